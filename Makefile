@@ -24,11 +24,12 @@ CHAOS_ARGS ?=
 PLANTED ?=
 MODULE ?= hub/domain/quota/ledger.py
 MUTATE_ARGS ?=
+RELEASE_ARGS ?=
 EXAMPLES ?= 100
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo simulate test coverage test-api test-slow test-browser test-real chaos soak planted mutate check check-format check-lint check-types check-imports \
-	check-yaml format bench lock realkube clean
+.PHONY: help setup demo simulate test coverage test-api test-slow test-postgres test-browser test-real chaos soak planted mutate check check-format check-lint check-types check-imports \
+	check-yaml format bench helm lock manifests realkube release clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,13 +69,20 @@ test-api: $(READY)  ## Ask each operation of the API what its description allows
 simulate: $(READY)  ## Play seeds of the deterministic simulation: SEEDS=first,count
 	@$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),$(MODELLED)) $(SIMULATE_ARGS)
 
+test-postgres: $(READY)  ## Run the tests of hubs on PostgreSQL (needs its server on this host)
+	$(BIN)/python -m pytest -n $(WORKERS) --store=postgres -m "not slow" tests/services/members \
+		tests/services/scheduling tests/services/works tests/services/jobs tests/attack $(TEST_ARGS)
+
 test-browser: $(READY)  ## Run the tests of the live page in a real browser (needs chromium on PATH)
 	$(BIN)/python -m pytest -m browser tests/web $(TEST_ARGS)
 
 # Each worker has a control plane of its own.
 PLANES ?= 3
+# An older Kubernetes than the newest that is supported: KUBE=1.30.
+KUBE ?=
+test-real realkube: export REALKUBE_VERSION := $(KUBE)
 
-test-real: $(READY) realkube  ## Run what Kubernetes must agree with on a real control plane (needs Go)
+test-real: $(READY) realkube helm  ## Run what Kubernetes must agree with on a real control plane (needs Go; KUBE=1.30)
 	$(BIN)/python -m pytest -n $(PLANES) --dist loadgroup --kube=real -m "realkube or anykube" $(TEST_ARGS)
 
 # A comma in a default would end an argument of $(or).
@@ -84,8 +92,9 @@ MANY := 1,100
 chaos: $(READY)  ## Play random fault schedules on real processes: SEEDS=first,count (1,2)
 	@$(BIN)/python -m tests.chaos --seeds=$(or $(SEEDS),$(FEW)) $(CHAOS_ARGS)
 
-soak: $(READY)  ## The same for hours: SEEDS=1,100
+soak: $(READY)  ## The same for hours, and the oldest Kubernetes that is supported: SEEDS=1,100
 	@$(BIN)/python -m tests.chaos --seeds=$(or $(SEEDS),$(MANY)) $(CHAOS_ARGS)
+	@$(MAKE) test-real KUBE=1.30
 
 planted: $(READY)  ## Plant defects one at a time; each must be found (PLANTED="name …")
 	@$(BIN)/python -m tests.planted $(PLANTED)
@@ -116,6 +125,15 @@ format: $(READY)  ## Rewrite the sources in the house format
 
 bench: $(READY)  ## Run a benchmark: BENCH=dispatch BENCH_ARGS="--json --jobs 20000 --members 10"
 	@$(BIN)/python -m bench.$(BENCH) $(BENCH_ARGS)
+
+helm: $(READY)  ## Build what reads charts and compose files (a minute or two once; needs Go)
+	$(BIN)/python -m tests.charts.programs
+
+manifests: $(READY)  ## Render the plain manifests below deploy/ from the charts (needs Go)
+	$(BIN)/python -m tests.charts.manifests
+
+release: $(READY)  ## Make a release in dist/ and publish nothing (needs Go; RELEASE_ARGS=--final)
+	$(BIN)/python -m tests.release $(RELEASE_ARGS)
 
 realkube: $(READY)  ## Build the real control plane (minutes once, then nothing)
 	$(BIN)/python -m tests.realkube.build

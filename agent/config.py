@@ -1,7 +1,6 @@
 """What an agent is told when it starts: flags first, then ROADSTEAD_* variables, then defaults."""
 
 import argparse
-import ipaddress
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,8 +8,10 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from agent.decide.member_policy import PROFILES, MemberPolicy
+from agent.hub.link import is_own_machine
 from shared.podsecurity import Rules
 from shared.wire.agent_v1 import LEASE_S
+from shared.wire.join_token import is_pin
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,10 @@ class Settings:
     credential: Path
     kubeconfig: Path | None = None
     hub_ca: Path | None = None
+    hub_ca_pins: tuple[str, ...] = ()
+    hub_plain_http: bool = False
+    client_cert: Path | None = None
+    client_key: Path | None = None
     join_token: Path | None = None
     metrics_port: int | None = None  # /metrics and /healthz; None: off
     metrics_host: str = "127.0.0.1"
@@ -45,7 +50,7 @@ GATE_OPTIONS: Final = (
     (
         "fields",
         "fields",
-        "nodeName, tolerateEverything, controlPlane, hostUsers, hostAliases, runtimeClassName",
+        "nodeName, tolerateEverything, controlPlane, hostUsers, and what is open by default",
     ),
 )
 _OWN_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -58,6 +63,9 @@ def from_arguments(
     parser = argparse.ArgumentParser(prog="agent", description="Roadstead's member-cluster agent.")
     _option(parser, environ, "hub", "URL of the hub", required=True)
     _option(parser, environ, "hub-ca", "CA bundle of the hub's certificate")
+    _option(parser, environ, "hub-ca-pin", "pins of that CA, by comma; else the join token's")
+    _option(parser, environ, "client-cert", "certificate to show to the hub")
+    _option(parser, environ, "client-key", "its key")
     _option(parser, environ, "kubeconfig", "of the member cluster; none: in-cluster")
     _option(parser, environ, "credential", "file that keeps the credential", required=True)
     _option(parser, environ, "join-token", "file with the one-time join token")
@@ -71,7 +79,8 @@ def from_arguments(
         of = defaults.rules if hasattr(defaults.rules, rule) else defaults
         _option(parser, environ, name, text, fallback=getattr(of, rule), prefix="AGENT_")
     given = parser.parse_args(arguments)
-    fault = _fault_of(given.hub, plain=given.hub_plain_http)
+    pins = tuple(each.strip() for each in (given.hub_ca_pin or "").split(",") if each.strip())
+    fault = _fault_of(given.hub, plain=given.hub_plain_http) or _fault_of_trust(given, pins)
     if fault:
         parser.error(fault)
     settings = Settings(
@@ -79,6 +88,10 @@ def from_arguments(
         credential=Path(given.credential),
         kubeconfig=_path(given.kubeconfig),
         hub_ca=_path(given.hub_ca),
+        hub_ca_pins=pins,
+        hub_plain_http=given.hub_plain_http,
+        client_cert=_path(given.client_cert),
+        client_key=_path(given.client_key),
         join_token=_path(given.join_token),
         metrics_port=int(given.metrics_port) if given.metrics_port else None,
         metrics_host=given.metrics_host,
@@ -145,7 +158,7 @@ def _fault_of(url: str, *, plain: bool) -> str:
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         return f"--hub {url}: expected https://HOST[:PORT]"
-    if parts.scheme == "https" or plain or _is_own_machine(parts.hostname):
+    if parts.scheme == "https" or plain or is_own_machine(parts.hostname):
         return ""
     return (
         f"--hub {url}: the credential would be sent in clear; use https://, or --hub-plain-http "
@@ -153,12 +166,17 @@ def _fault_of(url: str, *, plain: bool) -> str:
     )
 
 
-def _is_own_machine(host: str) -> bool:
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return host == "localhost"
-    return address.is_loopback or address.is_unspecified
+def _fault_of_trust(given: argparse.Namespace, pins: Sequence[str]) -> str:
+    """What is wrong with the files and pins by which the hub is known; "" if nothing is."""
+    if bool(given.client_cert) != bool(given.client_key):
+        return "--client-cert and --client-key belong together"
+    if pins and given.hub_ca:
+        return "--hub-ca and --hub-ca-pin: give one of them"
+    if (pins or given.hub_ca or given.client_cert) and not given.hub.startswith("https://"):
+        return f"--hub {given.hub}: CA, pins and certificates are for https://"
+    if odd := [each for each in pins if not is_pin(each)]:
+        return f"--hub-ca-pin {odd[0]}: expected 43 characters of URL-safe base64"
+    return ""
 
 
 def _path(text: str | None) -> Path | None:

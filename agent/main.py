@@ -4,7 +4,6 @@
 """
 
 import asyncio
-import importlib.metadata
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from agent.config import Settings
 from agent.hub import credential as identity
 from agent.hub.client import HubClient, HubError
 from agent.hub.credential import Credential
+from agent.hub.link import Link, Untrusted
 from agent.hub.sync import AcceptedError, Exchange, RevokedError, SupersededError
 from agent.member.health import Health
 from agent.metrics import Meters, MetricsServer
@@ -26,7 +26,9 @@ from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.retry import retrying
 from shared.session_ids import new_session
-from shared.wire.agent_v1 import Register
+from shared.wire import versions
+from shared.wire.agent_v1 import Register, Rotate
+from shared.wire.join_token import split_pins
 
 log = structlog.get_logger(__name__)
 
@@ -35,6 +37,16 @@ JOIN_TOKEN_LOOK_S = 0.1
 EXIT_STOPPED = 0
 EXIT_REFUSED = 1  # no usable identity: a person has to do something
 EXIT_SUPERSEDED = 3  # another agent runs with this credential
+
+_UNKNOWN = "Unauthenticated"
+_NO_MEMBER = "this cluster is no member any more; what runs here is left as it is"
+_JOIN_ANEW = "what runs here goes on; to go on with the hub, give this agent a new join token"
+# What a refused credential means, by the hub's code.
+_REFUSALS = {
+    "TokenExpired": f"the hub was out of reach while the credential lasted; {_JOIN_ANEW}",
+    "CredentialSuperseded": f"a newer credential of this agent is in use somewhere; {_JOIN_ANEW}",
+    "ClientCertificateRequired": "the hub wants a certificate: --client-cert and --client-key",
+}
 
 
 class Agent:
@@ -54,6 +66,7 @@ class Agent:
         self._clock = clock or SystemClock()
         self._transport = transport
         self._log = log
+        self._held = Credential("", "", "")  # of the session
 
     async def run(self) -> int:
         """Run until cancelled; returns an exit code when it can not go on: 1 refused, 3 superseded."""
@@ -66,29 +79,65 @@ class Agent:
         except errors.NotConfigured as refusal:
             self._log.error("agent.refused", error=str(refusal))
             return EXIT_REFUSED
-        hub = HubClient(settings.hub_url, settings.hub_ca, self._transport, self._clock)
-        async with hub, client:
+        async with client:
             try:
-                cluster_uid = await self._cluster_uid(client)
-                credential = await self._credential(hub, client, cluster_uid)
-            except (HubError, OSError, ValueError) as refusal:
+                hub = HubClient(self._link(), self._clock)
+            except (OSError, ValueError) as refusal:
                 self._log.error("agent.refused", error=str(refusal))
                 return EXIT_REFUSED
-            while True:
-                try:
-                    return await self._session(hub, client, credential, cluster_uid)
-                except AcceptedError as accepted:
-                    self._log.warning(
-                        "agent.begins_anew",
-                        incarnation=str(accepted),
-                        meaning="the hub's store was restored: what it said before is forgotten",
+            async with hub:
+                return await self._serve(hub, client)
+
+    def _link(self) -> Link:
+        settings = self.settings
+        return Link(
+            settings.hub_url,
+            settings.credential.with_name(f"{settings.credential.name}.hub-ca"),
+            ca=settings.hub_ca,
+            pins=settings.hub_ca_pins,
+            client_cert=settings.client_cert,
+            client_key=settings.client_key,
+            plain_http=settings.hub_plain_http,
+            transport=self._transport,
+        )
+
+    async def _serve(self, hub: HubClient, client: KubeClient) -> int:
+        """Sessions, one after the other, until it can not go on."""
+        try:
+            cluster_uid = await self._cluster_uid(client)
+            credential = await self._credential(hub, client, cluster_uid)
+        except (HubError, Untrusted, OSError, ValueError) as refusal:
+            self._log.error("agent.refused", error=str(refusal))
+            return EXIT_REFUSED
+        while True:
+            try:
+                return await self._session(hub, client, credential, cluster_uid)
+            except AcceptedError as accepted:
+                self._log.warning(
+                    "agent.begins_anew",
+                    incarnation=str(accepted),
+                    meaning="the hub's store was restored: what it said before is forgotten",
+                )
+                credential = replace(self._held, incarnation=str(accepted))
+            except RevokedError as refusal:
+                other = await self._another(hub, client, cluster_uid, refusal)
+                if other is None:
+                    self._log.error(
+                        "agent.refused",
+                        error=str(refusal),
+                        meaning=_REFUSALS.get(refusal.code, _NO_MEMBER),
                     )
-                    credential = replace(credential, incarnation=str(accepted))
+                    return EXIT_REFUSED
+                credential = other
 
     async def _session(
         self, hub: HubClient, client: KubeClient, credential: Credential, cluster_uid: str
     ) -> int:
-        """One session, to its end. Raises AcceptedError: the next one begins knowing nothing."""
+        """One session, to its end.
+
+        Raises AcceptedError: the next one begins knowing nothing. RevokedError: not with this credential.
+        """
+        self._held = credential
         started = self._clock.monotonic()
         session = new_session(self._clock.now())
         self._log = log.bind(cluster=credential.cluster, session=session)
@@ -116,6 +165,7 @@ class Agent:
             meters=self.meters,
             health=health,
             incarnation=credential.incarnation,
+            adopt=lambda given: self._adopt(hub, given),
         )
         self.meters.lease_left.set_function(lambda: lease.left(self._clock.monotonic()))
         loops = [
@@ -133,13 +183,6 @@ class Agent:
             lived = self._clock.monotonic() - started
             self._superseded(lived, str(taken))
             return EXIT_SUPERSEDED
-        except RevokedError as refusal:
-            self._log.error(
-                "agent.refused",
-                error=str(refusal),
-                meaning="this cluster is no member any more; what runs here is left as it is",
-            )
-            return EXIT_REFUSED
         finally:
             for task in loops:
                 task.cancel()
@@ -183,26 +226,67 @@ class Agent:
     async def _credential(
         self, hub: HubClient, client: KubeClient, cluster_uid: str
     ) -> Credential:
-        """The stored credential, or a new one for the join token. Raises HubError, ValueError."""
+        """The stored credential, or a new one for the join token.
+
+        Raises HubError, Untrusted, OSError, ValueError.
+        """
         stored = identity.load(self.settings.credential)
         if stored is not None:
+            await hub.find_authority(())
             return stored
         if self.settings.join_token is None:
             raise ValueError(
                 f"{self.settings.credential} does not exist and no join token is given"
             )
-        token = await self._join_token(self.settings.join_token)
+        return await self._join(hub, client, cluster_uid)
+
+    async def _join(self, hub: HubClient, client: KubeClient, cluster_uid: str) -> Credential:
+        """A credential for the join token. Raises HubError, Untrusted, OSError, ValueError."""
+        assert self.settings.join_token is not None
+        token, pins = split_pins(await self._join_token(self.settings.join_token))
+        await hub.find_authority(pins)
         request = Register(
             cluster_uid=cluster_uid,
-            agent_version=_version(),
+            agent_version=versions.release(),
             kubernetes_version=(await client.version()).git_version,
         )
-        credential = await hub.register(token, request)
+        path = self.settings.credential
+        credential = await hub.register(token, request, identity.begin_joining(path, token))
         failpoint("A10")
-        identity.save(self.settings.credential, credential)
+        identity.save(path, credential)
+        identity.end_joining(path)
         failpoint("A11")
         self._log.info("agent.registered", cluster=credential.cluster)
         return credential
+
+    async def _another(
+        self, hub: HubClient, client: KubeClient, cluster_uid: str, refusal: RevokedError
+    ) -> Credential | None:
+        """What else to come with: the credential before, or a join token that is new; None if nothing is.
+
+        A hub that knows nothing of a credential it gave has gone back to a copy of its store from
+        before: it may know the one that came before. It would know of it, had that been superseded.
+        """
+        path, token = self.settings.credential, self.settings.join_token
+        previous = identity.load_previous(path)
+        if refusal.code == _UNKNOWN and previous not in {None, self._held}:
+            return previous
+        if token is None or not _token_in(token):
+            return None
+        try:
+            return await self._join(hub, client, cluster_uid)
+        except (HubError, Untrusted, OSError, ValueError) as failure:
+            self._log.info("join_token.refused", error=str(failure))
+            return None
+
+    def _adopt(self, hub: HubClient, given: Rotate) -> str:
+        """Keep a new credential, and the hub's CA as it now is; the secret to use. Raises OSError."""
+        self._held = identity.replace_secret(
+            self.settings.credential, self._held, given.credential
+        )
+        if given.ca:
+            hub.keep_authority(given.ca)
+        return self._held.secret
 
     async def _join_token(self, path: Path) -> str:
         """The token in the file; waits for the file, which may be written while the agent starts."""
@@ -235,11 +319,4 @@ def _token_in(path: Path) -> str:
     try:
         return path.read_text().strip()
     except FileNotFoundError:
-        return ""
-
-
-def _version() -> str:
-    try:
-        return importlib.metadata.version("roadstead")
-    except importlib.metadata.PackageNotFoundError:
         return ""

@@ -3,7 +3,8 @@
 A burst (all jobs at once) gives `jobs_per_s`: first submit to last terminal state on the hub. With
 `--rate` the jobs arrive evenly at that rate instead; `--open-load 0.7` runs the burst first and then
 an open load at that share of its rate, on a fresh fleet. Simulated members run full Job controllers
-and pods; the hub's SQLite commits with synchronous=FULL.
+and pods; the hub's SQLite commits with synchronous=FULL,
+a PostgreSQL of its own (`--store postgres`) with its defaults.
 """
 
 import argparse
@@ -15,7 +16,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from bench.local_fleet import LocalFleet, equal_members, fleet, machine, show
+from bench.local_fleet import LocalFleet, equal_members, fleet, hubs, machine, show
 from roadstead import Client
 from roadstead.models.jobs import Job
 
@@ -47,7 +48,11 @@ def manifests(count: int, run_s: float) -> Iterator[dict[str, Any]]:
 
 
 def run(args: argparse.Namespace, rate: float | None) -> dict[str, Any]:
-    with fleet(equal_members(args.members), packed=args.pack) as local:
+    members = equal_members(args.members)
+    with (
+        hubs(args.store, args.replicas) as kept,
+        fleet(members, packed=args.pack, hubs=kept) as local,
+    ):
         began = time.monotonic()
         before = local.cpu_by_part()
         with local.client() as hub:
@@ -135,6 +140,8 @@ def main() -> None:
     parser.add_argument("--rate", type=float, help="jobs/s of an open load instead of a burst")
     parser.add_argument("--open-load", type=float, help="then an open load at this share")
     parser.add_argument("--pack", action="store_true")
+    parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
+    parser.add_argument("--replicas", type=int, default=1, help="hubs on one PostgreSQL")
     parser.add_argument("--json", action="store_true", help="only the JSON line")
     args = parser.parse_args()
     figures = run(args, args.rate)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from roadstead import Client
+from tests import databases
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -60,9 +61,33 @@ def equal_members(count: int, *, nodes: int = 20, cpu: int = 64) -> list[dict[st
     return [{"name": f"m{i}", "pools": [pool]} for i in range(1, count + 1)]
 
 
+@dataclass(frozen=True)
+class Hubs:
+    """Where the hubs of a fleet keep their data, and how many there are. `database`: None for SQLite."""
+
+    database: str | None = None
+    replicas: int = 1
+
+
+@contextlib.contextmanager
+def hubs(store: str, replicas: int = 1) -> Iterator[Hubs]:
+    """`store`: sqlite, or postgres on a server of its own, which commits as durably as SQLite does."""
+    if store == databases.SQLITE:
+        yield Hubs()
+        return
+    if reason := databases.postgres_is_missing():
+        raise SystemExit(reason)
+    with databases.own_server(durable=True) as server:
+        yield Hubs(server.database("hub"), replicas)
+
+
 @contextlib.contextmanager
 def fleet(
-    members: list[dict[str, Any]], *, packed: bool = False, env: dict[str, str] | None = None
+    members: list[dict[str, Any]],
+    *,
+    packed: bool = False,
+    env: dict[str, str] | None = None,
+    hubs: Hubs = Hubs(),
 ) -> Iterator[LocalFleet]:
     """Run a fleet for the length of the block."""
     with tempfile.TemporaryDirectory(prefix="roadstead-bench-") as name:
@@ -73,6 +98,8 @@ def fleet(
             *(sys.executable, "-m", "roadstead.cli", "up", "--data", str(folder / "data")),
             *("--listen", "127.0.0.1:0", "--members", str(file)),
             *(("--pack",) if packed else ()),
+            *((f"--database={hubs.database}",) if hubs.database else ()),
+            f"--replicas={hubs.replicas}",
         ]
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, text=True, env={**os.environ, **(env or {})}

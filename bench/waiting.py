@@ -146,6 +146,7 @@ class Member:
             "session": session,
             "seq": next(self._numbers),
             "cluster_uid": "uid-north",
+            "marks": [],
             "observed": {"full": True, "entries": []},
             "capacity": {"pools_revision": 1, "pools": [pool], "bound": []},
         }

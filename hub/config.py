@@ -30,9 +30,20 @@ def limits_from(environ: Mapping[str, str]) -> Settings:
 _OTHERS: Final = frozenset(
     f"ROADSTEAD_{name}"
     for name in (
-        *("SERVER", "TOKEN", "DATA", "LOG_LEVEL", "LOG_FORMAT", "FP", "PARENT", "DIE_WITH_PARENT"),
-        *("HUB", "HUB_CA", "HUB_PLAIN_HTTP", "CREDENTIAL", "JOIN_TOKEN", "KUBECONFIG", "KUBE_QPS"),
-        *("METRICS_HOST", "METRICS_PORT", "JOB_UID", "EPOCH"),
+        *(
+            "SERVER",
+            "TOKEN",
+            "CA",
+            "DATA",
+            "LOG_LEVEL",
+            "LOG_FORMAT",
+            "FP",
+            "PARENT",
+            "DIE_WITH_PARENT",
+        ),
+        *("HUB", "HUB_CA", "HUB_CA_PIN", "HUB_PLAIN_HTTP", "CLIENT_CERT", "CLIENT_KEY"),
+        *("CREDENTIAL", "JOIN_TOKEN", "KUBECONFIG", "KUBE_QPS"),
+        *("DATABASE", "SECRETS_KEY", "METRICS_HOST", "METRICS_PORT", "JOB_UID", "EPOCH"),
     )
 )
 _AGENTS: Final = "ROADSTEAD_AGENT_"

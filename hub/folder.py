@@ -36,11 +36,15 @@ def prepare(folder: Path) -> None:
 
 
 def refuse_lost(folder: Path, token_file: Path) -> None:
-    """Raises Misconfigured where a hub has been, and its database is gone or empty."""
+    """Raises Misconfigured where a hub has been, and its database is gone or empty.
+
+    A token file that was given to this hub, rather than written by it, says nothing of that.
+    """
     database, log = folder / DATABASE, folder / f"{DATABASE}-wal"
-    if _size(database) == 0 and (_size(token_file) or _size(log)):
+    left = 0 if _is_given(token_file) else _size(token_file)
+    if _size(database) == 0 and (left or _size(log)):
         what = "is empty" if database.exists() else "is gone"
-        beside = token_file if _size(token_file) else log
+        beside = token_file if left else log
         raise Misconfigured(
             f"{database} {what}, and {beside} says that a hub has been here: restore a backup, "
             f"or remove {beside} to begin a new hub"
@@ -56,6 +60,11 @@ def locked(folder: Path) -> Iterator[None]:
         except BlockingIOError:
             raise Misconfigured(f"another hub is running on {folder}") from None
         yield
+
+
+def _is_given(path: Path) -> bool:
+    """Whether a deployment has put the file there: a mounted Secret is a link, or can not be written."""
+    return path.is_symlink() or not os.access(path, os.W_OK)
 
 
 def _close(path: Path, mode: int) -> None:

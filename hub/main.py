@@ -1,8 +1,11 @@
 """The composition root: builds store, services, loops and application, and serves them until SIGTERM.
 
-    python -m hub --data DIR --listen HOST:PORT [--hub-kubeconfig FILE] [--die-with-parent]
+    python -m hub --data DIR --listen HOST:PORT [--database URL] [--tls-cert FILE --tls-key FILE]
+                  [--no-migrate] [--hub-kubeconfig FILE | --hub-in-cluster] [--admin-token-file FILE]
+                  [--secrets-key FILE] [--die-with-parent]
 
-DIR holds `hub.db` and, from the first start on, `admin.token`. One process per DIR: a lock sees to it.
+DIR holds `hub.db` and, from the first start on, `admin.token`. One process per DIR: a lock sees to it. With
+a database of PostgreSQL several processes, each with a DIR of its own, are one hub.
 """
 
 import argparse
@@ -22,10 +25,11 @@ import uvicorn
 import uvloop
 from fastapi import FastAPI
 
-from hub import folder
+from hub import folder, tls
 from hub.api import agents
 from hub.api.app import create_app
-from hub.api.connections import Door
+from hub.api.connections import BoundedProtocol, Door
+from hub.api.handshakes import SecureListener
 from hub.api.measures import observe_turn
 from hub.config import limits_from, unknown_variables
 from hub.controllers.expiry import Expiry
@@ -34,6 +38,7 @@ from hub.controllers.heartbeats import SilenceLoop
 from hub.controllers.lease import Lease
 from hub.controllers.lifetimes import Lifetimes
 from hub.controllers.placements import Placements
+from hub.controllers.resealing import Resealing
 from hub.controllers.scheduling import SchedulingController
 from hub.services.access.credentials import ADMINISTRATOR
 from hub.services.context import identity, timeline
@@ -42,13 +47,15 @@ from hub.services.context.settings import Settings
 from hub.services.members.sync import AgentSync
 from hub.store.engine import Database
 from hub.store.errors import StoreError
+from hub.store.keyring import NO_KEYS, Keyring
 from hub.web import pages
 from shared import log
-from shared.clock import SteadyClock, SystemClock
+from shared.clock import AgreedClock, Clock, SteadyClock, SystemClock
 from shared.collector import spare_the_collector
 from shared.parent import die_with_parent
 
 _GRACE_S = 3
+_WATCHED_S = 1.0
 _OWN_FILES = 256  # the store's, the log's, the hub cluster's connections
 # The loop and the store's threads pass the interpreter to and fro with every request; Python's 5 ms
 # would be the better part of a request's time.
@@ -81,8 +88,10 @@ def main() -> None:
         sys.setswitchinterval(_SWITCH_S)
         spare_the_collector()
         with folder.locked(arguments.data):
-            folder.refuse_lost(arguments.data, _token_file(arguments))
-            uvloop.run(_serve(arguments, limits_from(os.environ)))
+            if arguments.database is None:
+                folder.refuse_lost(arguments.data, _token_file(arguments))
+            settings = tls.with_arguments(limits_from(os.environ), arguments)
+            uvloop.run(_serve(arguments, settings))
     except StoreError as error:
         _end(EXIT_STORE, error)
     except LoopEnded as error:
@@ -103,17 +112,49 @@ def _token_file(arguments: argparse.Namespace) -> Path:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m hub", description="The control plane.")
     parser.add_argument("--data", type=Path, required=True, help="folder of the database")
+    parser.add_argument(
+        "--database",
+        default=os.environ.get("ROADSTEAD_DATABASE") or None,
+        metavar="URL",
+        help="postgresql://…, shared by all replicas; default: DATA/hub.db [ROADSTEAD_DATABASE]",
+    )
+    parser.add_argument(
+        "--no-migrate",
+        action="store_true",
+        help="refuse a database whose schema is older, instead of bringing it up to date",
+    )
     parser.add_argument("--listen", default="127.0.0.1:8080", metavar="HOST:PORT")
-    parser.add_argument("--hub-kubeconfig", type=Path, help="kubeconfig of the hub cluster")
+    parser.add_argument(
+        "--share-port",
+        action="store_true",
+        help="let other replicas on this machine listen there too; connections are dealt out",
+    )
+    cluster = parser.add_mutually_exclusive_group()
+    cluster.add_argument("--hub-kubeconfig", type=Path, help="kubeconfig of the hub cluster")
+    cluster.add_argument(
+        "--hub-in-cluster", action="store_true", help="the hub cluster is the one of this pod"
+    )
     parser.add_argument("--admin-token-file", type=Path, help="default: DATA/admin.token")
+    tls.add_arguments(parser)
+    parser.add_argument(
+        "--secrets-key",
+        type=Path,
+        default=os.environ.get("ROADSTEAD_SECRETS_KEY") or None,
+        metavar="FILE",
+        help="keys that secrets in the store are encrypted with, base64 by line; the first one "
+        "writes [ROADSTEAD_SECRETS_KEY]",
+    )
     parser.add_argument("--die-with-parent", action="store_true")
     return parser.parse_args()
 
 
 async def _serve(arguments: argparse.Namespace, settings: Settings) -> None:
-    listener = _listen(arguments.listen)
+    certificates = tls.Certificates(settings.tls, SystemClock())
+    listener = _listen(arguments.listen, shared=arguments.share_port)
     async with _composed(settings, arguments) as (app, runs):
-        await _until_stopped(app, runs, listener)
+        app.state.certificates = certificates
+        app.state.hub.authority = lambda: certificates.authority
+        await _until_stopped(app, [*runs, certificates.run], listener)
 
 
 @contextlib.asynccontextmanager
@@ -121,8 +162,8 @@ async def _composed(
     settings: Settings, arguments: argparse.Namespace
 ) -> AsyncIterator[tuple[FastAPI, list[Run]]]:
     """The application and the loops, over one open store."""
-    clock = SteadyClock(SystemClock())
-    db = Database.open(f"sqlite:///{arguments.data / folder.DATABASE}", clock)
+    db, clock = _open(arguments)
+    lease: Lease | None = None
     try:
         known = await db.write(identity.load)
         hub = Hub(db, clock, settings, page_key=known.page_key)
@@ -148,27 +189,64 @@ async def _composed(
             app,
             [
                 lease.run,
+                _Watch(db, clock).run,
                 sync.run,
                 scheduling.run,
                 SilenceLoop(hub, sync, lease.term).run,
                 Lifetimes(hub, lease.term, observe_turn).run,
                 Placements(hub, lease.term).run,
                 Expiry(hub, lease.term, observe_turn).run,
+                Resealing(hub, lease.term, observe_turn).run,
                 FlavorReach(hub, lease.term, lambda: scheduling.scheduler.index, observe_turn).run,
-                *_bridge(hub, lease, arguments.hub_kubeconfig),
+                *_bridge(hub, lease, arguments),
             ],
         )
     finally:
+        if lease is not None:
+            with contextlib.suppress(StoreError):
+                await lease.release()
         await db.close()
 
 
-def _bridge(hub: Hub, lease: Lease, kubeconfig: Path | None) -> list[Run]:
+def _open(arguments: argparse.Namespace) -> tuple[Database, Clock]:
+    """The store, and the clock of all that is stamped: the database's own where several hubs share it."""
+    keys = Keyring.read(arguments.secrets_key) if arguments.secrets_key else NO_KEYS
+    if arguments.database is None:
+        clock = SteadyClock(SystemClock())
+        url = f"sqlite:///{arguments.data / folder.DATABASE}"
+        db = Database.open(url, clock, keys=keys, may_migrate=not arguments.no_migrate)
+        return db, clock
+    agreed = AgreedClock(SystemClock())
+    db = Database.open(
+        arguments.database,
+        agreed,
+        agreed.learn,
+        keys=keys,
+        may_migrate=not arguments.no_migrate,
+    )
+    return db, agreed
+
+
+class _Watch:
+    """Ends the process that stood still while others wrote more than the feed keeps: it is started anew."""
+
+    def __init__(self, db: Database, clock: Clock) -> None:
+        self._db = db
+        self._clock = clock
+
+    async def run(self) -> None:
+        while self._db.left_behind is None:
+            await self._clock.sleep(_WATCHED_S)
+        raise self._db.left_behind
+
+
+def _bridge(hub: Hub, lease: Lease, arguments: argparse.Namespace) -> list[Run]:
     """The loop of the bridge, where there is a hub cluster."""
-    if kubeconfig is None:
+    if arguments.hub_kubeconfig is None and not arguments.hub_in_cluster:
         return []
     from hub.bridge.bridge import Bridge  # noqa: PLC0415 - its Kubernetes client takes a second
 
-    return [Bridge(hub, lease.term, kubeconfig).run]
+    return [Bridge(hub, lease.term, arguments.hub_kubeconfig).run]
 
 
 class _Server(uvicorn.Server):
@@ -177,23 +255,50 @@ class _Server(uvicorn.Server):
     What hangs is told to end itself: polls of agents and streams would hold the server otherwise.
     """
 
-    def __init__(self, config: uvicorn.Config, closing: asyncio.Event) -> None:
+    def __init__(self, config: uvicorn.Config, closing: asyncio.Event, door: Door) -> None:
         super().__init__(config)
         self._closing = closing
+        self._door = door
+        self._accepting: list[asyncio.Task[None]] = []
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen; by TLS it is the door that does."""
+        trust = self._door.trust
+        await super().startup(sockets if trust is None else [])
+        if trust is not None:
+            self._accepting = [
+                asyncio.create_task(SecureListener(self._door, trust, each, self._make).run())
+                for each in sockets or ()
+            ]
+            for task in self._accepting:
+                task.add_done_callback(lambda _: self.stop())
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for task in self._accepting:
+            task.cancel()
+        await asyncio.gather(*self._accepting, return_exceptions=True)
+        await super().shutdown(sockets)
+
     def stop(self) -> None:
         self.should_exit = True
         self._closing.set()
+
+    def _make(self) -> BoundedProtocol:
+        return self._door.protocol()(
+            config=self.config, server_state=self.server_state, app_state={}
+        )
 
 
 async def _until_stopped(app: FastAPI, runs: list[Run], listener: socket.socket) -> None:
     """Run the loops beside the server; both end on SIGTERM. A loop that ends ends the process."""
     hub: Hub = app.state.hub
-    door = Door(hub.settings.api, hub.clock, _most_connections())
+    certificates: tls.Certificates = app.state.certificates
+    trust = certificates if certificates.serves_tls else None
+    door = Door(hub.settings.api, hub.clock, _most_connections(), trust)
     server = _Server(
         uvicorn.Config(
             app,
@@ -206,12 +311,14 @@ async def _until_stopped(app: FastAPI, runs: list[Run], listener: socket.socket)
             timeout_keep_alive=75,
         ),
         hub.closing,
+        door,
     )
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, server.stop)
     tasks = [asyncio.ensure_future(run()) for run in (*runs, door.run)]
     serving = asyncio.ensure_future(server.serve(sockets=[listener]))
-    announcing = asyncio.ensure_future(_announce(server, listener))
+    scheme = "http" if trust is None else "https"
+    announcing = asyncio.ensure_future(_announce(server, listener, scheme))
     done, _ = await asyncio.wait([serving, *tasks], return_when=asyncio.FIRST_COMPLETED)
     for task in done - {serving}:
         _logger.error("a loop has ended", exc_info=task.exception())
@@ -233,25 +340,38 @@ def _most_connections() -> int:
     return max(64, soft - _OWN_FILES) if soft != resource.RLIM_INFINITY else sys.maxsize
 
 
-async def _announce(server: uvicorn.Server, listener: socket.socket) -> None:
+async def _announce(server: uvicorn.Server, listener: socket.socket, scheme: str) -> None:
     """Print the one line that scripts wait for, once requests are answered."""
     clock = SystemClock()
     while not server.started:
         await clock.sleep(0.01)
     host, port = listener.getsockname()[:2]
-    sys.stdout.write(f"ready http://{f'[{host}]' if ':' in host else host}:{port}\n")
+    sys.stdout.write(f"ready {scheme}://{f'[{host}]' if ':' in host else host}:{port}\n")
     sys.stdout.flush()
 
 
 async def _write_admin_token(hub: Hub, path: Path) -> None:
-    """See that `path` holds a token that works."""
-    found = await hub.authenticator.authenticate(_read_private(path))
-    if found is None or found.role != ADMINISTRATOR:
+    """See that `path` holds a token that works: one that was put there is taken, else a new one is made."""
+    given = _read_private(path)
+    found = await hub.authenticator.authenticate(given)
+    if found is not None and found.role == ADMINISTRATOR:
+        return
+    if not await hub.write(identity.take_admin_token, given):
+        _refuse_given(path)
         _write_private(path, await hub.write(identity.issue_admin_token))
 
 
 def _read_private(path: Path) -> str:
     return path.read_text().strip() if path.exists() else ""
+
+
+def _refuse_given(path: Path) -> None:
+    """Raises Misconfigured where a token would be written into what was mounted."""
+    if path.is_symlink():
+        raise folder.Misconfigured(
+            f"{path} was given, and is no administrator's token: ID.SECRET, 16 to 36 letters and digits "
+            "and at least 40, never used before"
+        )
 
 
 def _write_private(path: Path, text: str) -> None:
@@ -263,7 +383,7 @@ def _write_private(path: Path, text: str) -> None:
     fresh.replace(path)
 
 
-def _listen(address: str) -> socket.socket:
+def _listen(address: str, *, shared: bool) -> socket.socket:
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal():
         raise folder.Misconfigured(f"--listen {address}: expected HOST:PORT")
@@ -273,6 +393,7 @@ def _listen(address: str) -> socket.socket:
             (host, int(port)),
             family=socket.AF_INET6 if ":" in host else socket.AF_INET,
             backlog=2048,
+            reuse_port=shared,
         )
     except OSError as error:
         raise folder.Misconfigured(f"--listen {address}: {error.strerror}") from error

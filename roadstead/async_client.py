@@ -25,17 +25,22 @@ T = TypeVar("T")
 
 
 class AsyncClient(Calls, Awaiting):
-    """A hub to talk to from one event loop; its tasks may share it. `timeout_s` as for `Client`.
+    """A hub to talk to from one event loop; its tasks may share it. `ca` and `timeout_s` as for `Client`.
 
     Lists are asked for when `async for` begins; a stream is opened by `async with`, or then.
     """
 
     def __init__(
-        self, server: str | None = None, token: str | None = None, *, timeout_s: float = TIMEOUT_S
+        self,
+        server: str | None = None,
+        token: str | None = None,
+        *,
+        ca: str | None = None,
+        timeout_s: float = TIMEOUT_S,
     ) -> None:
-        context = resolve(server, token)
+        context = resolve(server, token, ca)
         self.server = context.server
-        self._address = Address(context.server, context.token)
+        self._address = Address(context.server, context.token, context.ca)
         from roadstead.async_transport import AsyncTransport  # noqa: PLC0415 - as in Client
 
         self._transport = AsyncTransport(self._address, timeout_s)

@@ -31,15 +31,21 @@ TIMEOUT_S: Final = 30.0
 class Client(Calls, Blocking):
     """A hub to talk to. May be shared by threads; what a call returns to iterate is for one of them.
 
+    `ca`: a file with the authorities (PEM) that the hub's certificate may be signed by, and no others.
     `timeout_s`: the longest silence of the hub within a request, and the longest wait for a connection.
     """
 
     def __init__(
-        self, server: str | None = None, token: str | None = None, *, timeout_s: float = TIMEOUT_S
+        self,
+        server: str | None = None,
+        token: str | None = None,
+        *,
+        ca: str | None = None,
+        timeout_s: float = TIMEOUT_S,
     ) -> None:
-        context = resolve(server, token)
+        context = resolve(server, token, ca)
         self.server = context.server
-        self._address = Address(context.server, context.token)
+        self._address = Address(context.server, context.token, context.ca)
         from roadstead.transport import Transport  # noqa: PLC0415 - httpx takes a tenth of a second
 
         self._transport = Transport(self._address, timeout_s)

@@ -9,10 +9,11 @@ DEFAULT_SERVER = "http://127.0.0.1:8080"
 
 @dataclass(frozen=True)
 class Context:
-    """Address and credential of one hub."""
+    """Address and credential of one hub, and the CA of its certificate ("": what the machine trusts)."""
 
     server: str
     token: str
+    ca: str = ""
 
 
 def default_data_dir() -> Path:
@@ -20,10 +21,10 @@ def default_data_dir() -> Path:
     return Path(os.environ.get("ROADSTEAD_DATA") or Path.home() / ".roadstead")
 
 
-def resolve(server: str | None = None, token: str | None = None) -> Context:
+def resolve(server: str | None = None, token: str | None = None, ca: str | None = None) -> Context:
     """The context in force.
 
-    Order: the arguments; ROADSTEAD_SERVER and ROADSTEAD_TOKEN; the files `server` and
+    Order: the arguments; ROADSTEAD_SERVER, ROADSTEAD_TOKEN and ROADSTEAD_CA; the files `server` and
     `admin.token` that `roadstead up` leaves in its data folder (ROADSTEAD_DATA, else ~/.roadstead).
     The token of the folder goes to no other hub than the folder's own.
     """
@@ -33,7 +34,7 @@ def resolve(server: str | None = None, token: str | None = None) -> Context:
     token = token or os.environ.get("ROADSTEAD_TOKEN")
     if not token and server.rstrip("/") == own.rstrip("/"):
         token = _read(folder / "admin.token")
-    return Context(server, token or "")
+    return Context(server, token or "", ca or os.environ.get("ROADSTEAD_CA") or "")
 
 
 def _read(path: Path) -> str:

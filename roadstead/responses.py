@@ -28,8 +28,9 @@ class Response(NamedTuple):
 class Address:
     """Where a hub is, and what every request to it carries. Raises WrongAddress, NotAllowed."""
 
-    def __init__(self, server: str, token: str) -> None:
+    def __init__(self, server: str, token: str, ca: str = "") -> None:
         self._parts = _parts(server)
+        self.ca = ca  # a file; "": the machine's authorities
         self.server = server.rstrip("/")
         self._headers = {"Accept": "application/json", "User-Agent": "roadstead"}
         if token:
@@ -80,6 +81,10 @@ class Address:
     def no_hub(self, why: object) -> Unreachable:
         """The error for an answer that no hub gives."""
         return Unreachable(f"what answers at {self.server} is no hub: {why}")
+
+    def untrusted(self, why: str) -> Unreachable:
+        """The error for a certificate that is not believed."""
+        return Unreachable(f"the certificate of {self.server} is not believed: {why}")
 
     def unreachable(self, failure: BaseException) -> Unreachable:
         """The error for no answer at all."""

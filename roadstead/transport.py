@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 import httpx
 
-from roadstead.errors import RoadsteadError
+from roadstead.errors import RoadsteadError, WrongAddress
 from roadstead.method import Stream
 from roadstead.models.record import Json
 from roadstead.responses import Address, ConnectionLost, EventDecoder, Response
@@ -21,6 +21,17 @@ from roadstead.steps import EventStream, Request
 T = TypeVar("T")
 QUIET_S: Final = 60.0  # of a stream, which says something every few seconds
 _KEPT_S: Final = 60.0
+# What OpenSSL says of a certificate (X509_V_ERR_…), in words that tell what to do.
+_NO_AUTHORITY: Final = (
+    "no authority that is trusted here has signed it; "
+    "name the hub's CA by --ca FILE or ROADSTEAD_CA"
+)
+_FAULTS: Final = {
+    9: "it is not valid yet: compare the clocks",
+    10: "it has expired: the hub's administrator renews it",
+    **dict.fromkeys((2, 18, 19, 20, 21), _NO_AUTHORITY),
+    **dict.fromkeys((62, 64), "it is of another host; use a name that it is made out to"),
+}
 _DIED: Final = (httpx.ReadError, httpx.WriteError, httpx.CloseError, httpx.RemoteProtocolError)
 
 
@@ -134,11 +145,28 @@ def translated_errors(address: Address) -> Iterator[None]:
     except _DIED as failure:
         raise ConnectionLost(address.why_unreachable(failure)) from failure
     except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, ValueError) as failure:
+        if why := _certificate_fault(failure):
+            raise address.untrusted(why) from failure
         raise address.unreachable(failure) from failure
 
 
+def _certificate_fault(failure: BaseException) -> str:
+    """What is wrong with the certificate, if that is what a connection failed for; else ""."""
+    found: BaseException | None = failure
+    while found is not None and not isinstance(found, ssl.SSLCertVerificationError):
+        found = found.__cause__ or found.__context__
+    return "" if found is None else _FAULTS.get(found.verify_code, found.verify_message)
+
+
 def _trust(address: Address) -> ssl.SSLContext:
-    """What a certificate is checked against: the machine's authorities, as OpenSSL finds them."""
+    """What a certificate is checked against: the CA that was named, else the machine's authorities.
+
+    Raises WrongAddress where the file of the CA can not be used.
+    """
     if address.is_secure:
-        return ssl.create_default_context()
+        try:
+            return ssl.create_default_context(cafile=address.ca or None)
+        except OSError as failure:  # ssl.SSLError too
+            why = failure.strerror or "no certificate in PEM can be read there"
+            raise WrongAddress(f"the CA of the hub, {address.ca}: {why}") from failure
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # never used; loading authorities takes time

@@ -10,6 +10,7 @@ import heapq
 import itertools
 import threading
 import time
+from collections.abc import Callable
 from typing import Final, Protocol
 
 # Goes on while the machine is suspended, as leases held elsewhere do; CLOCK_MONOTONIC stands still.
@@ -70,6 +71,56 @@ class SteadyClock:
             self._now = steady + dt.timedelta(seconds=min(max(off, -most), most))
             self._at = at
             return self._now
+
+    def monotonic(self) -> float:
+        return self._base.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await self._base.sleep(seconds)
+
+
+class AgreedClock:
+    """Wall time as somebody tells it whom several processes ask, steady in between.
+
+    The first word is believed at once, later ones are followed as `SteadyClock` follows: what a process
+    stamps is then of one time with what the others stamp, however their machines' clocks are set.
+    """
+
+    def __init__(self, base: Clock) -> None:
+        self._base = base
+        self._ahead = dt.timedelta()
+        self._learnt = False
+        self._steady = SteadyClock(_Shifted(base, self._told))
+
+    def learn(self, now: dt.datetime) -> None:
+        """It is `now`."""
+        self._ahead = now - self._base.now()
+        if not self._learnt:
+            self._learnt = True
+            self._steady = SteadyClock(_Shifted(self._base, self._told))
+
+    def _told(self) -> dt.timedelta:
+        return self._ahead
+
+    def now(self) -> dt.datetime:
+        return self._steady.now()
+
+    def monotonic(self) -> float:
+        return self._base.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await self._base.sleep(seconds)
+
+
+class _Shifted:
+    """Another clock's time, and so much."""
+
+    def __init__(self, base: Clock, ahead: Callable[[], dt.timedelta]) -> None:
+        self._base = base
+        self._ahead = ahead
+
+    def now(self) -> dt.datetime:
+        return self._base.now() + self._ahead()
 
     def monotonic(self) -> float:
         return self._base.monotonic()

@@ -48,6 +48,18 @@ NO_QUEUE = "roadstead-not-started"
 MARK = "roadstead.dev/mark"
 JOB_CONTROLLER = "roadstead.dev/hub"  # spec.managedBy of Jobs on the hub cluster
 MULTIKUEUE_CONTROLLER = "kueue.x-k8s.io/multikueue"
+# Annotation of Jobs on the hub cluster: who created them, by its policies (deploy/hub-cluster).
+SUBMITTED_BY = "roadstead.dev/submitted-by"
+HUB_CLUSTER_ANNOTATIONS = USER_ANNOTATIONS | {SUBMITTED_BY}
+
+# On mirrors: objects of the hub cluster that show what came by REST, and that the hub alone keeps. The label
+# says so; annotations name the row by its uid, and say which version of it was written (SPEC_HASH).
+ORIGIN = "roadstead.dev/origin"
+MIRROR_OF = "roadstead.dev/mirror-of"
+# On a row of REST that is being handed over to the hub cluster.
+HAND_OVER = "roadstead.dev/hand-over"
+# On Namespaces of the hub cluster, `true` or `false`: are REST's Jobs shown there?
+SHOW_JOBS = "roadstead.dev/show-jobs"
 
 KUEUE_PREFIX = "kueue.x-k8s.io/"
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"

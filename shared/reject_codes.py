@@ -29,6 +29,8 @@ class RejectCode(StrEnum):
     TOO_DEEP = "TooDeep", 400
     TOO_MANY_PARAMETERS = "TooManyParameters", 400
     UNSAFE_TAG = "UnsafeTag", 400
+    CLIENT_CERTIFICATE_REQUIRED = "ClientCertificateRequired", 401
+    CREDENTIAL_SUPERSEDED = "CredentialSuperseded", 401
     REVOKED = "Revoked", 401
     TOKEN_EXPIRED = "TokenExpired", 401
     TOKEN_USED = "TokenUsed", 401
@@ -51,6 +53,7 @@ class RejectCode(StrEnum):
     CLUSTER_NOT_EMPTY = "ClusterNotEmpty", 409
     HUB_ROLLED_BACK = "HubRolledBack", 409
     NAMESPACE_NOT_EMPTY = "NamespaceNotEmpty", 409
+    NOT_ADOPTABLE = "NotAdoptable", 409
     NOT_RESERVED = "NotReserved", 409
     NOT_ROLLED_BACK = "NotRolledBack", 409
     OWNED_ELSEWHERE = "OwnedElsewhere", 409
@@ -98,6 +101,7 @@ class RejectCode(StrEnum):
     INVALID_SELECTOR = "InvalidSelector"
     INVALID_STATE = "InvalidState"
     INVALID_TOLERATION = "InvalidToleration"
+    JOBS_UNPROTECTED = "JobsUnprotected"
     INVALID_TYPE = "InvalidType"
     INVALID_VALUE = "InvalidValue"
     INVALID_WEIGHT = "InvalidWeight"

@@ -1,7 +1,7 @@
 """Options and fixtures of the whole suite: which Kubernetes a test talks to, and how thorough it is.
 
 `--kube=real` runs the tests that accept it against real control planes (tests/realkube); without
-it the simulated cluster answers.
+it the simulated cluster answers. REALKUBE_VERSION names an older Kubernetes (tests/realkube/build.py).
 """
 
 import shutil
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests import dealing, examples
+from tests import databases, dealing, examples
 from tests.realkube import agreement, build, plane
 
 examples.load_profile()
@@ -33,6 +33,36 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="sim",
         help="what the Kubernetes tests talk to: the simulated cluster, or real control planes",
     )
+    parser.addoption(
+        "--store",
+        choices=[databases.SQLITE, databases.POSTGRES],
+        default=databases.SQLITE,
+        help="where hubs of tests keep their data; the tests of the store try both in any case",
+    )
+
+
+@pytest.fixture(autouse=True)
+def store(request: pytest.FixtureRequest) -> str:
+    """The database that `tests.databases.url_of` makes addresses for in this test."""
+    kind: str = request.config.getoption("--store")
+    if kind == databases.POSTGRES and (reason := databases.postgres_is_missing()):
+        pytest.skip(reason)
+    databases.choose(kind)
+    return kind
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """Databases go with the folders of the test that they were made for."""
+    folder = getattr(item, "funcargs", {}).get("tmp_path")
+    yield
+    if folder is not None:
+        databases.drop(folder)
+
+
+def pytest_unconfigure() -> None:
+    """End what the run has started."""
+    databases.end()
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
@@ -49,7 +79,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for marker, reason in lacking.items():
             if reason and item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=reason))
+        if _real(config) and (newer := item.get_closest_marker("kube_from")):
+            _skip_before(item, *newer.args)
     dealing.longest_first(items)
+
+
+def _skip_before(item: pytest.Item, lowest: str, reason: str) -> None:
+    """Skip what an older Kubernetes than `lowest` does otherwise."""
+    major, minor = lowest.split(".")
+    if build.version() < (int(major), int(minor)):
+        item.add_marker(pytest.mark.skip(reason=f"from Kubernetes {lowest} on: {reason}"))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> dealing.Dealing | None:
@@ -102,15 +141,16 @@ Members = int | Sequence[Mapping[str, Any]]
 
 
 @pytest.fixture
-def real_fleet(tmp_path: Path) -> Iterator[Callable[[Members], plane.Fleet]]:
+def real_fleet(tmp_path: Path) -> Iterator[Callable[..., plane.Fleet]]:
     """Start a real hub cluster with members: a number of equal ones, or those of a members file."""
     if reason := build.go_is_missing():
         pytest.skip(reason)
     fleets: list[plane.Fleet] = []
 
-    def start(members: Members) -> plane.Fleet:
+    def start(members: Members, *, audited: bool = False) -> plane.Fleet:
         wanted = plane.equal_members(members) if isinstance(members, int) else members
-        fleets.append(plane.start_fleet(wanted, tmp_path / f"fleet-{len(fleets)}"))
+        folder = tmp_path / f"fleet-{len(fleets)}"
+        fleets.append(plane.start_fleet(wanted, folder, audited=audited))
         return fleets[-1]
 
     yield start

@@ -22,11 +22,30 @@ REFUSED: Final = "RefusedByMember"
 Profile = Literal["jobs", "objects"]
 PROFILES: Final[tuple[Profile, ...]] = ("jobs", "objects")
 _WRITES: Final = frozenset({"Create", "Apply"})  # a patch of a Job changes no pod
+# Who may write these may do anything: they are taken where their group is named in full.
+POWERS: Final = frozenset(
+    {
+        "admissionregistration.k8s.io",
+        "apiregistration.k8s.io",
+        "authentication.k8s.io",
+        "authorization.k8s.io",
+        "certificates.k8s.io",
+        "rbac.authorization.k8s.io",
+    }
+)
+# Secrets that the cluster itself fills with a token, or takes for one: never a hub's to make.
+TOKEN_SECRETS: Final = frozenset(
+    {"bootstrap.kubernetes.io/token", "kubernetes.io/service-account-token"}
+)
 
 
 @dataclass(frozen=True, slots=True)
 class MemberPolicy:
-    """What may be written. `kinds`: patterns by comma, of GROUP/KIND; the core group is `core`."""
+    """What may be written. `kinds`: patterns by comma, of GROUP/KIND; the core group is `core`.
+
+    Groups in `POWERS` are in no pattern that has to guess them. The second gate in a member says the same
+    once more (deploy/charts/roadstead-agent/templates/admission-policy.yaml).
+    """
 
     rules: Rules = field(default_factory=Rules)
     profile: Profile = "objects"
@@ -62,6 +81,8 @@ class MemberPolicy:
             return found
         if _is_namespace(work):
             return self._weakened(work.name, metadata.get("labels") or {})
+        if (work.api_version, work.kind) == ("v1", "Secret"):
+            return _tokens(manifest)
         if (work.api_version, work.kind) == JOB:
             found = podsecurity.check_job_fields(manifest.get("spec") or {}, from_client=True)
         level = self.rules.level_of(work.namespace)
@@ -72,7 +93,9 @@ class MemberPolicy:
             return True
         group = work.api_version.rpartition("/")[0] or "core"
         return self.profile == "objects" and any(
-            fnmatchcase(f"{group}/{work.kind}", pattern) for pattern in listed(self.kinds)
+            fnmatchcase(f"{group}/{work.kind}", pattern)
+            for pattern in listed(self.kinds)
+            if group not in POWERS or pattern.partition("/")[0] == group
         )
 
     def _weakened(self, name: str, labels: Object) -> list[FieldError]:
@@ -86,3 +109,12 @@ class MemberPolicy:
 
 def _is_namespace(work: Work) -> bool:
     return (work.api_version, work.kind) == ("v1", "Namespace")
+
+
+def _tokens(secret: Object) -> list[FieldError]:
+    """A Secret of these types becomes a credential of the member: the hub could read it back."""
+    kind = secret.get("type")
+    if not isinstance(kind, str) or kind not in TOKEN_SECRETS:
+        return []
+    text = f"this member takes no Secret of type {kind}"
+    return [FieldError("type", RejectCode.POLICY_VIOLATION, text)]

@@ -5,7 +5,7 @@ a sync is tried once, because the loop that calls it recomputes its content each
 """
 
 import ssl
-from pathlib import Path
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -14,10 +14,13 @@ import orjson
 import structlog
 from pydantic import ValidationError
 
-from agent.hub.credential import Credential
+from agent.hub.credential import Credential, Joining
+from agent.hub.link import Link
 from shared.clock import Clock, SystemClock
 from shared.retry import retrying
+from shared.wire import versions
 from shared.wire.agent_v1 import (
+    CA_PATH,
     REGISTER_PATH,
     SYNC_PATH,
     Register,
@@ -28,6 +31,8 @@ from shared.wire.agent_v1 import (
 
 log = structlog.get_logger(__name__)
 
+_UPGRADE = 426
+_OWN_SECRET = 2  # the first protocol in which an agent's first secret is of its own making
 _ANSWER_S = 15.0  # beyond what the hub was allowed to hold the request
 _LONGEST_ASKED_S = 60.0  # what stands before the hub may ask for a day
 
@@ -49,27 +54,49 @@ class HubError(Exception):
 
 
 class HubClient:
-    """One connection pool to one hub. `transport` replaces the network in tests."""
+    """One connection pool to one hub. Raises OSError, ValueError for files that can not be used."""
 
-    def __init__(
-        self,
-        url: str,
-        ca: Path | None = None,
-        transport: httpx.AsyncBaseTransport | None = None,
-        clock: Clock | None = None,
-    ) -> None:
+    def __init__(self, link: Link, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
-        # Without TLS no trust store is read: that costs a start-up half a second of CPU.
-        verify: ssl.SSLContext | bool = not url.startswith("http://")
-        if ca is not None:
-            verify = ssl.create_default_context(cafile=str(ca))
-        self._http = httpx.AsyncClient(
-            base_url=url,
-            verify=verify,
-            transport=transport,
-            timeout=httpx.Timeout(_ANSWER_S, connect=5.0),
-            headers={"Content-Type": "application/json", "Accept": "application/json"},
+        self._link = link
+        self._signature = link.signature()
+        self._http = self._connect()
+        self.protocol = versions.OLDEST  # as the hub chose it, in its newest answer
+        self._earlier: httpx.AsyncClient | None = (
+            None  # of files that have changed; a poll may hang
         )
+
+    def _connect(self) -> httpx.AsyncClient:
+        """Raises OSError, ValueError: a file of the link can not be used."""
+        return httpx.AsyncClient(
+            base_url=self._link.url,
+            verify=self._link.context(),
+            transport=self._link.transport,
+            timeout=httpx.Timeout(_ANSWER_S, connect=5.0),
+            headers={
+                "Content-Type": "application/json",
+                "Accept": "application/json",
+                "User-Agent": versions.user_agent(versions.release()),
+                versions.PROTOCOL_HEADER: versions.offer(),
+                **self._link.told(),
+            },
+        )
+
+    async def _renew(self) -> None:
+        """Connect anew where the link's files have changed; where they are no good, stay as it was."""
+        signature = self._link.signature()
+        if signature == self._signature:
+            return
+        self._signature = signature
+        try:
+            fresh = self._connect()
+        except (OSError, ValueError) as fault:
+            log.warning("link.refused", error=str(fault), meaning="the earlier files stay in use")
+            return
+        if self._earlier is not None:
+            await self._earlier.aclose()
+        self._earlier, self._http = self._http, fresh
+        log.info("link.renewed")
 
     async def __aenter__(self) -> Self:
         return self
@@ -81,38 +108,89 @@ class HubClient:
         trace: TracebackType | None,
     ) -> None:
         await self._http.aclose()
+        if self._earlier is not None:
+            await self._earlier.aclose()
 
-    async def register(self, join_token: str, request: Register) -> Credential:
+    async def find_authority(self, pins: Sequence[str]) -> None:
+        """See that the hub is known by its pins, if there are any; waits for it as long as it takes.
+
+        Raises `Untrusted` where what answers is another.
+        """
+
+        async def ask() -> None:
+            try:
+                await self._link.find_authority(pins)
+            except httpx.HTTPError as failure:
+                raise _unanswered(failure) from failure
+
+        await retrying(self._clock, _may_pass, before_wait=_told)(ask)
+        await self._renew()
+
+    def keep_authority(self, pem: str) -> None:
+        """Believe this CA from the next request on: the hub itself has told it. Raises OSError."""
+        self._link.keep(pem)
+
+    async def register(self, join_token: str, request: Register, own: Joining) -> Credential:
         """Trade the join token for a credential; waits for the hub as long as it takes.
 
+        The secret is `own`, if the hub can take it so: then a lost answer can be asked for again.
         Raises `HubError` when the hub refuses the token.
         """
-        body = request.model_dump_json().encode()
 
         async def knock() -> bytes:
+            await self._meet()
+            given = request
+            if self.protocol >= _OWN_SECRET:
+                given = request.model_copy(update={"secret_hash": own.secret_hash})
+            body = given.model_dump_json(exclude_defaults=True).encode()
             return await self._post(REGISTER_PATH, body, join_token, _ANSWER_S)
 
         raw: bytes = await retrying(self._clock, _may_pass, asked=asked_wait, before_wait=_told)(
             knock
         )
         answer = Registered.model_validate_json(raw)
+        is_own = bool(answer.credential_id)
         return Credential(
             cluster=answer.cluster,
-            secret=answer.credential,
+            secret=f"{answer.credential_id}.{own.secret}" if is_own else answer.credential,
             hub_id=answer.hub_id,
             incarnation=answer.incarnation,
         )
 
+    async def _meet(self) -> None:
+        """Learn which protocol the hub speaks, before anything of a newer one is said to it."""
+        await self._renew()
+        try:
+            answer = await self._http.get(CA_PATH)
+        except httpx.HTTPError as failure:
+            raise _unanswered(failure) from failure
+        if answer.status_code >= 500 or answer.status_code in {426, 429}:
+            raise _refusal(answer)
+        self.protocol = versions.chosen(answer.headers.get(versions.PROTOCOL_HEADER))
+
     async def sync(self, secret: str, request: SyncRequest) -> SyncReply:
         """One exchange. Raises `HubError`; a reply that is none counts as no answer."""
-        body = request.model_dump_json(exclude_defaults=True).encode()
-        raw = await self._post(SYNC_PATH, body, secret, request.wait_s + _ANSWER_S)
+        spoken, raw = self.protocol, b""
+        try:
+            raw = await self._sync(secret, request)
+        except HubError as refusal:
+            if refusal.status != _UPGRADE or self.protocol == spoken:
+                raise
+            raw = await self._sync(
+                secret, request
+            )  # an older hub has taken the place of a newer one
         try:
             return SyncReply.model_validate_json(raw)
         except ValidationError as fault:
             raise HubError(0, "BadReply", str(fault)[:300], None) from fault
 
+    async def _sync(self, secret: str, request: SyncRequest) -> bytes:
+        said = request.model_copy(update={"proto": self.protocol})
+        body = said.model_dump_json(exclude_defaults=True).encode()
+        return await self._post(SYNC_PATH, body, secret, request.wait_s + _ANSWER_S)
+
     async def _post(self, path: str, body: bytes, bearer: str, timeout_s: float) -> bytes:
+        await self._renew()
         try:
             response = await self._http.post(
                 path,
@@ -121,11 +199,22 @@ class HubClient:
                 timeout=httpx.Timeout(timeout_s, connect=5.0),
             )
         except httpx.HTTPError as failure:
-            text = str(failure) or type(failure).__name__
-            raise HubError(0, "Unreachable", text, None) from failure
+            raise _unanswered(failure) from failure
+        told = response.headers.get(versions.PROTOCOL_HEADER)
+        if response.status_code < 300 or response.status_code == _UPGRADE:
+            self.protocol = versions.chosen(told)
         if response.status_code >= 300:
             raise _refusal(response)
         return response.content
+
+
+def _unanswered(failure: httpx.HTTPError) -> HubError:
+    """No answer; `Untrusted` where it is the certificate that is not believed."""
+    text = str(failure) or type(failure).__name__
+    found: BaseException | None = failure
+    while found is not None and not isinstance(found, ssl.SSLCertVerificationError):
+        found = found.__cause__ or found.__context__
+    return HubError(0, "Unreachable" if found is None else "Untrusted", text, None)
 
 
 def asked_wait(error: BaseException) -> float | None:

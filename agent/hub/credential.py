@@ -1,14 +1,20 @@
 """The agent's identity on disk: one file, 0600, replaced atomically; and the mark of a superseded one.
 
+Beside it lie the credential before (`….previous`), for a hub whose store went back to before the newest was
+given, and while the agent joins the secret that it has made for itself (`….joining`), so that a lost answer
+can be asked for again.
+
 Two agents on one credential supersede each other. One that was superseded exits; when its supervisor
 starts it again it stands by before it opens a session, twice as long each time it is superseded
 anew (1 min … 1 h), so that two of them do not take turns for ever.
 """
 
 import datetime as dt
+import hashlib
 import os
+import secrets
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import orjson
@@ -46,10 +52,70 @@ def load(path: Path) -> Credential | None:
 
 def save(path: Path, credential: Credential) -> None:
     """Write the file so that a crash leaves the old one or the new one, readable by its owner alone."""
-    _write(path, orjson.dumps(asdict(credential)))
+    write_private(path, orjson.dumps(asdict(credential)))
 
 
-def _write(path: Path, content: bytes) -> None:
+def replace_secret(path: Path, held: Credential, secret: str) -> Credential:
+    """Keep a new secret for good; what is kept then, which is what is to be used. Raises OSError.
+
+    Where writing fails, the file may be the new one all the same: what it holds is what counts.
+    """
+    fresh = replace(held, secret=secret)
+    try:
+        save(_beside(path, "previous"), held)
+        save(path, fresh)
+    except OSError:
+        if load(path) != fresh:
+            raise
+    return fresh
+
+
+def load_previous(path: Path) -> Credential | None:
+    """The credential before the one that is kept, None if there is none."""
+    try:
+        return load(_beside(path, "previous"))
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """The secret that an agent has made for itself, of one join token."""
+
+    token_id: str
+    secret: str
+
+    @property
+    def secret_hash(self) -> str:
+        """What the hub is told of it."""
+        return hashlib.sha256(self.secret.encode()).hexdigest()
+
+
+def begin_joining(path: Path, join_token: str) -> Joining:
+    """The secret for a join token: the same one until `end_joining`. Raises OSError."""
+    token_id, where = join_token.partition(".")[0], _beside(path, "joining")
+    try:
+        kept = Joining(**orjson.loads(where.read_bytes()))
+    except (FileNotFoundError, orjson.JSONDecodeError, TypeError):
+        kept = None
+    if kept is None or kept.token_id != token_id:
+        kept = Joining(token_id, secrets.token_urlsafe(32))
+        write_private(where, orjson.dumps(asdict(kept)))
+    return kept
+
+
+def end_joining(path: Path) -> None:
+    """The credential is kept: what was for asking again is not needed, nor is what came before."""
+    for name in ("joining", "previous"):
+        _beside(path, name).unlink(missing_ok=True)
+
+
+def _beside(path: Path, name: str) -> Path:
+    return path.with_name(f"{path.name}.{name}")
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Replace a file at once and for good, readable by its owner alone. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -59,9 +125,19 @@ def _write(path: Path, content: bytes) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         fresh.replace(path)
+        _sync_folder(path.parent)
     finally:
         with suppress(FileNotFoundError):
             fresh.unlink()
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the folder's entry on the disk too: a file's own sync does not see to that."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,5 +173,5 @@ def mark_superseded(path: Path, now: dt.datetime, lived_s: float) -> Superseded:
     if before is not None and lived_s < before.stand_by_s * _FORGIVEN_AFTER:
         stand_by = min(_LONGEST_STAND_BY_S, before.stand_by_s * 2)
     mark = Superseded(now, stand_by)
-    _write(_mark_path(path), orjson.dumps({"at": now.isoformat(), "stand_by_s": stand_by}))
+    write_private(_mark_path(path), orjson.dumps({"at": now.isoformat(), "stand_by_s": stand_by}))
     return mark

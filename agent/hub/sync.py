@@ -6,6 +6,7 @@ request of this session. What was not acknowledged is sent again; doubts are set
 """
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import structlog
@@ -26,6 +27,7 @@ from shared.wire.agent_v1 import (
     Observed,
     ObservedSet,
     Pools,
+    Rotate,
     SyncReply,
     SyncRequest,
 )
@@ -55,7 +57,11 @@ class AcceptedError(Exception):
 
 
 class RevokedError(Exception):
-    """The hub does not know this credential any more."""
+    """The hub does not let this credential in any more; `code` says why."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(f"{code}: {detail}")
+        self.code = code
 
 
 @dataclass(slots=True)
@@ -86,7 +92,9 @@ class Exchange:
         meters: Meters,
         health: Health,
         incarnation: str = "",
+        adopt: Callable[[Rotate], str],
     ) -> None:
+        self._adopt = adopt
         self._hub = hub
         self._health = health
         self._secret = secret
@@ -112,6 +120,7 @@ class Exchange:
         self._started_at = float("-inf")
         self._telling = self._steady = False  # the last request said something; the last two did
         self._hanging: _Sent | None = None
+        self._under_way: set[asyncio.Task[SyncReply]] = set()  # none outlives the session
         self._kinds_sent: list[str] | None = None
 
     def news(self) -> None:
@@ -133,10 +142,10 @@ class Exchange:
             while True:
                 await again(self._exchange)
         finally:
-            ticker.cancel()
-            if self._hanging is not None:
-                self._hanging.task.cancel()
-            await asyncio.gather(ticker, return_exceptions=True)
+            left = (ticker, *self._under_way)
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
 
     # --- one request -----------------------------------------------------------------------------
 
@@ -189,6 +198,8 @@ class Exchange:
         )
         sent = _Sent(request, now, entries, mark)
         sent.task = asyncio.create_task(self._hub.sync(self._secret, request))
+        self._under_way.add(sent.task)
+        sent.task.add_done_callback(self._under_way.discard)
         return sent
 
     async def _interrupted(self, sent: _Sent) -> bool:
@@ -246,7 +257,7 @@ class Exchange:
             raise SupersededError(refusal.detail)
         if refusal.status == _NOT_LET_IN:
             self._lease.revoked = True
-            raise RevokedError(f"{refusal.code}: {refusal.detail}")
+            raise RevokedError(refusal.code, refusal.detail)
         if refusal.status == _TOO_LARGE:
             self._page_size = max(_SMALLEST_PAGE, self._page_size // 2)
 
@@ -274,6 +285,8 @@ class Exchange:
         if sent.request.observed.full:
             self._full = False
             self._full_at = sent.at
+        if reply.rotate is not None:
+            self._rotate(reply.rotate)
         if sent.capacity_mark is not None:
             self._capacity_sent = sent.capacity_mark
             if sent.request.capacity is not None and sent.request.capacity.kinds is not None:
@@ -296,6 +309,17 @@ class Exchange:
         self._reconciler.lease_renewed()
         self._meters.works.set(len(self.desired.works))
         self._meters.observed.set(len(self._reconciler.observed.entries))
+
+    def _rotate(self, given: Rotate) -> None:
+        """Go on with another secret, once it is kept; until then with the one there is."""
+        failpoint("A10")
+        try:
+            self._secret = self._adopt(given)
+        except OSError as fault:
+            log.warning("credential.not_kept", error=str(fault), meaning="the earlier one goes on")
+            return
+        failpoint("A11")
+        log.info("credential.replaced")
 
     # --- capacity --------------------------------------------------------------------------------
 

@@ -171,6 +171,17 @@ class Applier:
             return Outcome(live=now)
         return Outcome(live=now, trouble=Trouble("Retrying", "refused, and yet it is as it was"))
 
+    async def read(self, live: Object) -> Object | None:
+        """The whole of a Job of which a part is known; None where it is not there, or can not be read."""
+        metadata = live["metadata"]
+        try:
+            found = await self._client.get(
+                "batch/v1", "Job", metadata.get("namespace") or "", metadata["name"]
+            )
+        except errors.KubeError:
+            return None
+        return found if found["metadata"].get("uid") == metadata.get("uid") else None
+
     async def read_back(self, work: Work, known_uid: str) -> Outcome:
         """Look by name. An object of ours whose labels were taken off gets them back."""
         began = self._clock.monotonic()

@@ -3,8 +3,10 @@
 import re
 
 from agent.decide.decision import Trouble
+from agent.decide.member_policy import REFUSED
 from shared.kube import errors
 
+_POLICY = re.compile(r"ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request")
 # What an API server says of a body that it can not decode; a webhook's words begin otherwise.
 _UNDECODABLE = re.compile(r'\w+ in version "[^"]+" cannot be handled as a ')
 
@@ -14,12 +16,14 @@ def refused(refusal: errors.KubeError, *, hopeless: bool = False) -> Trouble:
 
     `hopeless`: of a POST, whose manifest never changes: one that can not be decoded (400) or fails
     validation (422) is refused for good. An admission webhook's refusal (400, 403) may be another one
-    tomorrow.
+    tomorrow; a policy's is the member's own word, as the agent's gate gives it.
     """
     if isinstance(refusal, errors.TooManyRequests):
         return Trouble("Throttled", refusal.message)
     if isinstance(refusal, errors.Unavailable | errors.Unauthorized):
         return Trouble("Unavailable", refusal.message)
+    if hopeless and _POLICY.search(refusal.message):
+        return Trouble(REFUSED, refusal.message, final=True)
     if isinstance(refusal, errors.Invalid) and hopeless and _is_for_good(refusal):
         return Trouble("Invalid", refusal.message, final=True)
     return Trouble("ApplyFailed", refusal.message)

@@ -9,6 +9,80 @@ from shared.wire.agent_v1 import Work
 MUTABLE_JOB_FIELDS = ("parallelism", "activeDeadlineSeconds", "backoffLimit")
 
 
+# What the hub, the agent and the member's own servers have added to a Job, and nobody has asked for.
+_GENERATED = frozenset(
+    {
+        "controller-uid",
+        "job-name",
+        "batch.kubernetes.io/controller-uid",
+        "batch.kubernetes.io/job-name",
+        labels.MANAGED_BY,
+        labels.JOB_UID,
+        labels.EPOCH,
+        labels.QUEUE_NAME,  # that of this member, if it has queues at all
+    }
+)
+_MARKS = frozenset(
+    {
+        labels.GENERATION,
+        labels.INCARNATION,
+        labels.SPEC_HASH,
+        labels.PLACED_BY,
+        labels.NOT_STARTED,
+        labels.MARK,
+    }
+)
+
+
+def as_written(live: Object) -> Object:
+    """A Job of a member as its user may have written it: without our marks and what servers add.
+
+    What was added to its pods on its way (node selectors of flavors, defaults) can not be told apart; its
+    own queue, priority and time to live were taken off and are lost.
+    """
+    metadata = live["metadata"]
+    spec = {
+        name: value
+        for name, value in (live.get("spec") or {}).items()
+        if name not in ("selector", "manualSelector", "suspend")
+    }
+    template = dict(spec.get("template") or {})
+    template["metadata"] = _own(template.get("metadata") or {})
+    template["spec"] = _without_fence(template.get("spec") or {})
+    named = {name: metadata[name] for name in ("name", "namespace") if name in metadata}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {**named, **_own(metadata)},
+        "spec": {**spec, "template": template},
+    }
+
+
+def _own(metadata: Object) -> Object:
+    """Labels and annotations that are a user's."""
+    parts = (("labels", _GENERATED), ("annotations", _MARKS))
+    return {
+        part: {
+            name: value for name, value in (metadata.get(part) or {}).items() if name not in ours
+        }
+        for part, ours in parts
+    }
+
+
+def _without_fence(pod: Object) -> Object:
+    told = dict(pod)
+    for part in ("initContainers", "containers"):
+        if part in told:
+            told[part] = [
+                {
+                    **one,
+                    "env": [e for e in one.get("env") or () if e.get("name") not in labels.FENCE],
+                }
+                for one in told[part]
+            ]
+    return told
+
+
 def stamped(work: Work, hub_id: str) -> Object:
     """The manifest with the marks that say whose it is, where the hub left any out."""
     assert work.manifest is not None

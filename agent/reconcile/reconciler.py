@@ -125,6 +125,8 @@ class Reconciler:
             tracked = self.tracked_works.get(order.uid)
             if tracked is not None and tracked.work is None:
                 tracked.seen.order(order)
+                if tracked.is_left_over() and tracked.written is None and not tracked.busy:
+                    self.look_again(tracked)
                 self.mark(order.uid)
 
     def unfinished(self, uid: str) -> bool:

@@ -4,6 +4,7 @@ from agent.decide.decision import Decision, Outcome
 from agent.decide.member_policy import MemberPolicy
 from agent.member.applier import Applier
 from agent.metrics import Meters
+from agent.objects.manifests import as_written
 from agent.works.lease import Lease
 from agent.works.marks import Marks
 from agent.works.tracked import TrackedWork
@@ -44,13 +45,20 @@ class Steps:
         if decision.do == "CountPods":
             return await self._count_pods(tracked)
         if tracked.work is None:
-            return Outcome()
+            return await self._read_left_over(tracked)
         if decision.do == "ReadBack":
             return await self._applier.read_back(tracked.work, tracked.known_uid)
         refusal = self._policy.refuse(tracked.work, decision.do)
         if refusal is not None:
             return Outcome(trouble=refusal)
         return await self._write(tracked, tracked.work, decision)
+
+    async def _read_left_over(self, tracked: TrackedWork) -> Outcome:
+        """What is watched has no pod template: the whole is read, for whoever adopts it."""
+        if tracked.is_left_over() and tracked.seen.live is not None:
+            whole = await self._applier.read(tracked.seen.live)
+            tracked.written = None if whole is None else as_written(whole)
+        return Outcome()
 
     async def _let_go(self, tracked: TrackedWork, decision: Decision) -> Outcome:
         live = tracked.seen.live

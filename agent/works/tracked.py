@@ -56,6 +56,7 @@ class TrackedWork:
     doubtful: bool = False  # our managed fields were wiped: a dry run must tell
     failed: tuple[int, str, str] = (0, "", "")  # epoch, instant, how: outlasts the pods
     hint: tuple[str, str] = ("", "")  # why the Job's controller makes no pods, from Events
+    written: Object | None = None  # of one that is left over: as its user may have written it
     last_look: tuple[Any, ...] = ()
     fights: int = 0
     last_fight: float = 0.0
@@ -337,6 +338,7 @@ class TrackedWork:
             member_generation=(live["metadata"].get("generation") or 0) if live else 0,
             drift=[drifts[path] for path in sorted(drifts)][:100],
             incarnation=_incarnation(live) if work is None else "",
+            manifest=self.written if self.is_left_over() else None,
         )
 
     def _job_status(
@@ -358,6 +360,12 @@ class TrackedWork:
         if told.result is not None and (self.work is None or epoch_of(live) == self.work.epoch):
             self.last_job = told
         return told
+
+    def is_left_over(self) -> bool:
+        """Whether it is a Job that the hub has had left alone, for a person to decide about."""
+        live = self.seen.live
+        left = self.work is None and live is not None and self.is_job
+        return left and (live or {})["metadata"].get("uid") == self.seen.left
 
     def _generation(self, decision: Decision) -> int:
         wanted = self.work.generation if self.work is not None else 0

@@ -26,7 +26,7 @@ ENV PATH=/opt/roadstead/bin:$PATH \
 # Named volumes take the owner of what they cover: the folders exist, and belong to the user.
 RUN useradd --uid 10001 --no-create-home --home-dir /var/lib/roadstead --shell /usr/sbin/nologin roadstead \
     && install -d -o 10001 -g 10001 -m 0700 /var/lib/roadstead /var/lib/roadstead/data \
-        /var/lib/roadstead/cluster /var/lib/roadstead/join
+        /var/lib/roadstead/cluster /var/lib/roadstead/join /var/lib/roadstead/admin /var/lib/roadstead/metrics
 COPY --from=build /opt/roadstead /opt/roadstead
 USER 10001:10001
 WORKDIR /var/lib/roadstead

@@ -16,25 +16,30 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.api import openapi_parts
+from hub.api.agent_terms import answered_in, terms_of
+from hub.api.client_certificates import check_client_certificate, note
+from hub.api.limits import check_failures, note_failure
 from hub.api.openapi_parts import JSON, ref
 from hub.api.policy import AGENT, PUBLIC, allow, caller, hub_of
 from hub.api.reply import JsonResponse
 from hub.api.routing import new_router, refuses
-from hub.services.access.credentials import check_join
+from hub.services.access.credentials import find_join
 from hub.services.access.enrol import enrol
 from hub.services.context.hub import Hub
-from hub.services.members.faults import is_noted, note_fault
 from hub.services.members.sync import AgentSync
+from hub.services.reading import first_agents
 from hub.services.reading.capacity_report import check_capacity
 from shared.documents import Json
 from shared.errors import FieldError, Rejected
 from shared.quantity import shown
 from shared.reject_codes import RejectCode
+from shared.wire import versions
 from shared.wire.agent_v1 import (
+    CA_PATH,
     MAX_OBSERVED_PER_REQUEST,
-    PROTO,
     REGISTER_PATH,
     SYNC_PATH,
+    HubAuthority,
     Refused,
     Register,
     Registered,
@@ -70,6 +75,7 @@ _A_SYNC: Final = {
 @allow(PUBLIC)  # the join token in the Authorization header is the policy: `enrol` redeems it
 @refuses(
     RejectCode.UNAUTHENTICATED,
+    RejectCode.CLIENT_CERTIFICATE_REQUIRED,
     RejectCode.TOKEN_USED,
     RejectCode.TOKEN_EXPIRED,
     RejectCode.IDENTITY_MISMATCH,
@@ -83,21 +89,42 @@ async def register_agent(request: Request) -> Response:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     bearer = token.strip() if scheme.lower() == "bearer" else ""
     hub = hub_of(request)
-    cluster = (await hub.read(check_join, bearer)).cluster  # before a byte of the body is
+    check_failures(request, hub, AGENT)
+    try:
+        cluster = (await hub.read(find_join, bearer)).cluster  # before a byte of the body is
+    except Rejected:
+        note_failure(request, hub, AGENT)
+        raise
+    await check_client_certificate(request, hub, cluster)
     async with _noting(hub, cluster):
         try:
             given = Register.model_validate_json(await request.body())
         except ValidationError as fault:
-            raise _invalid(fault, cluster) from fault
-        enrolled = await hub.write(enrol, bearer, given.cluster_uid)
+            raise _invalid(fault) from fault
+        _check_name(given, cluster)
+        terms = terms_of(request, versions.OLDEST)
+        kept = hub.settings.api.agent_credential_kept
+        enrolled = await hub.write(enrol, bearer, given.cluster_uid, given.secret_hash, kept)
     sync = _sync_of(request)
     answer = Registered(
         cluster=enrolled.cluster,
         credential=enrolled.credential,
+        credential_id=enrolled.credential_id,
         hub_id=sync.hub_id,
         incarnation=sync.incarnation,
     )
-    return JsonResponse(answer.model_dump())
+    told = answer.model_dump(exclude_defaults=True)  # agents of protocol 1 know no other fields
+    return JsonResponse(told, headers=answered_in(terms))
+
+
+@router.get(CA_PATH, response_model=HubAuthority)
+@allow(PUBLIC)
+@refuses(RejectCode.UPGRADE_REQUIRED)
+async def read_authority(request: Request) -> Response:
+    """The CA of the hub's certificate, for agents that hold its pin; empty: any that machines trust."""
+    terms = terms_of(request, versions.OLDEST)
+    told = HubAuthority(ca=hub_of(request).authority().pem)
+    return JsonResponse(told.model_dump(), headers=answered_in(terms))
 
 
 @router.post(
@@ -108,6 +135,7 @@ async def register_agent(request: Request) -> Response:
 @allow(AGENT)
 @refuses(
     RejectCode.REVOKED,
+    RejectCode.CLIENT_CERTIFICATE_REQUIRED,
     RejectCode.IDENTITY_MISMATCH,
     RejectCode.CLUSTER_IDENTITY_CHANGED,
     RejectCode.HUB_ROLLED_BACK,
@@ -126,11 +154,16 @@ async def sync_agent(request: Request) -> Response:
             message, refused = await hub.beside(read_sync, body, cluster)
         else:
             message, refused = read_sync(body, cluster)
-        answer = await _sync_of(request).sync(cluster, message, refused)
+        terms = terms_of(request, message.proto, caller(request))
+        if first := first_agents.is_first(message):
+            first_agents.hold_back(message)
+        answer = await _sync_of(request).sync(cluster, message, refused, terms)
+        if first:
+            answer = first_agents.readable(answer)
     for fault in refused:
         if fault.code == CAPACITY_INVALID:
-            await _note(hub, cluster, fault.code, fault.detail)
-    return JsonResponse(answer)
+            await note(hub, cluster, fault.code, fault.detail)
+    return JsonResponse(answer, headers=answered_in(terms))
 
 
 @contextlib.asynccontextmanager
@@ -140,13 +173,8 @@ async def _noting(hub: Hub, cluster: str) -> AsyncIterator[None]:
         yield
     except Rejected as refusal:
         if refusal.code in _NOTED:
-            await _note(hub, cluster, refusal.code, refusal.detail)
+            await note(hub, cluster, refusal.code, refusal.detail)
         raise
-
-
-async def _note(hub: Hub, cluster: str, code: str, detail: str) -> None:
-    if not await hub.read(is_noted, cluster, code):  # whoever repeats it waits for no writer
-        await hub.write(note_fault, cluster, code, detail)
 
 
 def read_sync(body: bytes, cluster: str) -> tuple[SyncRequest, list[Refused]]:
@@ -155,7 +183,8 @@ def read_sync(body: bytes, cluster: str) -> tuple[SyncRequest, list[Refused]]:
         message = SyncRequest.model_validate_json(body)
         refused: list[Refused] = []
     except ValidationError as fault:
-        message, refused = _without_malformed(body, fault, cluster)
+        message, refused = _without_malformed(body, fault)
+    _check_name(message, cluster)
     wrong = check_capacity(message.capacity) if message.capacity is not None else None
     if wrong is not None:
         refused.append(Refused(uid="", code=CAPACITY_INVALID, detail=wrong))
@@ -167,13 +196,11 @@ def read_sync(body: bytes, cluster: str) -> tuple[SyncRequest, list[Refused]]:
     return message, refused
 
 
-def _without_malformed(
-    body: bytes, fault: ValidationError, cluster: str
-) -> tuple[SyncRequest, list[Refused]]:
+def _without_malformed(body: bytes, fault: ValidationError) -> tuple[SyncRequest, list[Refused]]:
     """Read it again without the entries, and the capacity, that are at fault."""
     errors = fault.errors(include_url=False, include_context=False, include_input=False)
     if any(not _is_partial(error) for error in errors):
-        raise _invalid(fault, cluster) from fault
+        raise _invalid(fault) from fault
     given: Json = orjson.loads(body)
     wrong: dict[int, str] = {}
     refused: list[Refused] = []
@@ -195,7 +222,7 @@ def _without_malformed(
     try:
         return SyncRequest.model_validate(given), refused
     except ValidationError as again:
-        raise _invalid(again, cluster) from again
+        raise _invalid(again) from again
 
 
 def _is_partial(error: ErrorDetails) -> bool:
@@ -206,15 +233,19 @@ def _is_partial(error: ErrorDetails) -> bool:
     return place[0] == "capacity" or (len(place) > 2 and place[:2] == ("observed", "entries"))
 
 
-def _invalid(fault: ValidationError, cluster: str) -> Rejected:
+def _check_name(message: Register | SyncRequest, cluster: str) -> None:
+    """Who names a cluster names its own. Raises Rejected: IdentityMismatch."""
+    named = message.cluster
+    if "cluster" in message.model_fields_set and named != cluster:
+        other = shown(named) if isinstance(named, str) else "anything else"
+        text = f"this credential is of {cluster}: it can not speak for {other}"
+        raise Rejected(RejectCode.IDENTITY_MISMATCH, text, "cluster")
+
+
+def _invalid(fault: ValidationError) -> Rejected:
     errors = fault.errors(include_url=False, include_context=False)
     if errors and errors[0]["type"] == "json_invalid":
         return Rejected(RejectCode.INVALID_JSON, errors[0]["msg"])
-    named = next((each["input"] for each in errors if each["loc"] == ("cluster",)), cluster)
-    if named != cluster:
-        other = shown(named) if isinstance(named, str) else "anything else"
-        text = f"this credential is of {cluster}: it can not speak for {other}"
-        return Rejected(RejectCode.IDENTITY_MISMATCH, text, "cluster")
     listed = tuple(
         FieldError(
             ".".join(str(part) for part in error["loc"]), RejectCode.INVALID_VALUE, error["msg"]
@@ -222,9 +253,8 @@ def _invalid(fault: ValidationError, cluster: str) -> Rejected:
         for error in errors[:_SHOWN]
     )
     if any(each.field == "proto" for each in listed):
-        return Rejected(
-            RejectCode.UPGRADE_REQUIRED, f"the hub speaks protocol {PROTO}", errors=listed
-        )
+        text = f"the hub speaks protocol {versions.OLDEST} to {versions.NEWEST}, each a number"
+        return Rejected(RejectCode.UPGRADE_REQUIRED, text, errors=listed)
     return Rejected(
         RejectCode.INVALID_MESSAGE, listed[0].message if listed else "invalid", errors=listed
     )

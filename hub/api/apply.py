@@ -94,15 +94,13 @@ async def apply_documents(
         raise Rejected(RejectCode.INVALID_NAME, LABEL_RULE, "namespace")
     hub = hub_of(request)
     answer = _ApplyAnswer()
-    size = len(await request.body())
+    size, who = len(await request.body()), caller(request).name
     async with hub.bulk:
         read = await read_many(request)
         now = hub.clock.now()
         for part in _parts(read):
-            drafts = await off_loop(request, size, _drafts, part, namespace, now)
-            applied: list[Applied] = await hub.write(
-                apply_for, drafts, hub.settings.intake, caller(request).name
-            )
+            drafts = await off_loop(request, size, _drafts, part, namespace, now, who)
+            applied: list[Applied] = await hub.write(apply_for, drafts, hub.settings.intake, who)
             warned = warnings_of(request, drafts)
             await off_loop(request, size, _say, answer, applied, part, warned)
     items = b'"items":[%b]}' % b",".join(answer.items)
@@ -119,12 +117,14 @@ def _parts(read: Sequence[Read]) -> Iterator[Sequence[Read]]:
     return (read[first : first + PART] for first in range(0, len(read), PART))
 
 
-def _drafts(part: Sequence[Read], namespace: str, now: dt.datetime) -> list[Draft | Rejected]:
+def _drafts(
+    part: Sequence[Read], namespace: str, now: dt.datetime, who: str
+) -> list[Draft | Rejected]:
     documents: list[Draft | Rejected] = []
     for index, value in part:
         try:
             parsed = parse(value, default_namespace=namespace)
-            documents.append(draft(parsed, now, index=index))
+            documents.append(draft(parsed, now, index=index, submitted_by=who))
         except Rejected as refusal:
             documents.append(refusal)
     return documents

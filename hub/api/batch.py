@@ -19,7 +19,7 @@ from hub.api.bodies import off_loop, read_many
 from hub.api.models.jobs import BatchResult
 from hub.api.models.objects import JobManifest
 from hub.api.openapi_parts import A_JOB, IDEMPOTENCY_KEY, JSON, NDJSON, REPLAY, YAML, listed, ref
-from hub.api.policy import ADMINISTRATOR, allow, hub_of
+from hub.api.policy import ADMINISTRATOR, allow, caller, hub_of
 from hub.api.reply import JsonResponse, idempotency_key
 from hub.api.routing import new_router
 from hub.services.context.hub import Hub
@@ -62,13 +62,13 @@ async def submit_batch(request: Request) -> Response:
     """
     key = idempotency_key(request)
     hub = hub_of(request)
-    size = len(await request.body())
+    size, who = len(await request.body()), caller(request).name
     async with hub.bulk:
         entries = await _entries(request)
         parts: list[Reply] = []
         said: list[Json] = []
         first = 0
-        while drafts := await off_loop(request, size, _drafts, hub, entries):
+        while drafts := await off_loop(request, size, _drafts, hub, entries, who):
             submission = Submission(
                 drafts=drafts,
                 intake=hub.settings.intake,
@@ -101,17 +101,17 @@ async def _entries(request: Request) -> Iterator[Entry]:
     return iter(await read_many(request))
 
 
-def _drafts(hub: Hub, entries: Iterator[Entry]) -> tuple[Draft | Rejected, ...]:
+def _drafts(hub: Hub, entries: Iterator[Entry], who: str) -> tuple[Draft | Rejected, ...]:
     """The next Jobs, as many as share a transaction."""
     now = hub.clock.now()
-    return tuple(_draft(value, now) for _, value in islice(entries, CHUNK))
+    return tuple(_draft(value, now, who) for _, value in islice(entries, CHUNK))
 
 
-def _draft(value: Any, now: Any) -> Draft | Rejected:
+def _draft(value: Any, now: Any, who: str) -> Draft | Rejected:
     if isinstance(value, Rejected):
         return value
     try:
-        return draft(parse_unit(value), now)
+        return draft(parse_unit(value), now, submitted_by=who)
     except Rejected as refusal:
         return refusal
 

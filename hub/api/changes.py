@@ -1,6 +1,6 @@
 """`GET /v1/changes`: what commits touch, as server-sent events, from a revision on, without holes."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Annotated, Final
 
 import orjson
@@ -17,11 +17,13 @@ from hub.api.routing import new_router, refuses
 from hub.api.streams import count_stream, counted, hear
 from hub.services.context.hub import Hub
 from hub.services.questions import jobs, overview
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
 router = new_router("fleet")
 PAGE: Final = 200
+PIECE: Final = 16 << 10
 # Between two looks at whether the credential still holds; also keeps proxies from hanging up.
 BEAT_S: Final = 5.0
 _PEOPLE: Final = frozenset({ADMINISTRATOR, VIEWER})
@@ -39,29 +41,28 @@ async def follow_changes(request: Request, asked: Annotated[Revision, Query()]) 
 
     410 Expired if that revision is no longer kept: list again, then follow from the newest.
     """
-    hub = hub_of(request)
+    hub, who = hub_of(request), caller(request)
     revision = asked.revision
     if revision is None:
         revision = await hub.read(jobs.revision)
     await hub.read(overview.changes_since, revision, PAGE)  # 410 while it can still be said
-    who = caller(request).id
-    streams = count_stream(request, who, hub.settings.api.streams_per_principal)
+    streams = count_stream(request, who)
     return StreamingResponse(
-        counted(streams, who, _events(request, hub, revision)),
+        counted(streams, who.id, _events(request, hub, revision)),
         media_type=EVENTS,
         headers={"Cache-Control": "no-store"},
     )
 
 
 async def _events(request: Request, hub: Hub, revision: int) -> AsyncIterator[bytes]:
-    news = hub.subscribe()
+    news = hub.subscribe(keyed=False)
     try:
         yield b": following\n\n"
         while not hub.closing.is_set():
-            page, more = await hub.read(overview.changes_since, revision, PAGE)
-            for change in page:
-                revision = change["revision"]
-                yield b"id: %d\ndata: %b\n\n" % (revision, orjson.dumps(change))
+            found = hub.read(overview.changes_since, revision, PAGE)
+            revision, text, more = _sent(await found, revision)
+            for start in range(0, len(text), PIECE):  # who does not take it has little in hand
+                yield text[start : start + PIECE]
             if not more and not await hear(hub, news, BEAT_S):
                 yield b": beat\n\n"
             await authorize(request, _PEOPLE)
@@ -69,3 +70,15 @@ async def _events(request: Request, hub: Hub, revision: int) -> AsyncIterator[by
         return  # the credential has ended, or the follower has fallen behind what is kept
     finally:
         news.close()
+
+
+def _sent(found: tuple[Sequence[Json], bool], revision: int) -> tuple[int, bytes, bool]:
+    """A page as it is sent: up to which revision, its text, and whether there is more.
+
+    Nothing else of it is kept: as many as there are streams may wait to be taken.
+    """
+    page, more = found
+    text = b"".join(
+        b"id: %d\ndata: %b\n\n" % (change["revision"], orjson.dumps(change)) for change in page
+    )
+    return (page[-1]["revision"] if page else revision), text, more

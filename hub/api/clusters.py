@@ -17,8 +17,10 @@ from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
 from hub.api.reply import JsonResponse
 from hub.api.routing import new_router, refuses
 from hub.domain.workloads.origin import Origin
+from hub.services.context.hub import Hub
 from hub.services.objects import clusters, delete, fence
 from hub.services.questions import clusters as member_questions
+from shared.documents import Json
 from shared.kinds.cluster_v1 import GROUP
 from shared.reject_codes import RejectCode
 
@@ -48,7 +50,7 @@ async def create_cluster(request: Request, given: NewCluster) -> Response:
         caller(request).name,
         given.pools,
     )
-    return JsonResponse(made, 201)
+    return JsonResponse(_pinned(hub, made), 201)
 
 
 @router.get("/v1/clusters/{name}", response_model=MemberClusterDetail)
@@ -83,9 +85,8 @@ async def delete_cluster(request: Request, name: str, options: Options = None) -
 async def renew_join_token(request: Request, name: str) -> Response:
     """A fresh one-time join token; earlier unused ones end."""
     hub = hub_of(request)
-    return JsonResponse(
-        await hub.write(clusters.renew_join_token, name, hub.settings, caller(request).name), 201
-    )
+    made = await hub.write(clusters.renew_join_token, name, hub.settings, caller(request).name)
+    return JsonResponse(_pinned(hub, made), 201)
 
 
 @router.post("/v1/clusters/{name}/cordon", response_model=MemberClusterDetail)
@@ -121,6 +122,11 @@ async def fence_cluster(request: Request, name: str, given: FenceConfirmation) -
 async def uncordon_cluster(request: Request, name: str) -> Response:
     """Send work there again."""
     return await _switch(request, name, on=False)
+
+
+def _pinned(hub: Hub, made: Json) -> Json:
+    """The answer with the pins of the hub's CA in its join token."""
+    return made | {"joinToken": hub.authority().pinned(made["joinToken"])}
 
 
 async def _switch(request: Request, name: str, *, on: bool) -> Response:

@@ -5,18 +5,28 @@ whoever connects would stay. What is refused here is answered as everywhere, by 
 """
 
 import enum
+import socket
+from collections import Counter
 from typing import Any, ClassVar, Final
 
 import structlog
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from hub.api.errors import problem
+from hub.api.handshakes import ClientCertificate, Handshake, Trust, read_client
+from hub.services.access.budgets import network_of
 from hub.services.context.ids import request_id as new_request_id
 from hub.services.context.settings import Api
 from shared.clock import Clock
 from shared.reject_codes import RejectCode
 
 _LOOK_S: Final = 1.0  # between two looks for who is late
+_FEW: Final = 10  # connections of one network
+_FOR_ALL: Final = 0.9  # of the connections; the rest is for networks that have few
+_UNREAD_BYTES: Final = 16 << 10  # of an answer that may wait here before its maker has to
+# Streams say little at a time: what nobody takes is not kept in the kernel either, by the megabyte.
+_STREAMS: Final = frozenset({b"/v1/changes", b"/v1/workloads:watch", b"/live"})
+_STREAM_BYTES: Final = 64 << 10
 _LEAST_RATE: Final = 1 << 16  # bytes a second that a body must come at, on the average
 _logger = structlog.get_logger(__name__)
 
@@ -29,23 +39,55 @@ class _Phase(enum.Enum):
 
 
 class Door:
-    """The bounds of one server's connections, and who is connected."""
+    """The bounds of one server's connections, and who is connected. `trust`: by TLS alone."""
 
-    def __init__(self, limits: Api, clock: Clock, most: int | None = None) -> None:
+    def __init__(
+        self, limits: Api, clock: Clock, most: int | None = None, trust: Trust | None = None
+    ) -> None:
         self.limits = limits
         self.clock = clock
         self.most = min(limits.connections, most or limits.connections)
+        self.trust = trust
         self.connections: set[BoundedProtocol] = set()
+        self._by_network: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()  # since the last look, by code
+        self.handshakes: set[Handshake] = set()
+        self._protocol = type("BoundedProtocolOfDoor", (BoundedProtocol,), {"door": self})
 
     def protocol(self) -> type["BoundedProtocol"]:
         """The protocol class to serve with."""
-        return type("BoundedProtocolOfDoor", (BoundedProtocol,), {"door": self})
+        return self._protocol
+
+    def is_full(self, network: str) -> bool:
+        """Whether there are as many connections as there may be, in all or of this network.
+
+        The last tenth is for those who have few: whoever fills the rest keeps no agent and no probe out.
+        """
+        there, mine = len(self.connections) + len(self.handshakes), self._by_network[network]
+        if there >= self.most or (mine >= _FEW and there >= self.most * _FOR_ALL):
+            return True
+        return 0 < self.limits.connections_per_address <= mine
+
+    def enter(self, network: str) -> None:
+        """Count one more connection of a network."""
+        self._by_network[network] += 1
+
+    def leave(self, network: str) -> None:
+        """One of them has gone."""
+        self._by_network[network] -= 1
+        if self._by_network[network] <= 0:
+            del self._by_network[network]
 
     def look(self) -> None:
-        """End the connections whose header or body is late."""
+        """End the connections whose handshake, header or body is late."""
         now = self.clock.monotonic()
         for connection in list(self.connections):
             connection.end_if_late(now)
+        for handshake in list(self.handshakes):
+            handshake.end_if_late(now)
+        for code, times in self.refused.items():  # a line a second each, however many there are
+            _logger.info("connections ended", code=code, times=times)
+        self.refused.clear()
 
     async def run(self) -> None:
         """Look again and again."""
@@ -55,7 +97,7 @@ class Door:
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """HTTP/1.1 with bounds on connections, headers and time."""
+    """HTTP/1.1 with bounds on connections, headers and time, both ways."""
 
     door: ClassVar[Door]
 
@@ -67,23 +109,45 @@ class BoundedProtocol(HttpToolsProtocol):
         self._body_bytes = 0
         self._refusal: tuple[RejectCode, str] | None = None
         self._ended = False
+        self._network: str | None = None  # that it is counted for
+        self._unread_since: float | None = None  # nothing of the answer is taken any more
+        self._client: ClientCertificate | None = None
+        self.generation = 0  # of the certificates that it was agreed with
 
     def connection_made(self, transport: Any) -> None:
         """Take the connection, or say that there are too many."""
         super().connection_made(transport)
+        transport.set_write_buffer_limits(high=_UNREAD_BYTES)
         self._since = self.door.clock.monotonic()
-        if len(self.door.connections) >= self.door.most:
+        self._client = read_client(transport)
+        network = network_of(str((transport.get_extra_info("peername") or ("",))[0]))
+        if self.door.trust is None and self.door.is_full(network):  # by TLS it was counted before
             self._end(
                 RejectCode.TOO_MANY_CONNECTIONS,
-                f"{self.door.most} connections are open; try again",
+                f"{len(self.door.connections)} connections are open; try again",
             )
             return
         self.door.connections.add(self)
+        self.door.enter(network)
+        self._network = network
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection has gone."""
         self.door.connections.discard(self)
+        if self._network is not None:
+            self.door.leave(self._network)
+            self._network = None
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """The other side takes nothing for now."""
+        super().pause_writing()
+        self._unread_since = self.door.clock.monotonic()
+
+    def resume_writing(self) -> None:
+        """It has taken what there was."""
+        super().resume_writing()
+        self._unread_since = None
 
     def data_received(self, data: bytes) -> None:
         """Read on, within the bounds of a header."""
@@ -100,6 +164,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """The first byte of a request."""
         super().on_message_begin()
+        if self._client is not None:
+            self.scope["state"]["client_certificate"] = self._client
         self._enter(_Phase.HEAD)
 
     def on_headers_complete(self) -> None:
@@ -110,8 +176,17 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._refusal is not None:
             return
         self._head_bytes = self._body_bytes = 0
+        if self.url.partition(b"?")[0] in _STREAMS:
+            self.transport.get_extra_info("socket").setsockopt(
+                socket.SOL_SOCKET, socket.SO_SNDBUF, _STREAM_BYTES
+            )
         self._enter(_Phase.BODY)
         super().on_headers_complete()
+        trust = self.door.trust
+        if trust is not None and self.cycle is not None and self.generation != trust.generation:
+            self.cycle.keep_alive = (
+                False  # the next request comes by the certificates now in force
+            )
 
     def on_body(self, body: bytes) -> None:
         """A piece of the body."""
@@ -135,7 +210,13 @@ class BoundedProtocol(HttpToolsProtocol):
         )
 
     def end_if_late(self, now: float) -> None:
-        """Answer 408 where a header or body did not come in time."""
+        """Answer 408 where a header or body did not come in time; hang up on who does not read."""
+        since = self._unread_since
+        if since is not None and now - since >= self.door.limits.send_s:
+            self._ended = True
+            self.door.refused["Unread"] += 1
+            self.transport.abort()
+            return
         if self._ended or self._phase is _Phase.SERVED:
             return
         if self._phase is _Phase.BODY and self.flow.read_paused:
@@ -170,7 +251,7 @@ class BoundedProtocol(HttpToolsProtocol):
         is_answered = self._phase in (_Phase.BODY, _Phase.SERVED) and self._answer_began()
         if not is_answered and not self.transport.is_closing():
             self.transport.write(_raw(code, detail))
-            _logger.info("refused", code=code)
+            self.door.refused[code] += 1
         if self.cycle is not None and not self.cycle.response_complete:
             self.cycle.disconnected = True
             self.cycle.message_event.set()

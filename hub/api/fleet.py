@@ -6,7 +6,12 @@ from fastapi import Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.api.models.clusters import Incarnation, Restored
+from hub.api.models.clusters import (
+    DecidedLeftover,
+    Incarnation,
+    LeftoverDecision,
+    Restored,
+)
 from hub.api.models.fleet import (
     AuditList,
     DriftList,
@@ -14,12 +19,15 @@ from hub.api.models.fleet import (
     Overview,
     PlacementFigures,
     PlacementList,
+    RetentionList,
+    RetentionRun,
 )
 from hub.api.models.queues import ClusterQueueFigures, LocalQueueDetail, QueueList
 from hub.api.parameters import EventFilters, ObjectPages, Paged
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
 from hub.api.reply import JsonResponse, pager
 from hub.api.routing import new_router, refuses
+from hub.services.jobs import adopt, retention
 from hub.services.questions import jobs, overview, queues
 from hub.services.works import restored
 from shared.reject_codes import RejectCode
@@ -49,6 +57,46 @@ async def accept_restored(request: Request) -> Response:
     """Go on from a store that is older than what the hub once said: {"incarnation"}."""
     incarnation = await hub_of(request).write(restored.accept, caller(request).name)
     return JsonResponse({"incarnation": incarnation})
+
+
+@router.post("/v1/restored/{uid}/adopt", response_model=DecidedLeftover)
+@allow(ADMINISTRATOR)
+@refuses(RejectCode.ALREADY_ENDED, RejectCode.INVALID_STATE)
+async def adopt_leftover(
+    request: Request, uid: str, asked: LeftoverDecision | None = None
+) -> Response:
+    """Take over a Job that a member holds from before the store was restored."""
+    hub, cluster = hub_of(request), asked.cluster if asked else ""
+    name, intake = caller(request).name, hub.settings.intake
+    return JsonResponse(await hub.write(adopt.adopt_job, uid, cluster, name, intake))
+
+
+@router.post("/v1/restored/{uid}/forget", response_model=DecidedLeftover)
+@allow(ADMINISTRATOR)
+@refuses(RejectCode.INVALID_STATE)
+async def forget_leftover(
+    request: Request, uid: str, asked: LeftoverDecision | None = None
+) -> Response:
+    """Have its member remove a Job from before the store was restored."""
+    cluster, name = asked.cluster if asked else "", caller(request).name
+    return JsonResponse(await hub_of(request).write(adopt.forget_job, uid, cluster, name))
+
+
+@router.get("/v1/retention", response_model=RetentionList)
+@allow(ADMINISTRATOR)
+async def get_retention(request: Request) -> Response:
+    """What is kept how long, table by table, and how much of it there is. Counts every row."""
+    hub = hub_of(request)
+    return JsonResponse(await hub.read(retention.show, hub.settings))
+
+
+@router.post("/v1/retention:run", response_model=RetentionRun)
+@allow(ADMINISTRATOR)
+async def run_retention(request: Request) -> Response:
+    """Take away now what has been kept long enough, a bounded part of it: {"removed"}."""
+    hub = hub_of(request)
+    removed = {step.__name__: await hub.write(step, hub.settings) for step in retention.STEPS}
+    return JsonResponse({"removed": removed})
 
 
 @router.get("/v1/queues", tags=["queues"], response_model=QueueList)

@@ -27,6 +27,16 @@ from shared.wire.agent_v1 import REGISTER_PATH
 _SERVED: Final = ("application/json", "application/problem+json", "text/event-stream")
 _BULK: Final = frozenset({"/v1/jobs:batch", "/v1/apply"})
 _READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+# Of every answer that says nothing else: it is no page, and no other site's page may hold or read it.
+_BROWSER: Final = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"referrer-policy", b"no-referrer"),
+)
+_OF_PAGES: Final = b"content-security-policy"  # a page says it all itself
+# A browser that came by TLS once comes by nothing else for a year.
+_HSTS: Final = (b"strict-transport-security", b"max-age=31536000")
 # Anyone may send these, so little is read of them.
 _SMALL: Final = {REGISTER_PATH: 64 << 10, "/login": 4 << 10}
 log = structlog.get_logger(__name__)
@@ -59,10 +69,12 @@ class Guard:
                 REQUESTS.labels(
                     scope["method"] if route else "", getattr(route, "path", ""), message["status"]
                 ).observe(self._clock.monotonic() - began)
-                message.setdefault("headers", [])
+                said = message.get("headers", ())
                 message["headers"] = [
-                    *message["headers"],
+                    *said,
                     (b"x-request-id", request_id.encode()),
+                    *(() if any(name == _OF_PAGES for name, _ in said) else _BROWSER),
+                    *((_HSTS,) if scope["scheme"] == "https" else ()),
                 ]
             await send(message)
 

@@ -51,7 +51,10 @@ async def submit_job(request: Request) -> Response:
     key = idempotency_key(request)
     hub = hub_of(request)
     now = hub.clock.now()
-    body, given = await read_one(request, lambda manifest: draft(parse_job(manifest), now))
+    who = caller(request).name
+    body, given = await read_one(
+        request, lambda manifest: draft(parse_job(manifest), now, submitted_by=who)
+    )
     reply: Reply = await hub.write_shared(
         submit,
         Submission(

@@ -3,7 +3,14 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import (
+    REGISTRY,
+    CollectorRegistry,
+    Counter,
+    Gauge as Level,
+    Histogram,
+    generate_latest,
+)
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -21,6 +28,25 @@ TURNS: Final = Histogram(
     "roadstead_loop_turn_seconds", "Time of one turn of a loop", ("loop",), buckets=_BUCKETS
 )
 FAULTS: Final = Counter("roadstead_loop_faults", "Turns of a loop that failed", ("loop",))
+HANDSHAKES: Final = Counter(
+    "roadstead_tls_handshakes", "Connections by TLS, by how they began", ("outcome",)
+)
+CERTIFICATE_LOADS: Final = Counter(
+    "roadstead_tls_certificate_loads",
+    "Changed certificate files that were taken, or refused: then the earlier ones stay",
+    ("outcome",),
+)
+CREDENTIALS: Final = Counter(
+    "roadstead_agent_credentials",
+    "Credentials of agents that were replaced, or used again after they had been",
+    ("event",),
+)
+LIMITED: Final = Counter(
+    "roadstead_http_limited", "Requests that were asked to come later, by budget", ("budget",)
+)
+CERTIFICATE_DAYS: Final = Level(
+    "roadstead_tls_certificate_days", "Days until a certificate in use ends", ("certificate",)
+)
 
 
 def observe_turn(loop: str, seconds: float, fault: BaseException | None) -> None:

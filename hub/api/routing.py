@@ -13,21 +13,23 @@ is asked often reads query and body itself, and describes them by `openapi_extra
 
 import inspect
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from hub.api.bodies import read_object
-from hub.api.policy import PUBLIC, authorize, policy_of
+from hub.api.policy import PUBLIC, admit, policy_of
+from hub.services.access.budgets import Kind
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
+_READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 E = TypeVar("E", bound=Callable[..., Any])
 Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -64,9 +66,10 @@ class PolicyRoute(APIRoute):
             return inner
         known = query_names(self)
         reads_body = self.body_field is not None
+        kind = self._budget()
 
         async def checked(request: Request) -> Response:
-            await authorize(request, policy)
+            await admit(request, policy, kind)
             if request.scope["query_string"]:
                 _check_names(request, known)
             if reads_body:
@@ -74,6 +77,13 @@ class PolicyRoute(APIRoute):
             return await inner(request)
 
         return checked
+
+    def _budget(self) -> Kind | None:
+        """What its callers pay from; None: streams, which pay when they are opened."""
+        answer = self.response_class
+        if inspect.isclass(answer) and issubclass(answer, StreamingResponse):
+            return None
+        return "reads" if _READING.issuperset(self.methods or ()) else "writes"
 
     def _plain(self) -> Endpoint | None:
         """Calls the endpoint directly, or None where FastAPI has to resolve its parameters."""

@@ -11,6 +11,9 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
+from hub.api.limits import spend
+from hub.api.policy import hub_of
+from hub.services.access.credentials import Principal
 from hub.services.context.hub import Hub
 from hub.store.feed import Change, Subscription
 from shared.errors import Rejected
@@ -19,14 +22,18 @@ from shared.reject_codes import RejectCode
 T = TypeVar("T")
 
 
-def count_stream(request: Request, who: str, limit: int) -> Counter[str]:
-    """Open streams by principal, of this application. Raises Rejected: TooManyStreams."""
+def count_stream(request: Request, who: Principal) -> Counter[str]:
+    """Open streams by principal's id. Raises Rejected: TooManyStreams, TooManyRequests."""
+    hub = hub_of(request)
+    spend(hub, who, "streams")
+    limit = hub.settings.api.streams_per_principal
     state = request.app.state
     if not hasattr(state, "streams"):
         state.streams = Counter()
     streams: Counter[str] = state.streams
-    if streams[who] >= limit:
-        raise Rejected(RejectCode.TOO_MANY_STREAMS, f"{streams[who]} streams are open; close some")
+    if streams[who.id] >= limit:
+        said = f"{streams[who.id]} streams are open; close some"
+        raise Rejected(RejectCode.TOO_MANY_STREAMS, said)
     return streams
 
 

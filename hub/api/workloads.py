@@ -121,7 +121,10 @@ async def submit_workload(request: Request) -> Response:
     """Hand in one Workload that no Job owns, as JSON or YAML. Its queue must be there."""
     hub = hub_of(request)
     now = hub.clock.now()
-    _, given = await read_one(request, lambda read: draft(bare_patch.parse_bare(read), now))
+    who = caller(request).name
+    _, given = await read_one(
+        request, lambda read: draft(bare_patch.parse_bare(read), now, submitted_by=who)
+    )
     submission = Submission(drafts=(given,), intake=hub.settings.intake, single=True)
     reply: Reply = await hub.write_shared(submit, submission)
     return JsonResponse(reply.body, reply.status)
@@ -174,15 +177,14 @@ async def watch_workloads(request: Request, asked: Annotated[WatchFilters, Query
     cluster, epoch. Filters: namespace, queue, kind, state; each may hold several values, with commas.
     410 Expired if that revision is no longer kept: list again, then follow from the newest.
     """
-    hub = hub_of(request)
+    hub, who = hub_of(request), caller(request)
     revision, filters = asked.revision, asked.given()
     if revision is None:
         revision = await hub.read(jobs.revision)
     await hub.read(watching.news, revision, filters, 1)  # 410 while it can still be said
-    who = caller(request).id
-    streams = count_stream(request, who, hub.settings.api.streams_per_principal)
+    streams = count_stream(request, who)
     return StreamingResponse(
-        counted(streams, who, _events(request, hub, revision, filters)),
+        counted(streams, who.id, _events(request, hub, revision, filters)),
         media_type=EVENTS,
         headers={"Cache-Control": "no-store"},
     )

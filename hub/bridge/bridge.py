@@ -6,7 +6,7 @@ stops acting only where acting could destroy something, and says so.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from hub.bridge.events import EventRecorder
 from hub.bridge.following import Following
 from hub.bridge.kinds import ALWAYS
 from hub.bridge.mirror import Mirror
+from hub.bridge.showing import Showing
 from hub.bridge.sources import Sources
 from hub.bridge.workload_objects import WorkloadObjects
 from hub.bridge.writeback import Writeback
@@ -36,6 +37,7 @@ from shared.retry import retrying
 CHECK_S: Final = 60.0  # how often the hub cluster's identity is looked at
 STOPPED_S: Final = 5.0  # how often a stopped bridge asks whether it may go on
 RETRY_S: Final = 30.0  # how often what was refused is tried again
+LEADING_S: Final = 1.0  # how often it is asked who leads
 EVERY_S: Final = 5.0  # how often each side is looked at without news
 MIRROR_LEAST_S: Final = 0.05
 AGAIN_S: Final = 0.5  # until what failed is tried again
@@ -45,9 +47,12 @@ log = structlog.get_logger(__name__)
 
 
 class Bridge:
-    """`kubeconfig` is the hub cluster's; `term` the leadership under which the bridge writes."""
+    """`kubeconfig` is the hub cluster's; None: the account of the pod that this is.
 
-    def __init__(self, hub: Hub, term: Callable[[], int], kubeconfig: Path | str) -> None:
+    `term` is the leadership under which the bridge writes.
+    """
+
+    def __init__(self, hub: Hub, term: Callable[[], int], kubeconfig: Path | str | None) -> None:
         self._hub = hub
         self._term = term
         self._kubeconfig = kubeconfig
@@ -55,9 +60,12 @@ class Bridge:
         self.condition = BridgeCondition(hub, term)
 
     async def run(self) -> None:
-        """Bridge until cancelled."""
+        """Bridge while this process leads, until cancelled."""
         again = retrying(self._hub.clock, fresh=self._has_connected, before_wait=self._note)
-        await again(self._attempt)
+        while True:
+            while not self._term():
+                await self._hub.clock.sleep(LEADING_S)
+            await again(self._attempt)
 
     def _has_connected(self) -> bool:
         return self._connected
@@ -78,6 +86,8 @@ class Bridge:
 
     async def _cross(self) -> bool:
         """One connection; False: it stopped, and another is to be made."""
+        if not self._term():
+            return True
         async with await KubeClient.connect(self._kubeconfig, clock=self._hub.clock) as client:
             await self.condition.check(client)
             if self.condition.stopped:  # not ours to touch: look again later
@@ -88,17 +98,31 @@ class Bridge:
             await install_crds(client, self._hub.clock)
             # Only now: a hub cluster that refuses these is asked ever more seldom.
             self._connected = True
-            await _Crossing(self._hub, self._term, client, self.condition).run()
+            await self._while_leading(
+                _Crossing(self._hub, self._term, client, self.condition).run()
+            )
             return True
 
+    async def _while_leading(self, crossing: Coroutine[Any, Any, None]) -> None:
+        """Until it ends by itself, or another hub leads, which then crosses."""
+        term, task = self._term(), asyncio.ensure_future(crossing)
+        try:
+            while not task.done() and self._term() == term:
+                await asyncio.wait({task}, timeout=LEADING_S)
+        finally:
+            task.cancel()
+            (ended,) = await asyncio.gather(task, return_exceptions=True)
+        if isinstance(ended, Exception):
+            raise ended
 
-def _words(failure: BaseException, kubeconfig: Path | str) -> str:
+
+def _words(failure: BaseException, kubeconfig: Path | str | None) -> str:
     """Why the bridge could not cross, for people: a file that is missing reads as an odd one otherwise."""
-    if not Path(kubeconfig).is_file():
+    if kubeconfig is not None and not Path(kubeconfig).is_file():
         return f"there is no file {kubeconfig}"
     if isinstance(failure, errors.KubeError):
         return f"{failure.reason}: {failure.message}"[:300]
-    return f"{kubeconfig}: {failure!r}"[:300]
+    return f"{kubeconfig or 'in-cluster configuration'}: {failure!r}"[:300]
 
 
 class _Crossing:
@@ -117,16 +141,42 @@ class _Crossing:
         self._condition = condition
         self._inward = self._loop("bridge-in", self._take, MIRROR_LEAST_S)
         self._outward = self._loop("bridge-out", self._give, WRITE_LEAST_S)
-        self._shown = self._loop("bridge-workloads", self._show, WRITE_LEAST_S)
+        self._beside = self._loop("bridge-workloads", self._show, WRITE_LEAST_S)
+        self._mirrors = self._loop("bridge-mirrors", self._level_mirrors, WRITE_LEAST_S)
         self._pulse = Loop("bridge-pulse", self._ask, hub.clock, every_s=PULSE_S)
         self._index = PlacementIndex()
         self._sources = Sources(client, hub.clock, self._inward.wake)
         self._following = Following(client, self._sources, self._index)
-        self._mirror = Mirror(hub, client, self._sources, self._index, self._look_at)
-        self._deletions = Deletions(hub, client, self._sources, self._mirror, condition)
         self._events = EventRecorder(hub, client, self._sources)
+        self._showing = Showing(
+            hub,
+            client,
+            self._sources,
+            term,
+            self._events,
+            self._appeared,
+            lambda: condition.protection.keeps_from_starting,
+        )
+        self._mirror = Mirror(
+            hub,
+            client,
+            self._sources,
+            self._index,
+            self._look_at,
+            lambda: condition.protection.in_force,
+            self._mirror_seen,
+        )
+        self._deletions = Deletions(
+            hub, client, self._sources, self._mirror, condition, self._mirror_gone
+        )
         self._writeback = Writeback(
-            hub, client, self._sources, self._mirror, self._events, self._following.unreadable
+            hub,
+            client,
+            self._sources,
+            self._mirror,
+            self._events,
+            self._following.unreadable,
+            lambda: condition.protection.keeps_mark,
         )
         self._checks = CheckConditions(hub, self._sources)
         self._workloads = WorkloadObjects(hub, client, self._sources, term)
@@ -147,9 +197,16 @@ class _Crossing:
                 for place in self._sources.all_of(kind.group, kind.kind):
                     found = self._sources.get(place)
                     if found is not None:
-                        self._look_at(found[1]["metadata"]["uid"])
+                        self._look_at(self._sources.row_of(found[1]))
+            await self._showing.begin()
             async with asyncio.TaskGroup() as loops:  # one that breaks ends them all
-                for loop in (self._inward, self._outward, self._shown, self._pulse):
+                for loop in (
+                    self._inward,
+                    self._outward,
+                    self._beside,
+                    self._mirrors,
+                    self._pulse,
+                ):
                     loops.create_task(loop.run())
                 loops.create_task(self._follow(changes))
         finally:
@@ -223,6 +280,26 @@ class _Crossing:
             return None
         return await self._workloads.turn()
 
+    async def _level_mirrors(self) -> float | None:
+        """What came by REST, shown on the hub cluster."""
+        if not self._term() or self._condition.stopped:
+            return None
+        rest = await self._showing.turn()
+        await self._condition.note_shown(self._showing.jobs_shown)
+        return rest
+
+    def _mirror_seen(self, uid: str) -> None:
+        self._showing.seen(uid)
+        self._mirrors.wake()
+
+    def _mirror_gone(self, uid: str) -> None:
+        self._showing.gone(uid)
+        self._mirrors.wake()
+
+    def _appeared(self, uid: str) -> None:
+        self._writeback.appeared(uid)
+        self._look_at(uid)
+
     def _look_at(self, uid: str) -> None:
         self._writeback.note(uid)
         self._outward.wake()
@@ -231,7 +308,7 @@ class _Crossing:
     def _show_soon(self, uids: Iterable[str]) -> None:
         if self._hub.settings.bridge.workloads == "On":
             self._workloads.note(uids)
-            self._shown.wake()
+            self._beside.wake()
 
     # --- the hub's side -------------------------------------------------------------------------
 
@@ -240,6 +317,7 @@ class _Crossing:
             for kind, keys in change.keys.items():
                 if kind in ("workloads", "objects", "clusters"):
                     self._writeback.follow(kind, keys)
+                    self._showing.follow(kind, keys)
                 if kind == "workloads":
                     self._show_soon(keys)
             if touched := change.keys.get("objects"):
@@ -247,6 +325,7 @@ class _Crossing:
             if self._mirror.leaving or (self._condition.stopped and "settings" in change.keys):
                 self._inward.wake()
             self._outward.wake()
+            self._mirrors.wake()
 
     async def _follow_placements(self, uids: Iterable[str]) -> None:
         rows = await self._hub.read(mirrored.object_facts, list(uids))

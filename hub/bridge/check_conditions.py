@@ -51,7 +51,7 @@ class CheckConditions:
             if found is None or not answered_outside(found[1]):
                 continue
             obj = found[1]
-            uid = obj["metadata"]["uid"]
+            uid = self._sources.row_of(obj)
             alive.add(uid)
             name = obj["metadata"]["name"]
             try:

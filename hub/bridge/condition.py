@@ -9,6 +9,8 @@ from typing import Final
 
 import structlog
 
+from hub.bridge import protection
+from hub.bridge.protection import Protection
 from hub.services.context import hub_cluster
 from hub.services.context.hub import Hub
 from shared.documents import Json
@@ -36,6 +38,8 @@ class BridgeCondition:
         self.lifted = ""  # the stop that an administrator has just lifted, until it is carried out
         self.reason = ""
         self.message = ""
+        self.protection = Protection()  # of Jobs, from running there
+        self.jobs_shown = ""  # of those that came by REST: None, All or Some
         self._silence = (
             ""  # why the hub cluster does not answer; it hinders nobody and ends by itself
         )
@@ -91,7 +95,10 @@ class BridgeCondition:
         return True
 
     async def check(self, client: KubeClient) -> None:
-        """Look at the hub cluster's identity and its webhooks. Raises KubeError without an answer."""
+        """Look at the hub cluster's identity, its webhooks, and what keeps Jobs from running there.
+
+        Raises KubeError without an answer.
+        """
         namespace = await client.get("v1", "Namespace", "", "kube-system")
         self._silence, self._missed = "", 0
         uid = self._uid = str(namespace["metadata"]["uid"])
@@ -111,7 +118,14 @@ class BridgeCondition:
             return
         if self.reason in {"HubClusterChanged", "HubClusterHasKueue"}:
             self.reason = self.message = ""
+        await self._look_at_protection(client)
         await self._tell()
+
+    async def _look_at_protection(self, client: KubeClient) -> None:
+        before, self.protection = self.protection, await protection.ask(client)
+        if before.jobs != self.protection.jobs:
+            say = log.info if self.protection.in_force else log.warning
+            say("bridge.jobs", protection=self.protection.jobs, message=self.protection.message)
 
     async def note_version(self, kind: str, resource_version: str) -> None:
         """A complete list of `kind` was read at this version; versions never go back."""
@@ -128,11 +142,20 @@ class BridgeCondition:
             return
         self._versions[kind] = version
 
+    async def note_shown(self, extent: str) -> None:
+        """How many of REST's Jobs are shown there, in a word."""
+        if extent != self.jobs_shown:
+            self.jobs_shown = extent
+            await self._tell()
+
     async def _tell(self) -> None:
         condition: Json = {
             "status": "False" if self.stopped or self._silence else "True",
             "reason": self.reason or (hub_cluster.SILENT if self._silence else "Running"),
             "message": self.message or self._silence,
+            "jobs": self.protection.jobs,
+            "jobs_message": self.protection.message,
+            "jobs_shown": self.jobs_shown,
         }
         await self._hub.write(hub_cluster.tell_condition, condition)
 

@@ -6,7 +6,7 @@ lacks them, not more than a fifth may vanish at once.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import structlog
@@ -42,12 +42,14 @@ class Deletions:
         sources: Sources,
         mirror: Mirror,
         standing: BridgeCondition,
+        gone: Callable[[str], None] = lambda uid: None,
     ) -> None:
         self._hub = hub
         self._client = client
         self._sources = sources
         self._mirror = mirror
         self._standing = standing
+        self._gone = gone  # called with the uid of the row whose mirror is away
         self._released: set[str] = set()  # uids whose finalizer we took off
 
     async def turn(self, term: int) -> None:
@@ -67,7 +69,7 @@ class Deletions:
             return  # they come from anywhere, and go by the watch's word alone
         kind = source.kind
         known = await self._hub.read(mirrored.uids_of_kind, kind.group, kind.kind)
-        present = {obj["metadata"]["uid"] for obj in source.informer.cache.values()}
+        present = {self._sources.row_of(obj) for obj in source.informer.cache.values()}
         self._mirror.recall(present.intersection(known))
         missing = [uid for uid in known if uid not in present]
         if kind == JOB and missing:
@@ -90,7 +92,9 @@ class Deletions:
             metadata = each.last["metadata"]
             uid = metadata["uid"]
             self._mirror.forget(uid)
-            if each.kind == WORKLOAD and (job := job_of(each.last)):
+            if each.shows:  # a mirror is written, never read: its absence says nothing
+                self._gone(each.shows)
+            elif each.kind == WORKLOAD and (job := job_of(each.last)):
                 self._mirror.tell(job)  # made again, if its Job is still there
             elif uid in self._released:
                 self._released.discard(uid)

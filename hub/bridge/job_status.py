@@ -3,6 +3,10 @@
 startTime, once written, never moves, counters never fall, a terminal write carries
 times, counts and both conditions at once (Kubernetes 1.36, pkg/apis/batch/validation).
 A managed Job whose status says that it has ended is never written again.
+
+Without managedBy the hub cluster's own Job controller keeps counts, times and Suspended of a suspended
+Job: what is written there it writes back, and from counts it concludes that the Job has ended. Until it
+has, one condition of our own says where it is; its end stops that controller, and is written as always.
 """
 
 import datetime as dt
@@ -10,10 +14,12 @@ from typing import Final
 
 from hub.domain.workloads.states import QUEUED, TERMINAL, State
 from hub.store.records.workloads import Workload
+from shared import labels
 from shared.conditions import Condition, is_true, remove, rfc3339, set_condition
 from shared.documents import Json, JsonView
 
 Status = Json
+DISPATCHED: Final = f"{labels.PREFIX}Dispatched"  # of a Job without managedBy
 _COMPLETED: Final = ("CompletionsReached", "Reached expected number of succeeded pods")
 # The member's own Job is suspended, by somebody there or by the member's own queue.
 _SUSPENDED_THERE: Final = frozenset({"HeldByMember", "WaitsInMemberQueue"})
@@ -32,14 +38,21 @@ def job_status(
     row: Workload,
     observed: JsonView | None,
     now: dt.datetime,
+    *,
+    keeps_mark: bool = True,
 ) -> Status | None:
     """What the status should be, given the Job's `spec`, its `live` status, its workload `row` and what
     the member last said (`observed`, an agent_v1.JobStatus); None where `live` must stay as it is.
+
+    `keeps_mark`: the API server knows spec.managedBy, and so demands SuccessCriteriaMet of every
+    Complete Job; before (1.30, 1.31) it refuses that without a successPolicy.
     """
     live = live or {}
     if is_finished(live):
         return None
     state = row.state
+    if not spec.get("managedBy") and state not in TERMINAL:
+        return {"conditions": _whereabouts(live.get("conditions"), row, now)}
     status: Status = {
         "active": row.active if state not in TERMINAL else 0,
         "succeeded": max(row.succeeded, live.get("succeeded") or 0),
@@ -52,18 +65,25 @@ def job_status(
         status["startTime"] = started or rfc3339(row.placed_at or row.created_at)
     _indexes(status, spec, observed)
     if state in TERMINAL:
-        _end(status, state, live.get("conditions"), row, observed, now)
+        criteria = keeps_mark or bool(spec.get("successPolicy"))
+        _end(status, criteria, live.get("conditions"), row, observed, now)
     else:
         status["conditions"] = _suspension(live.get("conditions"), state, row, now)
     return status
 
 
-def refused_status(live: JsonView | None, code: str, detail: str, now: dt.datetime) -> Status:
+def refused_status(
+    spec: JsonView, live: JsonView | None, code: str, detail: str, now: dt.datetime
+) -> Status:
     """The status of a Job that the hub does not take: it is suspended, and its condition says why."""
     live = live or {}
     if is_finished(live):
         return {}
-    told = set_condition(live.get("conditions"), "Suspended", "True", code, detail, now)
+    conditions = live.get("conditions")
+    if spec.get("managedBy"):
+        told = set_condition(conditions, "Suspended", "True", code, detail, now)
+    else:
+        told = set_condition(conditions, DISPATCHED, "False", code, detail, now)
     return {"conditions": told}
 
 
@@ -86,25 +106,40 @@ def _suspension(
     return set_condition(conditions, "Suspended", "False", "JobResumed", where, now)
 
 
+def _whereabouts(
+    conditions: list[Condition] | None, row: Workload, now: dt.datetime
+) -> list[Condition]:
+    """Where a Job is that has no status of its own here."""
+    if row.state in _WAITING:
+        reason, message = row.reason or "Queued", row.message or "waits in its queue"
+        return set_condition(conditions, DISPATCHED, "False", reason, message, now)
+    counts = f"{row.active} active, {row.succeeded} succeeded, {row.failed} failed"
+    where = f"{row.state.value} in {row.cluster}: {counts}"
+    if row.reason:
+        where = f"{where}: {row.reason}: {row.message}"
+    return set_condition(conditions, DISPATCHED, "True", row.state.value, where, now)
+
+
 def _end(
     status: Status,
-    state: State,
+    criteria: bool,
     conditions: list[Condition] | None,
     row: Workload,
     observed: JsonView | None,
     now: dt.datetime,
 ) -> None:
     ended = rfc3339(row.finished_at or now)
+    state = row.state
     if state is State.SUCCEEDED:
         reason, message = _COMPLETED
-        kinds = ("SuccessCriteriaMet", "Complete")
+        kinds = ("SuccessCriteriaMet", "Complete") if criteria else ("Complete",)
         completed = (observed or {}).get("completion_time") or ended
         status["completionTime"] = max(str(completed), status["startTime"])
     else:
         reason = row.reason or state.value
         message = row.message or f"the job was {state.value.lower()}"
         kinds = ("FailureTarget", "Failed")
-    made = remove(conditions, "Suspended")
+    made = remove(conditions, "Suspended", DISPATCHED)
     for kind in kinds:
         made = set_condition(made, kind, "True", reason, message, row.finished_at or now)
     status["conditions"] = made

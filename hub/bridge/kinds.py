@@ -50,6 +50,42 @@ ALWAYS: Final = (
 STATIC: Final = frozenset((each.group, each.kind) for each in ALWAYS)
 # Namespaces of the hub cluster's own machinery.
 SYSTEM_NAMESPACES: Final = frozenset({"kube-system", "kube-public", "kube-node-lease"})
+# Shown on the hub cluster where they came by REST, besides Jobs; Namespaces are made where one is lacking.
+SHOWN: Final = tuple(each for each in ALWAYS if each not in (NAMESPACE, WORKLOAD, JOB))
+
+
+def mirror_of(obj: Json) -> str:
+    """The uid of the hub's row that this object of the hub cluster shows; "" of every other object.
+
+    Label and annotation come along when somebody copies an object: that the hub has written them stands
+    in the managed fields, which are the API server's.
+    """
+    metadata = obj["metadata"]
+    if labels.ORIGIN not in (metadata.get("labels") or {}):
+        return ""
+    uid = (metadata.get("annotations") or {}).get(labels.MIRROR_OF)
+    return str(uid) if uid and _has_written(metadata, labels.MIRROR_OF) else ""
+
+
+def _has_written(metadata: Json, annotation: str) -> bool:
+    for entry in metadata.get("managedFields") or ():
+        if entry.get("manager") == labels.BRIDGE_FIELD_MANAGER and not entry.get("subresource"):
+            fields = (entry.get("fieldsV1") or {}).get("f:metadata") or {}
+            if f"f:{annotation}" in (fields.get("f:annotations") or {}):
+                return True
+    return False
+
+
+def is_marked(job: Json) -> bool:
+    """Does the hub cluster's own Job controller leave this Job alone, for it is ours?"""
+    manager = (job.get("spec") or {}).get("managedBy")
+    return manager in (labels.JOB_CONTROLLER, labels.MULTIKUEUE_CONTROLLER)
+
+
+def runs_here(job: Json) -> bool:
+    """Does that controller start its pods?"""
+    spec = job.get("spec") or {}
+    return not spec.get("managedBy") and not spec.get("suspend")
 
 
 def is_managed(job: Json, *, known: bool) -> bool:
@@ -60,7 +96,7 @@ def is_managed(job: Json, *, known: bool) -> bool:
     """
     spec = job.get("spec") or {}
     manager = spec.get("managedBy")
-    if manager in (labels.JOB_CONTROLLER, labels.MULTIKUEUE_CONTROLLER):
+    if is_marked(job):
         return True
     if manager or not spec.get("suspend"):
         return known and manager is None

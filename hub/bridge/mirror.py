@@ -15,7 +15,16 @@ import orjson
 import structlog
 
 from hub.bridge.job_status import is_finished
-from hub.bridge.kinds import JOB, NAMESPACE, STATIC, SYSTEM_NAMESPACES, WORKLOAD, is_managed
+from hub.bridge.kinds import (
+    JOB,
+    NAMESPACE,
+    STATIC,
+    SYSTEM_NAMESPACES,
+    WORKLOAD,
+    is_managed,
+    is_marked,
+    runs_here,
+)
 from hub.bridge.sources import Place, Source, Sources
 from hub.bridge.workload_words import job_of
 from hub.domain.workloads.origin import Origin
@@ -56,20 +65,20 @@ class Mirror:
         sources: Sources,
         index: PlacementIndex,
         told: Callable[[str], None],
+        protected: Callable[[], bool] = lambda: True,
+        seen: Callable[[str], None] = lambda uid: None,
     ) -> None:
         self._hub = hub
         self._client = client
         self._sources = sources
         self._index = index
         self.tell = told  # called with the uid of what was taken or refused
+        self._protected = protected  # do Jobs without the mark stay suspended?
+        self._seen = seen  # called with the uid of the row that a changed mirror shows
         self._marks: dict[str, bytes] = {}  # of what was looked at, by uid
         self._taken: set[str] = set()  # uids of what the hub has
         self.refusals: dict[str, MirrorRefusal] = {}
         self.leaving: set[Place] = set()
-
-    def knows(self, uid: str) -> bool:
-        """Was this object looked at in this process's life, or taken before?"""
-        return uid in self._marks or uid in self._taken
 
     def recall(self, uids: Iterable[str]) -> None:
         """The hub has these, from before this process's life: they are followed whatever they say now."""
@@ -88,9 +97,15 @@ class Mirror:
         found.sort(key=lambda one: (one[1].kind.order, one[0]))
         fresh: list[tuple[Place, Source, Object]] = []
         for place, source, obj in found:
-            if obj["metadata"].get("deletionTimestamp"):
+            if self._sources.is_mirror(obj):  # of what came by REST: nothing is taken from it
+                self.refusals.pop(_uid(obj), None)
+                self._taken.discard(_uid(obj))
+                self._seen(self._sources.row_of(obj))
+            elif obj["metadata"].get("deletionTimestamp"):
                 self.leaving.add(place)
-            elif self._concerns_us(source, obj) and self._marks.get(_uid(obj)) != _mark(obj):
+            elif not self._concerns_us(source, obj):
+                self.refusals.pop(_uid(obj), None)
+            elif self._marks.get(_uid(obj)) != _mark(obj):
                 fresh.append((place, source, obj))
         failpoint("H21")
         try:
@@ -117,7 +132,7 @@ class Mirror:
             if job:
                 return False  # ours, of a Job
         if kind == JOB:
-            return is_managed(obj, known=self.knows(metadata["uid"]))
+            return is_managed(obj, known=metadata["uid"] in self._taken)
         if kind == NAMESPACE:
             return metadata["name"] not in SYSTEM_NAMESPACES
         if (kind.group, kind.kind) in STATIC or metadata["uid"] in self._taken:
@@ -136,12 +151,14 @@ class Mirror:
         self, fresh: Sequence[tuple[Place, Source, Object]], term: int, intake: Any
     ) -> None:
         """One transaction's worth."""
-        bare = [
+        fresh = [one for one in fresh if not self._could_run_here(*one[1:])]
+        loose = [
             (source, obj)
             for _, source, obj in fresh
-            if source.kind.finalized and labels.FINALIZER not in _finalizers(obj)
+            if (source.kind.finalized and labels.FINALIZER not in _finalizers(obj))
+            or _is_loose(source, obj)
         ]
-        held = await self._hold(bare)
+        held = await self._hold(loose)
         ready = [one for one in fresh if _uid(one[2]) not in held]
         now = self._hub.clock.now()
         read = [(obj, _draft(obj, now)) for _, _, obj in ready]
@@ -154,6 +171,18 @@ class Mirror:
             [(obj, given) for obj, given in read if not isinstance(given, Rejected)], term, intake
         )
         failpoint("H22")
+
+    def _could_run_here(self, source: Source, obj: Object) -> bool:
+        """Refuse a Job that nothing but its `suspend` keeps from running on the hub cluster too."""
+        if source.kind != JOB or is_marked(obj) or _uid(obj) in self._taken or self._protected():
+            return False
+        text = (
+            "nothing keeps it from being started on the hub cluster while it runs in a member: "
+            "apply deploy/hub-cluster/job-guard.yaml, or give it spec.managedBy: "
+            f"{labels.JOB_CONTROLLER}"
+        )
+        self._settle(obj, Applied(0, REJECTED, error=Rejected(RejectCode.JOBS_UNPROTECTED, text)))
+        return True
 
     async def _over(self, jobs: Iterable[Object]) -> set[str]:
         """Uids of Jobs that have ended and are not in the store (any more): nothing is begun again."""
@@ -195,18 +224,28 @@ class Mirror:
         self._marks[uid] = _mark(obj)
         if result.error is not None:
             self.refusals[uid] = MirrorRefusal(result.error.code, result.error.detail)
+            if result.error.code == RejectCode.OWNED_ELSEWHERE:
+                self._seen(uid)  # was it handed over to REST?
         else:
             self.refusals.pop(uid, None)
             self._taken.add(uid)
         self.tell(uid)
 
-    async def _hold(self, bare: Iterable[tuple[Source, Object]]) -> set[str]:
-        """Put our finalizer on objects before the hub acts on them; uids of those where it failed."""
+    async def _hold(self, loose: Iterable[tuple[Source, Object]]) -> set[str]:
+        """Put our finalizer on objects before the hub acts on them; uids of those where it failed.
+
+        A Job of ours that was started on the hub cluster is suspended again.
+        """
         failed: set[str] = set()
         gate = asyncio.Semaphore(_PATCHES)
 
         async def one(source: Source, obj: Object) -> None:
             metadata = obj["metadata"]
+            finalizers = [each for each in _finalizers(obj) if each != labels.FINALIZER]
+            patch = finalizer_patch(obj, [*finalizers, labels.FINALIZER])
+            if _is_loose(source, obj):
+                patch["spec"] = {"suspend": True}
+                log.warning("job.suspended-again", name=metadata["name"])
             async with gate:
                 try:
                     await self._client.merge_patch(
@@ -214,7 +253,7 @@ class Mirror:
                         source.kind.kind,
                         metadata.get("namespace") or "",
                         metadata["name"],
-                        finalizer_patch(obj, [*_finalizers(obj), labels.FINALIZER]),
+                        patch,
                         field_manager=labels.BRIDGE_FIELD_MANAGER,
                     )
                 except errors.KubeError as refusal:
@@ -222,7 +261,7 @@ class Mirror:
                     self._sources.changed.add(_place(source, obj))  # if it is still there
                     log.info("finalizer.failed", name=metadata["name"], error=str(refusal))
 
-        await asyncio.gather(*(one(source, obj) for source, obj in bare))
+        await asyncio.gather(*(one(source, obj) for source, obj in loose))
         return failed
 
 
@@ -248,6 +287,11 @@ def _draft(obj: Object, now: dt.datetime) -> Draft | Rejected:
         return refusal
     except (KeyError, TypeError, ValueError) as fault:
         return Rejected(RejectCode.UNREADABLE, f"the object can not be read: {fault!r}"[:500])
+
+
+def _is_loose(source: Source, obj: Object) -> bool:
+    """Is this a Job that its hub cluster runs, though it is ours?"""
+    return source.kind == JOB and runs_here(obj) and not is_finished(obj.get("status"))
 
 
 def _uid(obj: Object) -> str:

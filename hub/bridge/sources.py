@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from hub.bridge.kinds import STATIC, Mirrored
+from hub.bridge.kinds import STATIC, Mirrored, mirror_of
 from shared.clock import Clock
 from shared.kube import errors
 from shared.kube.client import KubeClient, Object
@@ -22,11 +22,14 @@ Place = tuple[str, str, str, str]  # group, kind, namespace, name
 
 @dataclass(slots=True)
 class Absence:
-    """An object that is no longer there. `certain`: the watch told of its deletion."""
+    """An object that is no longer there. `certain`: the watch told of its deletion; `shows`: the row
+    that it was a mirror of, "" of others.
+    """
 
     kind: Mirrored
     last: Object
     certain: bool
+    shows: str = ""
 
 
 @dataclass(slots=True)
@@ -48,7 +51,8 @@ class Sources:
         self._clock = clock
         self._wake = wake
         self._sources: dict[tuple[str, str], Source] = {}
-        self._by_uid: dict[str, Place] = {}
+        self._by_uid: dict[str, Place] = {}  # by uid of the object, and of the row that it shows
+        self._shows: dict[str, str] = {}  # uid of a mirror: of the hub's row that it shows
         self.changed: set[Place] = set()
         self.absent: list[Absence] = []
 
@@ -106,8 +110,29 @@ class Sources:
         return self._by_uid.get(uid)
 
     def places(self, uids: Iterable[str]) -> dict[str, Place]:
-        """Those of `uids` that are there."""
-        return {uid: self._by_uid[uid] for uid in uids if uid in self._by_uid}
+        """Those of `uids` that are there; what a mirror shows under the uid of its row."""
+        return {
+            self._shows.get(uid, uid): self._by_uid[uid] for uid in uids if uid in self._by_uid
+        }
+
+    def row_of(self, obj: Object) -> str:
+        """The uid by which the hub knows an object: a mirror's row, else the object's own."""
+        uid = str(obj["metadata"]["uid"])
+        return self._shows.get(uid, uid)
+
+    def is_mirror(self, obj: Object) -> bool:
+        """Does it show what came by REST? Whoever takes its label off makes it nobody else's."""
+        return obj["metadata"]["uid"] in self._shows
+
+    def let_go(self, obj: Object) -> None:
+        """A mirror was made the hub cluster's own: it is looked at as such."""
+        uid = obj["metadata"]["uid"]
+        row, place = self._shows.pop(uid, None), self._by_uid.get(uid)
+        if row is not None and row != uid:
+            self._by_uid.pop(row, None)
+        if place is not None:
+            self.changed.add(place)
+            self._wake()
 
     def all_of(self, group: str, kind: str) -> list[Place]:
         """Every object of a kind."""
@@ -125,13 +150,24 @@ class Sources:
         if event == "DELETED":
             last = new or old
             assert last is not None
-            self._by_uid.pop(last["metadata"]["uid"], None)
-            self.absent.append(Absence(kind, last, certain=new is not None))
+            self.absent.append(Absence(kind, last, new is not None, self._forget(last)))
         elif new is not None:
-            place = _place(kind, key_of(new))
-            self._by_uid[new["metadata"]["uid"]] = place
+            place, uid = _place(kind, key_of(new)), new["metadata"]["uid"]
+            self._by_uid[uid] = place
+            row = mirror_of(new)
+            if row:
+                self._shows[uid] = row
+                self._by_uid[row] = place
             self.changed.add(place)
         self._wake()
+
+    def _forget(self, last: Object) -> str:
+        """The row that it showed, if it was a mirror."""
+        uid = last["metadata"]["uid"]
+        place, row = self._by_uid.pop(uid, None), self._shows.pop(uid, "")
+        if row and self._by_uid.get(row) == place:
+            del self._by_uid[row]
+        return row
 
 
 def _place(kind: Mirrored, key: Key) -> Place:

@@ -17,7 +17,13 @@ from hub.bridge import job_status, workload_words as words
 from hub.bridge.kinds import JOB
 from hub.bridge.sources import Place, Source, Sources
 from hub.services.context.hub import Hub
-from hub.services.kueue_view.workload import WORKLOAD, workload_name, workload_object
+from hub.services.kueue_view.workload import (
+    JOB_UID,
+    WORKLOAD,
+    owner_of,
+    workload_name,
+    workload_object,
+)
 from hub.services.mirror import workloads
 from hub.services.mirror.workloads import Heard, WorkloadFacts
 from hub.store.errors import StaleTerm, StoreUnavailable
@@ -109,7 +115,7 @@ class WorkloadObjects:
         if kept is None:
             if not job_status.is_finished(found[1].get("status")):
                 await self._create(fact, source, found[1], now)
-        elif words.job_of(kept[1]) == row.uid:
+        elif words.job_of(kept[1]) == found[1]["metadata"]["uid"]:
             await self._follow(fact, source, kept[1], now, job=found[1])
 
     async def _create(
@@ -118,6 +124,9 @@ class WorkloadObjects:
         wanted = workload_object(fact.row, fact.pod_sets, job, now=now, generation=1)
         version = source.informer.api_version
         metadata = {k: v for k, v in wanted["metadata"].items() if k != "creationTimestamp"}
+        uid = job["metadata"]["uid"]  # a mirror has another than the job that it shows
+        metadata["labels"] = {**metadata["labels"], JOB_UID: uid}
+        metadata["ownerReferences"] = [{**owner_of(fact.row), "uid": uid}]
         made = {**wanted, "apiVersion": version, "metadata": metadata}
         live = await self._client.create(made, field_manager=labels.BRIDGE_FIELD_MANAGER)
         live.pop("status", None)

@@ -15,7 +15,7 @@ import structlog
 from hub.bridge import job_status, object_status
 from hub.bridge.check_conditions import CHECK, answered_outside
 from hub.bridge.events import EventRecorder
-from hub.bridge.kinds import JOB
+from hub.bridge.kinds import JOB, is_marked
 from hub.bridge.mirror import Mirror, MirrorRefusal
 from hub.bridge.sources import Place, Source, Sources
 from hub.domain.workloads.states import State
@@ -52,6 +52,7 @@ class Writeback:
         mirror: Mirror,
         events: EventRecorder,
         unreadable: Callable[[str], str],
+        keeps_mark: Callable[[], bool] = lambda: True,
     ) -> None:
         self._hub = hub
         self._client = client
@@ -59,6 +60,7 @@ class Writeback:
         self._mirror = mirror
         self._events = events
         self._unreadable = unreadable  # of a placement's uid: what the hub may not read of it
+        self._keeps_mark = keeps_mark  # does the API server know spec.managedBy?
         self._pending: set[str] = set()  # uids whose status may differ
         self._waits: dict[str, dt.datetime] = {}  # of Jobs: when it is worth saying why they wait
         self._queues_due = True
@@ -71,6 +73,11 @@ class Writeback:
     def note(self, uid: str) -> None:
         """Look at this object's status in the next turn."""
         self._pending.add(uid)
+
+    def appeared(self, uid: str) -> None:
+        """A mirror is there, which its row has waited for."""
+        self._pending.add(uid)
+        self._queues_due = self._members_due = True
 
     def follow(self, kind: str, keys: Iterable[str]) -> None:
         """Take a change of the store."""
@@ -133,7 +140,14 @@ class Writeback:
             return [] if refusal is None else _refused(source, obj, refusal, now)
         self._say_why_it_waits(source, obj, fact.row, now)
         live = obj.get("status")
-        wanted = job_status.job_status(obj.get("spec") or {}, live, fact.row, fact.observed, now)
+        wanted = job_status.job_status(
+            obj.get("spec") or {},
+            live,
+            fact.row,
+            fact.observed,
+            now,
+            keeps_mark=self._keeps_mark(),
+        )
         if wanted is None or not job_status.differs(wanted, live):
             return []
         return [(source, obj, wanted)]
@@ -205,7 +219,7 @@ class Writeback:
         if not places:
             return []
         uids = {
-            place: found[1]["metadata"]["uid"]
+            place: self._sources.row_of(found[1])
             for place in places
             if (found := self._sources.get(place))
         }
@@ -256,6 +270,9 @@ class Writeback:
 
     async def _write(self, source: Source, obj: Object, status: Json) -> None:
         metadata = obj["metadata"]
+        exactly = {"uid": metadata["uid"]}
+        if source.kind == JOB and not is_marked(obj):  # the Job controller writes there too
+            exactly["resourceVersion"] = metadata["resourceVersion"]
         async with self._gate:
             try:
                 await self._client.merge_patch(
@@ -263,7 +280,7 @@ class Writeback:
                     source.kind.kind,
                     metadata.get("namespace") or "",
                     metadata["name"],
-                    {"metadata": {"uid": metadata["uid"]}, "status": status},
+                    {"metadata": exactly, "status": status},
                     field_manager=labels.BRIDGE_FIELD_MANAGER,
                     subresource="status",
                 )
@@ -272,7 +289,7 @@ class Writeback:
             except errors.Invalid as refusal:
                 log.warning("status.refused", name=metadata["name"], error=refusal.message)
             except errors.KubeError as failure:
-                self._pending.add(metadata["uid"])
+                self._pending.add(self._sources.row_of(obj))
                 self._queues_due |= source.kind.kind in _QUEUES  # their figures come by other ways
                 self._members_due |= source.kind.kind == "MemberCluster"
                 log.info("status.retry", name=metadata["name"], error=str(failure))
@@ -289,7 +306,8 @@ def _alone(place: Place) -> Iterator[None]:
 
 def _refused(source: Source, obj: Object, refusal: MirrorRefusal, now: dt.datetime) -> list[Write]:
     live = obj.get("status")
-    wanted = job_status.refused_status(live, refusal.code, refusal.detail, now)
+    spec = obj.get("spec") or {}
+    wanted = job_status.refused_status(spec, live, refusal.code, refusal.detail, now)
     return [(source, obj, wanted)] if job_status.differs(wanted, live) else []
 
 

@@ -1,13 +1,15 @@
 """Watches over silence: writes heartbeats down, declares clusters unreachable, frees stuck jobs.
 
-Timers count from this process's start, so that an outage of the hub is never held against a member,
-and no verdict falls while most of the fleet is silent at once: then it is the hub that is cut off.
+Timers count from the beginning of this process's leadership, so that an outage of the hub, or the time
+that agents need to find another one, is never held against a member; and no verdict falls while most of
+the fleet is silent at once: then it is the hub that is cut off.
 """
 
 import datetime as dt
 from collections.abc import Callable
 from typing import Final
 
+from hub.controllers.lease import Tenure
 from hub.services.context.hub import Hub
 from hub.services.members import api_servers, liveness
 from hub.services.members.sync import AgentSync
@@ -25,7 +27,7 @@ class SilenceLoop:
         self._hub = hub
         self._sync = sync
         self._term = term
-        self._started_at = hub.clock.now()
+        self._tenure = Tenure(hub)
         self._down: frozenset[str] | None = None  # their API servers, as of the last turn
         self.frozen = False  # verdicts are suspended: most of the fleet is silent
         self.unreachable: frozenset[str] = frozenset()
@@ -45,7 +47,10 @@ class SilenceLoop:
                 self._sync.heartbeats.put_back(beats)
                 raise
         joined = await self._hub.read(liveness.joined_clusters)
+        self._sync.hear_of(joined)
         term = self._term()
+        if self._tenure.begins(term):
+            self._down = None
         if not term:
             return
         limits = self._hub.settings.scheduling
@@ -69,8 +74,8 @@ class SilenceLoop:
         self, timeout_s: float, term: int, *, awaiting_nodes: bool = False
     ) -> None:
         timeout = dt.timedelta(seconds=timeout_s)
-        if self._hub.clock.now() - self._started_at < timeout:
-            return  # what started while this hub was away may not have been reported yet
+        if self._hub.clock.now() - self._tenure.since < timeout:
+            return  # what started while no hub led may not have been reported yet
         await self._hub.write(
             lambda unit: liveness.take_back_stuck(
                 unit, timeout, self.unreachable, term, awaiting_nodes=awaiting_nodes
@@ -87,10 +92,7 @@ class SilenceLoop:
     def _silent(
         self, joined: dict[str, dt.datetime | None], after_s: float
     ) -> dict[str, dt.datetime | None]:
-        """Clusters that have not been heard for `after_s`, counted from this process's start."""
+        """Clusters that have not been heard for `after_s`, counted from the beginning of its term."""
+        since = self._tenure.since
         limit = self._hub.clock.now() - dt.timedelta(seconds=after_s)
-        return {
-            name: at
-            for name, at in joined.items()
-            if max(at or self._started_at, self._started_at) < limit
-        }
+        return {name: at for name, at in joined.items() if max(at or since, since) < limit}

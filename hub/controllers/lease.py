@@ -1,4 +1,9 @@
-"""Holds the leader's lease and knows its term; controllers name the term in every transaction."""
+"""Holds the leader's lease and knows its term; controllers name the term in every transaction.
+
+One hub alone on its store leads at once. Of several the first to ask leads, until it lets go, or until it
+has not renewed for as long as the lease lasts: a process that was paused finds in its next transaction
+that its term has ended.
+"""
 
 from hub.services.context import leadership
 from hub.services.context.hub import Hub
@@ -14,23 +19,65 @@ class Lease:
         self._hub = hub
         self._holder = holder
         self._term = NOT_LEADING
-        self.loop = Loop(
-            "lease", self._tick, hub.clock, every_s=leadership.TTL.total_seconds() / 3
-        )
+        self._renewed_at = 0.0
+        every_s = leadership.EVERY_S if hub.db.shared else leadership.TTL.total_seconds() / 3
+        self.loop = Loop("lease", self._tick, hub.clock, every_s=every_s)
 
     def term(self) -> int:
-        """The term this process leads under; `NOT_LEADING` when it does not."""
+        """The term this process leads under; `NOT_LEADING` when it does not.
+
+        A lease that could not be renewed in time is no longer believed in.
+        """
+        if self._hub.db.shared and self._is_over():
+            return NOT_LEADING
         return self._term
 
+    def _is_over(self) -> bool:
+        return self._hub.clock.monotonic() - self._renewed_at > leadership.TTL.total_seconds()
+
     async def start(self) -> int:
-        """Take the lease at start, from whoever had it: one hub process per store in this release."""
-        self._term = await self._hub.write(leadership.seize, self._holder)
+        """Ask for the lease; one hub alone on its store takes it from whoever had it."""
+        if self._hub.db.shared:
+            await self._tick()
+        else:
+            self._term = await self._hub.write(leadership.seize, self._holder)
         return self._term
 
     async def run(self) -> None:
         """Renew until cancelled."""
         await self.loop.run()
 
+    async def release(self) -> None:
+        """Let another hub lead at once: this one ends."""
+        if self._hub.db.shared and self._term:
+            self._term = NOT_LEADING
+            await self._hub.write(leadership.release, self._holder)
+
     async def _tick(self) -> None:
+        alone = not self._hub.db.shared
+        if not (alone or self._term or await self._hub.read(leadership.is_free)):
+            return
+        asked_at = self._hub.clock.monotonic()  # counted from the asking: the answer may be late
         term = await self._hub.write(leadership.renew, self._holder)
+        self._renewed_at = asked_at
         self._term = NOT_LEADING if term is None else term
+
+
+class Tenure:
+    """Since when this process leads: what happened before may not have been reported to it.
+
+    Made by each loop that judges silence or waiting; told of the term in each turn. The first term counts
+    from when the loop was made.
+    """
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._term: int | None = None
+        self.since = hub.clock.now()
+
+    def begins(self, term: int) -> bool:
+        """Whether another term has begun since the last turn."""
+        before, self._term = self._term, term
+        if before is not None and before != term:
+            self.since = self._hub.clock.now()
+        return before != term

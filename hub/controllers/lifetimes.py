@@ -1,13 +1,13 @@
 """Watches over time: ends workloads that run too long, takes back those whose pods are not ready.
 
-What a hub was away for is not held against pods: the clock of readiness starts with this process.
+What a hub was away for is not held against pods: the clock of readiness starts when this process leads.
 """
 
 import datetime as dt
 from collections.abc import Callable
 from typing import Final
 
-from hub.controllers.lease import NOT_LEADING
+from hub.controllers.lease import NOT_LEADING, Tenure
 from hub.services.context.hub import Hub
 from hub.services.members import deadlines
 from shared.loop import Loop, Observer, unobserved
@@ -21,7 +21,7 @@ class Lifetimes:
     def __init__(self, hub: Hub, term: Callable[[], int], observe: Observer = unobserved) -> None:
         self._hub = hub
         self._term = term
-        self._started_at = hub.clock.now()
+        self._tenure = Tenure(hub)
         self.loop = Loop("lifetimes", self.tick, hub.clock, every_s=EVERY_S, observe=observe)
 
     async def run(self) -> None:
@@ -31,6 +31,7 @@ class Lifetimes:
     async def tick(self) -> float | None:
         """One turn; the seconds until the next limit falls due, if that is soon."""
         term = self._term()
+        self._tenure.begins(term)
         if term == NOT_LEADING:
             return None
         over, soonest = await self._hub.read(deadlines.overrun)
@@ -45,6 +46,6 @@ class Lifetimes:
         return None if soonest is None or soonest > EVERY_S else max(soonest, 0.05)
 
     def _may_judge(self, seconds: float) -> bool:
-        """Is this timeout set, and has this process been there for as long?"""
+        """Is this timeout set, and has this process led for as long?"""
         away = dt.timedelta(seconds=min(seconds, 60.0))
-        return seconds > 0 and self._hub.clock.now() - self._started_at >= away
+        return seconds > 0 and self._hub.clock.now() - self._tenure.since >= away

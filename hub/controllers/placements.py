@@ -63,6 +63,7 @@ class Placements:
         """One turn; wants the next at once while placements are left."""
         term = self._term()
         if not term:
+            self._forget()
             return None
         if not self._loaded:
             await self._load()
@@ -81,6 +82,15 @@ class Placements:
             few = batch[start : start + _TOGETHER]
             await asyncio.gather(*(self._one(uid, term) for uid in few))
         return 0.0 if self._dirty and batch else None
+
+    def _forget(self) -> None:
+        """Another hub leads: nothing is remembered, and all is read when this one does."""
+        self._changes.take()
+        if self._loaded:
+            self._index, self._fleet = PlacementIndex(), {}
+            for each in (self._silent, self._dirty, self._failed, self._unread):
+                each.clear()
+            self._loaded = False
 
     async def _load(self) -> None:
         for row in await self._hub.read(index.load_placements):

@@ -1,4 +1,9 @@
-"""The scheduling controller: follows the feed, and lets the scheduler take a turn when there is news."""
+"""The scheduling controller: follows the feed, and lets the scheduler take a turn when there is news.
+
+Every hub follows, to say what waits where; the one that leads takes turns. Its first one comes after
+everything that the leader before it committed has been followed: the lease is taken in a transaction of
+its own, and what this process has heard of the feed by then is all there was.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -32,33 +37,36 @@ class SchedulingController:
         )
         self._hub = hub
         self._term = term
-        self._touched: dict[str, set[str]] = {}
+        self._feed: Subscription | None = None
 
     async def run(self) -> None:
         """Until cancelled or the loop is stopped."""
-        feed = self._hub.subscribe(*FOLLOWED)
-        watching = asyncio.ensure_future(self._watch(feed))
+        self._feed = feed = self._hub.subscribe(*FOLLOWED)
+        watching = asyncio.ensure_future(self._watch())
         try:
             await self.loop.run()
         finally:
             watching.cancel()
             feed.close()
 
-    async def _watch(self, feed: Subscription) -> None:
-        async for change in feed:
-            for kind, keys in change.keys.items():
-                self._touched.setdefault(kind, set()).update(keys)
-            self.loop.wake()
+    async def _watch(self) -> None:
+        """Wake the loop; it takes what has come by itself."""
+        news = self._hub.subscribe(*FOLLOWED)
+        try:
+            async for _ in news:
+                self.loop.wake()
+        finally:
+            news.close()
 
     async def _tick(self) -> float | None:
-        touched, self._touched = self._touched, {}
+        may_decide = self._term() != NOT_LEADING and not self._hub.stopped
+        change = self._feed.take() if self._feed is not None else None
         scheduler = self.scheduler
         try:
             if not scheduler.loaded:
                 await scheduler.load()
             else:
-                await scheduler.follow({kind: frozenset(k) for kind, k in touched.items()})
-            may_decide = self._term() != NOT_LEADING and not self._hub.stopped
+                await scheduler.follow(change.keys if change is not None else {})
             more = may_decide and await scheduler.turn()
         except BaseException:
             scheduler.loaded = False

@@ -6,6 +6,7 @@ column. On the job path this is several times as fast as `Connection.execute` wi
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection, Dialect, Table, bindparam
 from sqlalchemy.sql.dml import Delete, Insert, Update
@@ -38,7 +39,7 @@ class Bulk:
     ) -> None:
         self._statement = statement
         self._defaults = defaults or {}
-        self._compiled: dict[str, Compiled] = {}
+        self._compiled: WeakKeyDictionary[Dialect, Compiled] = WeakKeyDictionary()
         self._constants: JsonView = {}  # values that the statement itself holds
 
     @classmethod
@@ -82,19 +83,19 @@ class Bulk:
         return conn.exec_driver_sql(sql, list(zip(*columns, strict=True))).rowcount
 
     def _of(self, dialect: Dialect) -> Compiled:
-        if dialect.name not in self._compiled:
+        if dialect not in self._compiled:  # of one engine: its keys are in what converts
             compiled = self._statement.compile(dialect=dialect)
             self._constants = {
                 name: value for name, value in compiled.params.items() if value is not None
             }
-            self._compiled[dialect.name] = (
+            self._compiled[dialect] = (
                 str(compiled),
                 [
                     (name, compiled.binds[name].type.dialect_impl(dialect).bind_processor(dialect))
                     for name in compiled.positiontup or ()
                 ],
             )
-        return self._compiled[dialect.name]
+        return self._compiled[dialect]
 
 
 def _converted(values: list[Any], convert: Convert) -> list[Any]:

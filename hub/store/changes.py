@@ -1,15 +1,19 @@
 """The durable change feed: one row per transaction and kind, revisions without holes.
 
-Revisions are taken last in the transaction by the only writer, so commit order is revision order.
+Revisions are taken last in the transaction by whoever writes, alone: commit order is revision order.
 """
 
 import datetime as dt
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
 from sqlalchemy import delete, func, select
 
+from hub.store import events
 from hub.store.bulk import Bulk
+from hub.store.errors import LeftBehind
+from hub.store.feed import Change
 from hub.store.tables import changes
 from hub.store.transaction import Transaction
 
@@ -38,14 +42,44 @@ def add(tx: Transaction, revision: int, keys: Mapping[str, frozenset[str]]) -> N
 
 
 def since(
-    tx: Transaction, revision: int, limit: int
+    tx: Transaction, revision: int, limit: int, most_keys: float = math.inf
 ) -> list[tuple[int, str, list[str], dt.datetime]]:
-    """Rows after `revision`, in order, at most `limit`: (revision, kind, keys, at)."""
+    """Rows after `revision`, in order, at most `limit`: (revision, kind, keys, at).
+
+    No further revision is begun once there are `most_keys` keys.
+    """
     query = (
         select(changes).where(changes.c.revision > revision).order_by(*changes.primary_key)
     ).limit(limit)
     rows: Any = tx.conn.execute(query)
-    return [(row.revision, row.kind, row.keys, row.at) for row in rows]
+    found: list[tuple[int, str, list[str], dt.datetime]] = []
+    held = 0
+    for row in rows:
+        if found and row.revision != found[-1][0] and held >= most_keys:
+            break
+        found.append((row.revision, row.kind, row.keys, row.at))
+        held += len(row.keys)
+    return found
+
+
+def merged(tx: Transaction, revision: int) -> list[Change]:
+    """The commits after `revision`, in order, one `Change` each. Raises LeftBehind."""
+    query = select(changes).where(changes.c.revision > revision).order_by(*changes.primary_key)
+    found: dict[int, dict[str, frozenset[str]]] = {}
+    for row in tx.conn.execute(query):
+        found.setdefault(row.revision, {})[row.kind] = frozenset(row.keys)
+    if found and min(found) != revision + 1:
+        raise LeftBehind(f"revision {min(found)} follows {revision}")
+    return [Change(each, keys) for each, keys in found.items()]
+
+
+def seal(tx: Transaction) -> int:
+    """End a transaction that no writer ends: its events, then what it touched, under the next revision."""
+    if tx.events:
+        tx.touch("events", str(events.add(tx, tx.events)))
+    revision = last_revision(tx) + 1
+    add(tx, revision, {kind: frozenset(keys) for kind, keys in tx.touched.items()})
+    return revision
 
 
 def trim(tx: Transaction, before: dt.datetime, limit: int) -> int:

@@ -8,14 +8,30 @@ from sqlalchemy import bindparam, delete, select, update
 
 from hub.store.bulk import Bulk
 from hub.store.dialect import insert
-from hub.store.records.members import DownSince, Member, MemberColumns
+from hub.store.lookup import Lookup
+from hub.store.records.members import DownSince, Member, MemberColumns, Speaking
 from hub.store.tables import capacities, clusters
 from hub.store.transaction import Transaction
 
 _WHOLE: Final = select(*(clusters.c[name] for name in Member._fields))
+_SESSIONS: Final = Lookup(
+    lambda among: select(clusters.c.name, clusters.c.session, clusters.c.session_seq).where(
+        among(clusters.c.name)
+    )
+)
+_HEAR: Final = Bulk(
+    update(clusters)
+    .where(clusters.c.name == bindparam("b_name"))
+    .values(session_seq=bindparam("b_seq"))
+)
 _BEAT = Bulk(
     update(clusters)
-    .where(clusters.c.name == bindparam("b_name"), clusters.c.joined_at.is_not(None))
+    .where(
+        clusters.c.name == bindparam("b_name"),
+        clusters.c.joined_at.is_not(None),
+        clusters.c.heartbeat_at.is_(None)  # another hub may have heard it since
+        | (clusters.c.heartbeat_at < bindparam("b_at", type_=clusters.c.heartbeat_at.type)),
+    )
     .values(heartbeat_at=bindparam("b_at", type_=clusters.c.heartbeat_at.type))
 )
 
@@ -70,10 +86,14 @@ def names(tx: Transaction) -> set[str]:
     return set(tx.conn.execute(select(c.name).where(~written_off)).scalars())
 
 
-def sessions(tx: Transaction, names: Iterable[str]) -> dict[str, str]:
+def sessions(tx: Transaction, names: Iterable[str]) -> dict[str, Speaking]:
     """The session that speaks for each of these members; "" before its first."""
-    query = select(clusters.c.name, clusters.c.session).where(clusters.c.name.in_(list(names)))
-    return {row.name: row.session for row in tx.conn.execute(query)}
+    return {name: Speaking(session, seq) for name, session, seq in _SESSIONS.rows(tx.conn, names)}
+
+
+def hear(tx: Transaction, newest: Mapping[str, int]) -> None:
+    """Note the newest request of each member's session whose report this transaction stores; no feed."""
+    _HEAR.run(tx.conn, [{"b_name": name, "b_seq": seq} for name, seq in newest.items()])
 
 
 def list_all(tx: Transaction) -> list[Member]:

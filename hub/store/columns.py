@@ -1,15 +1,16 @@
-"""Types of columns: instants in UTC, JSON as bytes, the apply options of works, and states."""
+"""Types of columns: instants in UTC, JSON as bytes, what is encrypted, options of works, and states."""
 
 import datetime as dt
 import functools
 from typing import Any
 
 import orjson
-from sqlalchemy import DateTime, Dialect, LargeBinary, String
+from sqlalchemy import DateTime, Dialect, Engine, LargeBinary, String
 from sqlalchemy.types import TypeDecorator
 
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import State, WithdrawTo
+from hub.store.keyring import NO_KEYS, Keyring
 
 
 class Utc(TypeDecorator[dt.datetime]):
@@ -44,6 +45,54 @@ class JsonColumn(TypeDecorator[Any]):
 
     def process_result_value(self, value: bytes | None, dialect: Dialect) -> Any:
         return None if value is None else orjson.loads(value)
+
+
+class SealedColumn(TypeDecorator[bytes]):
+    """Bytes that are kept encrypted where the engine has a key (`give_keys`). `place`: table.column."""
+
+    impl = LargeBinary
+    cache_ok = True
+
+    def __init__(self, place: str) -> None:
+        super().__init__()
+        self.place = place
+
+    def process_bind_param(self, value: bytes | None, dialect: Dialect) -> bytes | None:
+        return None if value is None else keys_of(dialect).seal(value, self.place)
+
+    def process_result_value(self, value: bytes | None, dialect: Dialect) -> bytes | None:
+        return None if value is None else keys_of(dialect).unseal(value, self.place)
+
+
+class SealedJsonColumn(JsonColumn):
+    """An opaque JSON value, likewise."""
+
+    cache_ok = True
+
+    def __init__(self, place: str) -> None:
+        super().__init__()
+        self.place = place
+
+    def process_bind_param(self, value: object, dialect: Dialect) -> bytes | None:
+        body = super().process_bind_param(value, dialect)
+        return None if body is None else keys_of(dialect).seal(body, self.place)
+
+    def process_result_value(self, value: bytes | None, dialect: Dialect) -> object:
+        body = None if value is None else keys_of(dialect).unseal(value, self.place)
+        return super().process_result_value(body, dialect)
+
+
+def give_keys(engine: Engine, keys: Keyring) -> Engine:
+    """The engine, which seals and opens by `keys` from here on."""
+    engine.dialect.roadstead_keys = keys  # type: ignore[attr-defined]  # types of columns see no more of it
+    return engine
+
+
+def keys_of(dialect: Dialect) -> Keyring:
+    """The keys of an engine's dialect; none where none were given."""
+    found = getattr(dialect, "roadstead_keys", NO_KEYS)
+    assert isinstance(found, Keyring)
+    return found
 
 
 class OptionsColumn(TypeDecorator[ApplyOptions]):

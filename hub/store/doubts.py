@@ -34,14 +34,18 @@ def jobs_in(tx: Transaction, states: Iterable[State]) -> list[DoubtedJob]:
     return [DoubtedJob._make(row) for row in tx.conn.execute(query)]
 
 
-def given_in(tx: Transaction, states: Iterable[State]) -> list[GivenWork]:
-    """The works of jobs in these states, of their present epochs."""
+def given_in(
+    tx: Transaction, states: Iterable[State], uids: Sequence[str] | None = None
+) -> list[GivenWork]:
+    """The works of jobs in these states (or of these few), of their present epochs."""
     c, held = workloads.c, works.c
     query = (
         select(held.cluster, held.uid, held.options)
         .join(works, (held.cluster == c.cluster) & (held.uid == c.uid) & (held.epoch == c.epoch))
         .where(c.state.in_(list(states)))
     )
+    if uids is not None:
+        query = query.where(c.uid.in_(list(uids)))
     return [GivenWork._make(row) for row in tx.conn.execute(query)]
 
 

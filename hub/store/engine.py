@@ -5,19 +5,21 @@ Functions over a `Transaction` are synchronous; here they get their transaction.
 """
 
 import asyncio
-import os
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from sqlalchemy import Connection, make_url
+from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from hub.store import changes, room
-from hub.store.dialect import reader_engine, writer_engine
-from hub.store.errors import Damaged, StoreUnavailable, UnusableDatabase, told
-from hub.store.feed import Change, Subscription
+from hub.store import changes, room, sealing
+from hub.store.backends.backend import Backend, Learn
+from hub.store.backends.choose import backend_of
+from hub.store.errors import REMEDY, Damaged, LeftBehind, StoreUnavailable, UnusableDatabase, told
+from hub.store.feed import Change, Listener, Subscription
+from hub.store.follower import Follower
+from hub.store.keyring import NO_KEYS, Keyring
 from hub.store.schema import migrate
 from hub.store.transaction import Transaction
 from hub.store.writer import Call, Settled, Writer
@@ -26,23 +28,36 @@ from shared.clock import Clock
 T = TypeVar("T")
 I = TypeVar("I")  # noqa: E741 - an item
 READERS = 4
-# A larger file is not read through at start: what is damaged is said when it is met.
-CHECKED_BYTES = 64 << 20
-_REMEDY = "restore a backup"
 PROBE_EVERY_S = 0.5  # after a failed write, so often at most is the disk asked anew
 
 
 class Database:
     """What the services hold: `write`, `write_shared`, `read`, `subscribe`."""
 
-    def __init__(self, url: str, clock: Clock) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        clock: Clock,
+        learn: Learn | None = None,
+        *,
+        may_migrate: bool = True,
+    ) -> None:
         self._clock = clock
-        self._write_engine = writer_engine(url)
-        with self._write_engine.begin() as conn:
-            _check(conn, url)
-            migrate(conn)
-            self.revision = changes.last_revision(Transaction(conn, clock.now()))
-        self._read_engine = reader_engine(url, READERS)
+        self.shared = backend.shared  # with other hubs
+        engine = backend.writer_engine()
+        try:
+            with engine.begin() as conn:
+                backend.enter(conn)
+                backend.check(conn)
+                if learn is not None:
+                    learn(backend.now(conn))
+                migrate(conn, allowed=may_migrate, running=backend.hubs(conn))
+                begun = Transaction(conn, clock.now())
+                sealing.enter(begun, backend.where)
+                self.revision = changes.last_revision(begun)
+        finally:
+            engine.dispose()
+        self._read_engine = backend.reader_engine(READERS)
         self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
         self._followers: frozenset[Subscription] = (
             frozenset()
@@ -52,23 +67,38 @@ class Database:
         self._probed_at = -PROBE_EVERY_S
         self._probing = asyncio.Lock()
         self._damage: Damaged | None = None
-        self._writer = Writer(self._write_engine, clock, self.revision, self._published)
+        self._left_behind: LeftBehind | None = None
+        self._telling = threading.Lock()  # commits are told in order, whoever found them
+        self._told = self.revision
+        self._writer = Writer(backend, clock, self.revision, self._published)
+        self._follower = Follower(backend, self._found, learn) if backend.shared else None
 
     @classmethod
-    def open(cls, url: str, clock: Clock) -> Self:
-        """Open `sqlite:///PATH`: a new file, or one of this or an earlier release.
+    def open(
+        cls,
+        url: str,
+        clock: Clock,
+        learn: Learn | None = None,
+        *,
+        keys: Keyring = NO_KEYS,
+        may_migrate: bool = True,
+    ) -> Self:
+        """Open `sqlite:///PATH` or `postgresql://…`: a new database, or one of an earlier release.
 
-        The file is its user's alone. Raises UnknownSchema, UnusableDatabase.
+        `learn` is told the database's own time, where several hubs share it; `keys` open and close its
+        secrets. Unless `may_migrate`, the tables must be there as this release needs them. Raises
+        UnknownSchema, SchemaBehind, UnusableDatabase.
         """
-        name = make_url(url).database
+        backend = backend_of(url, keys=keys)
         try:
-            if name and name != ":memory:":
-                _make_private(Path(name))
-            return cls(url, clock)
+            backend.prepare()
+            return cls(backend, clock, learn, may_migrate=may_migrate)
         except DBAPIError as error:
-            raise UnusableDatabase(f"{name}: {error.orig}; {_REMEDY}") from error
+            why = " ".join(str(error.orig).split())
+            remedy = "" if backend.shared else f"; {REMEDY}"
+            raise UnusableDatabase(f"{backend.where}: {why}{remedy}") from error
         except OSError as error:
-            raise UnusableDatabase(f"{name}: {error.strerror}") from error
+            raise UnusableDatabase(f"{backend.where}: {error.strerror}") from error
 
     async def write(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` in a transaction; returns after the commit is durable.
@@ -105,9 +135,9 @@ class Database:
 
         Costs nothing until a write has failed; then one small write at a time, until it succeeds.
         """
-        damage = self._damage or self._writer.damage
-        if damage is not None:
-            raise damage
+        over = self._damage or self._writer.damage or self.left_behind
+        if over is not None:
+            raise over
         async with self._probing:
             failures = self._writer.failures
             if failures == self._recovered:
@@ -119,9 +149,20 @@ class Database:
                 await self.write(step)
             self._recovered = failures
 
-    def subscribe(self, *kinds: str) -> Subscription:
+    @property
+    def left_behind(self) -> LeftBehind | None:
+        """Why this process must begin anew: what it missed is kept nowhere."""
+        return self._left_behind or self._writer.left_behind
+
+    def subscribe(self, *kinds: str, keyed: bool = True) -> Subscription:
         """Follow the commits after `revision`, from the running event loop; only `kinds`, if given."""
-        subscription = Subscription(self.revision, frozenset(kinds) or None)
+        return self._add(Subscription(self.revision, frozenset(kinds) or None, keyed=keyed))
+
+    def listen(self, kind: str, told: Callable[[Change], None]) -> Subscription:
+        """Have `told` called, from the running event loop, with each commit that touches `kind`."""
+        return self._add(Listener(self.revision, kind, told))
+
+    def _add(self, subscription: Subscription) -> Subscription:
         alive = {follower for follower in self._followers if not follower.closed}
         self._followers = frozenset(alive | {subscription})
         return subscription
@@ -131,10 +172,12 @@ class Database:
         if self._closed:
             return
         self._closed = True
-        await asyncio.get_running_loop().run_in_executor(None, self._writer.stop)
+        loop = asyncio.get_running_loop()
+        if self._follower is not None:
+            await loop.run_in_executor(None, self._follower.stop)
+        await loop.run_in_executor(None, self._writer.stop)
         self._threads.shutdown(wait=True)
         self._read_engine.dispose()
-        self._write_engine.dispose()
 
     def _future(self) -> asyncio.Future[Any]:
         if self._closed:
@@ -143,10 +186,12 @@ class Database:
 
     def _read(self, fn: Callable[[Transaction], T]) -> T:
         try:
-            with self._read_engine.connect() as conn, conn.begin() as transaction:
-                value = fn(Transaction(conn, self._clock.now()))
-                transaction.rollback()
-                return value
+            try:
+                return self._read_once(fn)
+            except DBAPIError as error:
+                if not error.connection_invalidated:
+                    raise
+                return self._read_once(fn)  # the server has come back since it was last asked
         except SQLAlchemyError as error:
             failure = told(error)
             if failure is error:
@@ -155,23 +200,47 @@ class Database:
                 self._damage = failure
             raise failure from error
 
-    def _published(self, settled: Sequence[Settled], change: Change | None) -> None:
+    def _read_once(self, fn: Callable[[Transaction], T]) -> T:
+        with self._read_engine.connect() as conn, conn.begin() as transaction:
+            value = fn(Transaction(conn, self._clock.now()))
+            transaction.rollback()
+            return value
+
+    def _published(self, settled: Sequence[Settled], news: Sequence[Change]) -> None:
         """Called by the writer after each commit: hand everything to the loops, one call each."""
-        followers = self._followers if change is not None else frozenset()
-        loops = {one.call.loop for one in settled} | {each.loop for each in followers}
-        for loop in loops:
-            try:
-                loop.call_soon_threadsafe(self._deliver, loop, settled, change)
-            except RuntimeError:  # that loop has ended; nobody waits there
-                continue
+        with self._telling:
+            fresh = [change for change in news if change.revision > self._told]
+            if fresh:
+                self._told = fresh[-1].revision
+            followers = self._followers if fresh else frozenset()
+            loops = {one.call.loop for one in settled} | {each.loop for each in followers}
+            if fresh and not loops:  # nobody to keep in order with
+                self.revision = self._told
+            for loop in loops:
+                try:
+                    loop.call_soon_threadsafe(self._deliver, loop, settled, fresh)
+                except RuntimeError:  # that loop has ended; nobody waits there
+                    continue
+
+    def _found(self, conn: Connection, revision: int) -> None:
+        """Called by the follower: tell what others have committed, if `revision` (0: any) is not told yet."""
+        if revision and revision <= self._told:
+            return
+        try:
+            news = changes.merged(Transaction(conn, self._clock.now()), self._told)
+        except LeftBehind as error:
+            self._left_behind = error
+            raise
+        if news:
+            self._published((), news)
 
     def _deliver(
         self,
         loop: asyncio.AbstractEventLoop,
         settled: Sequence[Settled],
-        change: Change | None,
+        news: Sequence[Change],
     ) -> None:
-        if change is not None:
+        for change in news:
             self.revision = max(self.revision, change.revision)
             for follower in self._followers:
                 if follower.loop is loop and not follower.closed:
@@ -179,22 +248,3 @@ class Database:
         for one in settled:
             if one.call.loop is loop:
                 one.tell()
-
-
-def _make_private(path: Path) -> None:
-    """Make the folder and the file for their user alone; SQLite gives its other files the same mode."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-
-
-def _check(conn: Connection, url: str) -> None:
-    """Read a small file through. Raises UnusableDatabase."""
-    pages, size = (
-        int(conn.exec_driver_sql(f"PRAGMA {name}").scalar_one())
-        for name in ("page_count", "page_size")
-    )
-    if pages * size <= CHECKED_BYTES:
-        found = str(conn.exec_driver_sql("PRAGMA quick_check(1)").scalar_one())
-        if found != "ok":
-            where = make_url(url).database
-            raise UnusableDatabase(f"{where} is damaged ({found}); {_REMEDY}")

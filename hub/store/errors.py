@@ -2,13 +2,20 @@
 
 StoreError
 ├── UnknownSchema      the database is of a newer release, or not the hub's (hub.store.schema)
+├── SchemaBehind       … of an older one, and may not be changed now (hub.store.schema)
 ├── UnusableDatabase   the file can not be opened, is damaged, or is no database
 ├── StoreUnavailable   the database could not answer or commit: nothing was acknowledged (503)
-│   └── Damaged        … and will not: a part of the file is not what it should be
+│   ├── Damaged        … and will not: a part of the file is not what it should be
+│   ├── OutcomeUnknown … and nobody can say whether it has committed
+│   └── LeftBehind     others wrote more than is kept while this process stood still: start it anew
 └── StaleTerm          a controller wrote under a term of leadership that has ended: it must stop
 """
 
-from sqlalchemy.exc import DatabaseError, InterfaceError, OperationalError
+from typing import Final
+
+from sqlalchemy.exc import DatabaseError, DBAPIError, InterfaceError, OperationalError
+
+REMEDY: Final = "restore a backup"
 
 
 class StoreError(Exception):
@@ -31,10 +38,32 @@ class StaleTerm(StoreError):
     """Another holder leads since; the transaction is rolled back."""
 
 
+class OutcomeUnknown(StoreUnavailable):
+    """A commit broke and nobody can say how it ended. The transaction must not be run again by itself."""
+
+
+class LeftBehind(StoreUnavailable):
+    """What others committed since is no longer kept; all that this process remembers is worth nothing."""
+
+
+# Of PostgreSQL: its connection, its resources, an administrator at work, transactions that it ended, and
+# a table or column that is away, as while a migration of another release goes on.
+_OF_THE_SERVER: Final = ("08", "25", "40", "53", "55", "57", "58", "XX", "F0", "42P01", "42703")
+_DAMAGED: Final = ("XX001", "XX002")
+
+
 def told(error: Exception) -> Exception:
     """What a caller hears of `error`: StoreUnavailable where the database or its file is at fault."""
+    if not isinstance(error, DBAPIError):
+        return error
+    state = getattr(error.orig, "sqlstate", None)
+    text = " ".join(str(error.orig).split())
+    if state is not None:
+        if state in _DAMAGED:
+            return Damaged(text)
+        return StoreUnavailable(text) if state.startswith(_OF_THE_SERVER) else error
     if type(error) is DatabaseError:
-        return Damaged(str(error.orig))
+        return Damaged(text)
     if isinstance(error, OperationalError | InterfaceError):
-        return StoreUnavailable(str(error.orig))
+        return StoreUnavailable(text)
     return error

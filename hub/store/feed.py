@@ -5,7 +5,7 @@ at again, never a queue of history. The durable twin is the table `changes`.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 
 
@@ -20,12 +20,16 @@ class Change:
 class Subscription:
     """One follower's place in the feed; belongs to the event loop it was made in.
 
-    With `kinds` it hears of those alone, and is not woken by others.
+    With `kinds` it hears of those alone, and is not woken by others. Not `keyed` it learns which kinds
+    were touched and no keys: however long it takes nothing, it holds nothing.
     """
 
-    def __init__(self, revision: int, kinds: frozenset[str] | None = None) -> None:
+    def __init__(
+        self, revision: int, kinds: frozenset[str] | None = None, *, keyed: bool = True
+    ) -> None:
         self.loop = asyncio.get_running_loop()
         self._kinds = kinds
+        self._keyed = keyed
         self._revision = revision
         self._pending: dict[str, set[str]] = {}
         self._news = asyncio.Event()
@@ -36,7 +40,9 @@ class Subscription:
         self._revision = change.revision
         for kind, keys in change.keys.items():
             if self._kinds is None or kind in self._kinds:
-                self._pending.setdefault(kind, set()).update(keys)
+                held = self._pending.setdefault(kind, set())
+                if self._keyed:
+                    held.update(keys)
                 self._news.set()
 
     def take(self) -> Change | None:
@@ -46,6 +52,11 @@ class Subscription:
         keys, self._pending = self._pending, {}
         self._news.clear()
         return Change(self._revision, {kind: frozenset(found) for kind, found in keys.items()})
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether everything that has come was taken."""
+        return not self._pending
 
     async def get(self) -> Change:
         """Wait for the next change. Safe to cancel: nothing is lost."""
@@ -62,3 +73,16 @@ class Subscription:
     def close(self) -> None:
         """Follow no longer."""
         self.closed = True
+
+
+class Listener(Subscription):
+    """Is told of each commit at once and in order, in its loop, before those who wrote are answered."""
+
+    def __init__(self, revision: int, kind: str, told: Callable[[Change], None]) -> None:
+        super().__init__(revision, frozenset({kind}))
+        self._kind = kind
+        self._called = told
+
+    def push(self, change: Change) -> None:
+        if self._kind in change.keys:
+            self._called(change)

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, create_engine
 from sqlalchemy.pool import StaticPool
 
+from hub.store import form_of_types
 from hub.store.tables import metadata
 
 _MOST_NAMED = 4
@@ -18,10 +19,24 @@ _MOST_NAMED = 4
 
 def differences(conn: Connection) -> list[str]:
     """What is missing, then what is different or too much; empty where the tables are the hub's."""
-    wanted, found = _needed(), _facts(conn)
+    wanted, found = _needed(conn), facts(conn)
     missing = [f"{fact} is missing" for fact in sorted(wanted - found)]
     surplus = [f"{fact} is not known" for fact in sorted(found - wanted) if _matters(fact)]
     return missing + surplus
+
+
+def lacking(conn: Connection) -> list[str]:
+    """What the hub needs and is not there in any form that does: whatever else there is does no harm."""
+    return [f"{fact} is missing" for fact in sorted(unmet(_needed(conn), facts(conn)))]
+
+
+def unmet(wanted: set[str], found: set[str]) -> set[str]:
+    """The facts that are wanted and not there; a whole number may have become a larger one."""
+    return {
+        fact
+        for fact in wanted - found
+        if not (fact.startswith("column ") and fact.replace("(INTEGER", "(BIGINT") in found)
+    }
 
 
 def told(differing: list[str]) -> str:
@@ -30,18 +45,22 @@ def told(differing: list[str]) -> str:
     return ", ".join(differing[:_MOST_NAMED]) + (f", and {more} more" if more > 0 else "")
 
 
-def _needed() -> set[str]:
+def _needed(conn: Connection) -> set[str]:
+    if conn.dialect.name != "sqlite":
+        return form_of_types.declared(conn.dialect)
     engine = create_engine("sqlite://", poolclass=StaticPool)
     try:
-        with engine.begin() as conn:
-            metadata.create_all(conn)
-            return _facts(conn)
+        with engine.begin() as made:
+            metadata.create_all(made)
+            return facts(made)
     finally:
         engine.dispose()
 
 
-def _facts(conn: Connection) -> set[str]:
+def facts(conn: Connection) -> set[str]:
     """One line for each column, index and constraint of the hub's tables."""
+    if conn.dialect.name != "sqlite":
+        return form_of_types.found(conn)
     present = {name for (name,) in _ask(conn, "SELECT name FROM sqlite_master WHERE type='table'")}
     facts: set[str] = set()
     for table in metadata.tables:

@@ -2,7 +2,7 @@
 
 import datetime as dt
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from hub.store.dialect import insert
 from hub.store.tables import leases
@@ -29,6 +29,21 @@ def take(tx: Transaction, holder: str, ttl: dt.timedelta, name: str = LEADER) ->
         )
     )
     return term
+
+
+def end(tx: Transaction, holder: str, name: str = LEADER) -> None:
+    """Let lease `name` run out now, if `holder` has it."""
+    tx.conn.execute(
+        update(leases)
+        .where(leases.c.name == name, leases.c.holder == holder)
+        .values(expires_at=tx.now)
+    )
+
+
+def is_free(tx: Transaction, name: str = LEADER) -> bool:
+    """Whether nobody holds lease `name`, or it has run out."""
+    until = tx.conn.execute(select(leases.c.expires_at).where(leases.c.name == name)).scalar()
+    return until is None or until <= tx.now
 
 
 def present_term(tx: Transaction, name: str = LEADER) -> int:

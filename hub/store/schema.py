@@ -1,59 +1,96 @@
 """Brings a database to the newest schema: a new one at once, an older one revision by revision.
 
 A new database is made from the tables as they are and marked with the newest revision, which is much
-faster than going through all of them; a test holds the two ways equal.
+faster than going through all of them; a test holds the two ways equal. An older hub may start on a newer
+schema where that says so (`hub.store.compatibility`).
 """
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
 
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from hub.store import form, tallies
+from hub.store import compatibility, form, tallies
 from hub.store.errors import StoreError
 from hub.store.tables import metadata
 
-HEAD: Final = "2026_11_22_api_servers"
+HEAD: Final = "2026_11_23_wide_numbers"
+# Revisions whose hubs may run on a database at HEAD: what came since only expands. Empty after a revision
+# that contracts.
+BESIDE: Final = ("2026_11_23_credentials", "2026_11_23_replicas")
+# PostgreSQL's databases begin here: nothing is older.
+FIRST_OF_POSTGRES: Final = "2026_11_23_replicas"
 _VERSIONS: Final = "alembic_version"
+_SCRIPTS: Final = Path(__file__).parent / "migrations"
+_MIGRATE: Final = "roadstead admin migrate"
 
 
 class UnknownSchema(StoreError):
     """The database is of a newer release than this one, or not the hub's."""
 
 
-def migrate(conn: Connection) -> None:
-    """Create the tables, or upgrade them. Raises UnknownSchema, also for tables that differ from ours."""
-    present = set(inspect(conn).get_table_names())
-    if not present:
-        metadata.create_all(conn)
-        conn.execute(
-            text(
-                f"CREATE TABLE {_VERSIONS} (version_num VARCHAR(32) NOT NULL, "
-                f"CONSTRAINT {_VERSIONS}_pkc PRIMARY KEY (version_num))"
-            )
-        )
-        conn.execute(
-            text(f"INSERT INTO {_VERSIONS} VALUES (:head)"),  # noqa: S608 - a constant
-            {"head": HEAD},
-        )
-        tallies.ensure(conn)
+class SchemaBehind(StoreError):
+    """The database is older than this release, and may not be changed now."""
+
+
+def migrate(conn: Connection, *, allowed: bool = True, running: Collection[str] = ()) -> None:
+    """See that a hub of this release can run on the database: create the tables, or upgrade them.
+
+    `allowed`: whether anything may be changed. `running`: revisions of the other hubs that run on it now.
+    Raises UnknownSchema, also for tables that differ from ours; SchemaBehind.
+    """
+    found = revision(conn)
+    if found is not None and not is_known(found):
+        _run_beside(conn, found)
         return
-    if _VERSIONS not in present:
-        raise UnknownSchema("the database holds tables that are not the hub's")
-    _bring_up(conn)
+    if found != HEAD:
+        _refuse_to_change(found, allowed=allowed, running=running)
+        create(conn) if found is None else _upgrade(conn, found)
     if differing := form.differences(conn):
         raise UnknownSchema(
             f"the database says that it is at revision {HEAD} and is not: {form.told(differing)}; "
             "restore a backup, or start the release that made it"
         )
     tallies.ensure(conn)
+    compatibility.tell(conn, HEAD, BESIDE)
 
 
-def _bring_up(conn: Connection) -> None:
-    found = conn.execute(text(f"SELECT version_num FROM {_VERSIONS}")).scalar()  # noqa: S608 - a constant
-    if found != HEAD:
-        _upgrade(conn, str(found))
+def revision(conn: Connection) -> str | None:
+    """At which revision the database is; None for one without tables. Raises UnknownSchema."""
+    present = set(inspect(conn).get_table_names())
+    if not present:
+        return None
+    if _VERSIONS not in present:
+        raise UnknownSchema("the database holds tables that are not the hub's")
+    return str(conn.execute(text(f"SELECT version_num FROM {_VERSIONS}")).scalar())  # noqa: S608 - a constant
+
+
+def is_known(name: str) -> bool:
+    """Whether this release has that revision, which is a file of its own."""
+    return "/" not in name and (_SCRIPTS / "versions" / f"{name}.py").is_file()
+
+
+def downgrade(conn: Connection, to: str, running: Collection[str] = ()) -> None:
+    """Take a database of this release back to the older revision `to`, for the release of that day.
+
+    Raises UnknownSchema where that can not be done; SchemaBehind while hubs run on it.
+    """
+    found = revision(conn)
+    if found is None or not is_known(found):
+        raise UnknownSchema(
+            f"the database is at revision {found}, which this release does not know"
+        )
+    if running:
+        raise SchemaBehind("hubs are running on the database: stop them first")
+    older = _older_than(conn, found)
+    if to not in older:
+        known = ", ".join(older) or "none"
+        raise UnknownSchema(f"{found} can not be taken back to {to}; older revisions are: {known}")
+    tallies.remove(conn)
+    compatibility.forget(conn)
+    _run(conn, "downgrade", to, found)
 
 
 def configuration(conn: Connection) -> Any:
@@ -61,21 +98,83 @@ def configuration(conn: Connection) -> Any:
     from alembic.config import Config  # noqa: PLC0415 - seldom needed, slow to import
 
     config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.set_main_option("script_location", str(_SCRIPTS))
     config.attributes["connection"] = conn
     return config
 
 
+def create(conn: Connection) -> None:
+    """Make the tables of this release, and mark them; triggers come with the first start of a hub."""
+    metadata.create_all(conn)
+    conn.execute(
+        text(
+            f"CREATE TABLE {_VERSIONS} (version_num VARCHAR(32) NOT NULL, "
+            f"CONSTRAINT {_VERSIONS}_pkc PRIMARY KEY (version_num))"
+        )
+    )
+    conn.execute(
+        text(f"INSERT INTO {_VERSIONS} VALUES (:head)"),  # noqa: S608 - a constant
+        {"head": HEAD},
+    )
+
+
+def _run_beside(conn: Connection, found: str) -> None:
+    """A newer schema: fine where it says so and has what this release needs. Raises UnknownSchema."""
+    if HEAD not in compatibility.beside(conn, found):
+        raise UnknownSchema(
+            f"the database is at revision {found}, of a newer release, beside which this one ({HEAD}) "
+            f"does not run: start that release, or have it take the database back with "
+            f"`{_MIGRATE} --down {HEAD}`"
+        )
+    if missing := form.lacking(conn):
+        raise UnknownSchema(
+            f"the database is at revision {found}, of a newer release, and {form.told(missing)}"
+        )
+
+
+def _refuse_to_change(found: str | None, *, allowed: bool, running: Collection[str]) -> None:
+    """Raises SchemaBehind where the database may not be changed, or not beside those that run."""
+    if not allowed:
+        what = "is empty" if found is None else f"is at revision {found}"
+        raise SchemaBehind(f"the database {what}, this release needs {HEAD}: run `{_MIGRATE}`")
+    # Hubs of before this rule do not say what they are: they run on the revision that is there.
+    others = {each or found for each in running} - {HEAD, *BESIDE}
+    if others:
+        told = ", ".join(sorted(str(each) for each in others))
+        raise SchemaBehind(
+            f"hubs of revision {told} are running on the database, beside which {HEAD} can not be: "
+            "stop them first, then start this release"
+        )
+
+
 def _upgrade(conn: Connection, found: str) -> None:
+    _run(conn, "upgrade", "head", found)
+
+
+def _older_than(conn: Connection, found: str) -> list[str]:
+    """The revisions that a database at `found` can go back to, the newest first."""
+    from alembic.script import ScriptDirectory  # noqa: PLC0415 - seldom needed, slow to import
+
+    scripts = ScriptDirectory.from_config(configuration(conn))
+    older = [each.revision for each in scripts.iterate_revisions(found, "base")][1:]
+    if conn.dialect.name == "postgresql":
+        last = older.index(FIRST_OF_POSTGRES) + 1 if FIRST_OF_POSTGRES in older else 0
+        older = older[:last]
+    return older
+
+
+def _run(conn: Connection, which: str, to: str, found: str) -> None:
     from alembic import command  # noqa: PLC0415 - seldom needed, slow to import
     from alembic.util import CommandError  # noqa: PLC0415
 
     try:
-        command.upgrade(configuration(conn), "head")
+        getattr(command, which)(configuration(conn), to)
     except CommandError as error:
         raise UnknownSchema(f"the database is at revision {found}: {error}") from error
     except (SQLAlchemyError, KeyError, ValueError) as error:  # its tables are not that revision's
-        cause = str(getattr(error, "orig", error))
+        cause = " ".join(str(getattr(error, "orig", error)).split())
+        if which == "downgrade":
+            raise UnknownSchema(f"it can not be taken back to {to}: {cause}") from error
         raise UnknownSchema(
             f"the database says that it is at revision {found} and is not: {cause}; "
             "restore a backup, or start the release that made it"

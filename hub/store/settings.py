@@ -1,21 +1,36 @@
-"""Settings: one value each, such as the hub's id, its incarnation, the pool keys."""
+"""Settings: one value each, such as the hub's id, its incarnation, the pool keys.
 
-from typing import Any
+Those in `SECRET` are kept encrypted where there is a key; the others are read before keys are known.
+"""
 
+import base64
+from typing import Any, Final
+
+import orjson
 from sqlalchemy import delete, select
 
+from hub.store.columns import keys_of
 from hub.store.dialect import insert
 from hub.store.tables import settings
 from hub.store.transaction import Transaction
 
+SECRET: Final = frozenset({"page_key"})
+_SEALED: Final = "sealed"
+
 
 def get(tx: Transaction, name: str) -> Any | None:
-    """The value of `name`, or None."""
-    return tx.conn.execute(select(settings.c.value).where(settings.c.name == name)).scalar()
+    """The value of `name`, or None. Raises Sealed."""
+    found = tx.conn.execute(select(settings.c.value).where(settings.c.name == name)).scalar()
+    if name in SECRET and isinstance(found, dict) and _SEALED in found:
+        kept = base64.b64decode(found[_SEALED])
+        return orjson.loads(keys_of(tx.conn.dialect).unseal(kept, _place(name)))
+    return found
 
 
 def put(tx: Transaction, name: str, value: object) -> None:
     """Set `name` to a JSON value."""
+    if name in SECRET:
+        value = _sealed(tx, name, value)
     statement = insert(tx.conn, settings).values(name=name, value=value)
     tx.conn.execute(
         statement.on_conflict_do_update(
@@ -29,3 +44,13 @@ def remove(tx: Transaction, name: str) -> None:
     """Forget `name`."""
     tx.conn.execute(delete(settings).where(settings.c.name == name))
     tx.touch("settings", name)
+
+
+def _sealed(tx: Transaction, name: str, value: object) -> object:
+    body = orjson.dumps(value)
+    kept = keys_of(tx.conn.dialect).seal(body, _place(name))
+    return value if kept == body else {_SEALED: base64.b64encode(kept).decode()}
+
+
+def _place(name: str) -> str:
+    return f"settings.{name}"

@@ -19,8 +19,9 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
+from sqlalchemy.dialects.postgresql import TEXT
 
-from hub.store.columns import JsonColumn, OptionsColumn, Utc
+from hub.store.columns import JsonColumn, OptionsColumn, SealedColumn, SealedJsonColumn, Utc
 
 metadata = MetaData(
     naming_convention={
@@ -33,7 +34,8 @@ metadata = MetaData(
 )
 
 
-_REVISION = BigInteger().with_variant(Integer, "sqlite")  # so that SQLite numbers it by itself
+# 64 bits everywhere; SQLite's INTEGER has them, and numbers rows by itself.
+_NUMBER = BigInteger().with_variant(Integer, "sqlite")
 
 # One value each: hub_id, incarnation, hub_cluster_uid, pool_keys …
 settings = Table(
@@ -73,13 +75,15 @@ tokens = Table(
     Column("secret_hash", String(64), nullable=False),  # SHA-256 of a 256-bit random secret
     Column("created_at", Utc, nullable=False),
     Column("expires_at", Utc),
-    Column("used_at", Utc),  # join tokens: once
+    Column("used_at", Utc),  # join tokens: once; agents' bearers: first
     Column("revoked_at", Utc),
+    Column("replaces", String(36)),  # the bearer of an agent that this one was given in place of
+    Column("superseded_at", Utc),  # … and when it was, by the first use of such a one
 )
 audit = Table(
     "audit",
     metadata,
-    Column("id", _REVISION, primary_key=True, autoincrement=True),
+    Column("id", _NUMBER, primary_key=True, autoincrement=True),
     Column("at", Utc, nullable=False, index=True),
     Column("principal", String(253), nullable=False),
     Column("verb", String(32), nullable=False),
@@ -92,8 +96,8 @@ idempotency = Table(
     Column("principal", String(36), primary_key=True),
     Column("key", String(255), primary_key=True),
     Column("request_hash", String(64), nullable=False),
-    Column("status", Integer, nullable=False),
-    Column("response", LargeBinary, nullable=False),
+    Column("status", _NUMBER, nullable=False),
+    Column("response", SealedColumn("idempotency.response"), nullable=False),
     Column("created_at", Utc, nullable=False, index=True),
 )
 
@@ -110,9 +114,9 @@ objects = Table(
     Column("origin", String(16), nullable=False),  # rest | hub-cluster | hub | any (Namespaces)
     Column("generation", BigInteger, nullable=False),
     Column("labels", JsonColumn, nullable=False),
-    Column("annotations", JsonColumn, nullable=False),
+    Column("annotations", SealedJsonColumn("objects.annotations"), nullable=False),
     Column("spec", JsonColumn),  # typed kinds: normalised to one internal shape; others: null
-    Column("manifest", JsonColumn, nullable=False),  # as received
+    Column("manifest", SealedJsonColumn("objects.manifest"), nullable=False),  # as received
     Column("hash", String(64), nullable=False),  # of the manifest
     Column("status", JsonColumn),
     Column("created_at", Utc, nullable=False),
@@ -128,7 +132,7 @@ manifests = Table(
     metadata,
     Column("uid", String(64), primary_key=True),
     Column("generation", BigInteger, primary_key=True),
-    Column("manifest", LargeBinary, nullable=False),  # JSON bytes
+    Column("manifest", SealedColumn("manifests.manifest"), nullable=False),  # JSON bytes
     Column("hash", String(64), nullable=False),
 )
 # Pod sets shared by equal jobs: scored once per class.
@@ -159,9 +163,9 @@ workloads = Table(
     Column("priority", BigInteger, nullable=False),
     Column("priority_class", String(253), nullable=False),
     Column("shape", String(64), nullable=False),
-    Column("parallelism", Integer, nullable=False),
-    Column("completions", Integer),  # null: a work queue
-    Column("ttl_s", Integer),  # ttlSecondsAfterFinished; null: kept until retention takes it
+    Column("parallelism", _NUMBER, nullable=False),
+    Column("completions", _NUMBER),  # null: a work queue
+    Column("ttl_s", _NUMBER),  # ttlSecondsAfterFinished; null: kept until retention takes it
     Column("generation", BigInteger, nullable=False),
     Column("state", String(16), nullable=False),
     Column("reason", String(64), nullable=False),
@@ -171,7 +175,7 @@ workloads = Table(
     Column("placement", String(64), nullable=False),  # uid of the placement that chose; "" = queue
     Column("scores", JsonColumn),  # of the decision: chosen and rejected clusters, with reasons
     Column("cluster", String(63), nullable=False),
-    Column("epoch", Integer, nullable=False),
+    Column("epoch", _NUMBER, nullable=False),
     # {cluster, at, admission}: waits for those it displaces, with a claim to a cluster's room
     Column("nomination", JsonColumn),
     Column(
@@ -179,23 +183,23 @@ workloads = Table(
     ),  # states of admission checks: {name: {state, message, at, updates}}
     Column("withdraw_to", String(16), nullable=False),  # Pending | Held | Failed | …
     Column("set_aside", JsonColumn),  # clusters to avoid: {name: until RFC3339}
-    Column("succeeded", Integer, nullable=False),
-    Column("failed", Integer, nullable=False),  # over all epochs
-    Column("active", Integer, nullable=False),
-    Column("ready", Integer, nullable=False),
+    Column("succeeded", _NUMBER, nullable=False),
+    Column("failed", _NUMBER, nullable=False),  # over all epochs
+    Column("active", _NUMBER, nullable=False),
+    Column("ready", _NUMBER, nullable=False),
     Column("created_at", Utc, nullable=False),
     Column("queued_at", Utc, nullable=False),  # queue-order timestamp
     Column("requeue_at", Utc),  # not considered before: its back-off
     Column(
-        "requeues", Integer, nullable=False, default=0, server_default="0"
+        "requeues", _NUMBER, nullable=False, default=0, server_default="0"
     ),  # evictions that count for it
     Column("evicted", JsonColumn),  # the last eviction: {reason, message, at}
     Column("evictions", JsonColumn),  # how many of each reason so far: {reason: count}
-    Column("max_runtime_s", Integer),  # over all epochs; then it is deactivated
+    Column("max_runtime_s", _NUMBER),  # over all epochs; then it is deactivated
     Column(
-        "ran_s", Integer, nullable=False, default=0, server_default="0"
+        "ran_s", _NUMBER, nullable=False, default=0, server_default="0"
     ),  # in epochs that have ended
-    Column("new_nodes", Integer),  # that pools of its cluster must add first; null: none
+    Column("new_nodes", _NUMBER),  # that pools of its cluster must add first; null: none
     Column("reserved_at", Utc),  # when quota was reserved for this epoch
     Column("pods_ready_at", Utc),  # when all pods of this epoch were ready first
     Column("pods_lost_at", Utc),  # since when, after that, one of them is not
@@ -254,10 +258,13 @@ clusters = Table(
     Column("cordoned", Boolean, nullable=False),
     Column("session", String(64), nullable=False),
     Column("session_at", Utc),
+    # the newest request of that session whose report is in the store
+    Column("session_seq", BigInteger, nullable=False, default=0, server_default="0"),
     Column("retired_sessions", JsonColumn),  # ids that were superseded and never come back
     Column("joined_at", Utc),
     Column("heartbeat_at", Utc),
     Column("created_at", Utc, nullable=False),
+    Column("agent", JsonColumn),  # what its agent is,, as of its session: services.members.terms
 )
 # … and what it last reported, whole, replaced with each report.
 capacities = Table(
@@ -275,7 +282,7 @@ works = Table(
     metadata,
     Column("cluster", String(63), primary_key=True),
     Column("uid", String(64), primary_key=True),  # of the job or the object
-    Column("epoch", Integer, nullable=False),  # jobs ≥ 1, objects 0
+    Column("epoch", _NUMBER, nullable=False),  # jobs ≥ 1, objects 0
     Column("generation", BigInteger, nullable=False),
     Column("api_version", String(253), nullable=False),
     Column("kind", String(63), nullable=False),
@@ -306,8 +313,8 @@ bindings = Table(
     Column("placement", String(64), primary_key=True),  # uid
     Column("cluster", String(63), primary_key=True),
     Column("selected", Boolean, nullable=False),
-    Column("affinity_score", Integer, nullable=False),
-    Column("topology_score", Integer, nullable=False),
+    Column("affinity_score", _NUMBER, nullable=False),
+    Column("topology_score", _NUMBER, nullable=False),
     Column("reason", String(64), nullable=False),
     Column("message", Text, nullable=False),
     Column("policy_snapshot", String(64), nullable=False),
@@ -320,7 +327,7 @@ snapshots = Table(
     metadata,
     Column("placement", String(64), primary_key=True),
     Column("part", String(16), primary_key=True),  # policy | resources
-    Column("index", Integer, primary_key=True),
+    Column("index", _NUMBER, primary_key=True),
     Column("hash", String(64), nullable=False),
     Column("content", JsonColumn, nullable=False),
     Column("created_at", Utc, nullable=False),
@@ -339,7 +346,7 @@ usage = Table(
 events = Table(
     "events",
     metadata,
-    Column("id", _REVISION, primary_key=True, autoincrement=True),
+    Column("id", _NUMBER, primary_key=True, autoincrement=True),
     Column("at", Utc, nullable=False, index=True),
     Column("uid", String(64), nullable=False, index=True),  # of what it is about
     Column("kind", String(63), nullable=False),
@@ -354,8 +361,15 @@ events = Table(
 changes = Table(
     "changes",
     metadata,
-    Column("revision", _REVISION, primary_key=True, autoincrement=False),
+    Column("revision", _NUMBER, primary_key=True, autoincrement=False),
     Column("kind", String(32), primary_key=True),  # workloads | objects | clusters | works | …
     Column("keys", JsonColumn, nullable=False),  # list of primary keys touched
     Column("at", Utc, nullable=False, index=True),
 )
+
+# PostgreSQL: texts without a limit, as SQLite keeps them (what may come in is bounded where it comes in),
+# and in the order of their bytes, whatever the database's own.
+for _table in metadata.tables.values():
+    for _column in _table.columns:
+        if isinstance(_column.type, String):
+            _column.type = _column.type.with_variant(TEXT(collation="C"), "postgresql")

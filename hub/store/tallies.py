@@ -6,6 +6,8 @@ triggers go with the table when a revision makes it anew: they are looked for at
 they are not as they should be, everything is counted once.
 """
 
+import hashlib
+from collections.abc import Iterable
 from typing import Final
 
 from sqlalchemy import Connection, func, select
@@ -18,25 +20,35 @@ _NEW, _OLD = _SHOWN.format(row="NEW"), _SHOWN.format(row="OLD")
 _ADD: Final = (
     "INSERT INTO tallies (namespace, queue, state, shown, number) "  # noqa: S608 - constants
     f"VALUES (NEW.namespace, NEW.queue, NEW.state, {_NEW}, 1) "
-    "ON CONFLICT (namespace, queue, state, shown) DO UPDATE SET number = number + 1; "
+    "ON CONFLICT (namespace, queue, state, shown) DO UPDATE SET number = tallies.number + 1; "
 )
 _TAKE: Final = (
     "UPDATE tallies SET number = number - 1 WHERE namespace = OLD.namespace "  # noqa: S608 - constants
     f"AND queue = OLD.queue AND state = OLD.state AND shown = {_OLD}; "
 )
+_COLUMNS: Final = "state, queue, namespace, deleted_at, live"
 _CHANGED: Final = (
     "OLD.state <> NEW.state OR OLD.queue <> NEW.queue OR OLD.namespace <> NEW.namespace "
     f"OR {_OLD} <> {_NEW}"
 )
-_TRIGGERS: Final = {
+_SQLITE: Final = {
     "tally_added": f"AFTER INSERT ON workloads BEGIN {_ADD}END",
     "tally_changed": (
-        "AFTER UPDATE OF state, queue, namespace, deleted_at, live ON workloads "
-        f"WHEN {_CHANGED} BEGIN {_TAKE}{_ADD}END"
+        f"AFTER UPDATE OF {_COLUMNS} ON workloads WHEN {_CHANGED} BEGIN {_TAKE}{_ADD}END"
     ),
     "tally_removed": f"AFTER DELETE ON workloads BEGIN {_TAKE}END",
 }
-_COUNT: Final = (
+# PostgreSQL: what a trigger does is a function. Its name ends in a mark of what all of them do.
+_EVENTS: Final = {
+    "tally_added": ("AFTER INSERT ON workloads FOR EACH ROW", _ADD),
+    "tally_changed": (
+        f"AFTER UPDATE OF {_COLUMNS} ON workloads FOR EACH ROW WHEN ({_CHANGED})",
+        _TAKE + _ADD,
+    ),
+    "tally_removed": ("AFTER DELETE ON workloads FOR EACH ROW", _TAKE),
+}
+_MARK: Final = hashlib.sha256(repr(_EVENTS).encode()).hexdigest()[:12]
+_COUNTED: Final = (
     "INSERT INTO tallies (namespace, queue, state, shown, number) "
     "SELECT namespace, queue, state, deleted_at IS NULL OR live IS NOT NULL, count(*) "
     "FROM workloads GROUP BY 1, 2, 3, 4"
@@ -45,17 +57,81 @@ _COUNT: Final = (
 
 def ensure(conn: Connection) -> None:
     """See that the triggers are there, at start; what nobody is counted under any more goes."""
-    wanted = {name: f"CREATE TRIGGER {name} {rule}" for name, rule in _TRIGGERS.items()}
+    if conn.dialect.name == "sqlite":
+        _ensure_sqlite(conn)
+    else:
+        _ensure_postgres(conn)
+    conn.execute(tallies.delete().where(tallies.c.number <= 0))
+
+
+def remove(conn: Connection) -> None:
+    """Take the triggers away, before a revision is undone; the next start of a hub makes its own."""
+    if conn.dialect.name == "sqlite":
+        for name in _SQLITE:
+            conn.exec_driver_sql(f"DROP TRIGGER IF EXISTS {name}")
+        return
+    for name, function in _found_in_postgres(conn).items():
+        _drop_from_postgres(conn, name, function)
+
+
+def trim(tx: Transaction, limit: int) -> int:
+    """Delete at most `limit` numbers that have come down to nothing; how many."""
+    c = tallies.c
+    key = (c.namespace, c.queue, c.state, c.shown)
+    empty = select(*key).where(c.number <= 0).limit(limit)
+    gone = [tuple(row) for row in tx.conn.execute(empty)]
+    for row in gone:
+        same = [column == value for column, value in zip(key, row, strict=True)]
+        tx.conn.execute(tallies.delete().where(*same, c.number <= 0))
+    return len(gone)
+
+
+def _ensure_sqlite(conn: Connection) -> None:
+    wanted = {name: f"CREATE TRIGGER {name} {rule}" for name, rule in _SQLITE.items()}
     rows = conn.exec_driver_sql("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
     found = {name: sql for name, sql in rows.all() if name.startswith("tally_")}
     if found != wanted:
         for name in found:
             conn.exec_driver_sql(f"DROP TRIGGER {name}")
-        conn.execute(tallies.delete())
-        conn.exec_driver_sql(_COUNT)
-        for statement in wanted.values():
-            conn.exec_driver_sql(statement)
-    conn.execute(tallies.delete().where(tallies.c.number <= 0))
+        _count(conn, wanted.values())
+
+
+def _ensure_postgres(conn: Connection) -> None:
+    found = _found_in_postgres(conn)
+    if found == {name: f"{name}_{_MARK}" for name in _EVENTS}:
+        return
+    for name, function in found.items():
+        _drop_from_postgres(conn, name, function)
+    statements = []
+    for name, (rule, deed) in _EVENTS.items():
+        statements.append(
+            f"CREATE OR REPLACE FUNCTION {name}_{_MARK}() RETURNS trigger LANGUAGE plpgsql AS "
+            f"$$ BEGIN {deed}RETURN NULL; END $$"
+        )
+        statements.append(f"CREATE TRIGGER {name} {rule} EXECUTE FUNCTION {name}_{_MARK}()")
+    _count(conn, statements)
+
+
+def _found_in_postgres(conn: Connection) -> dict[str, str]:
+    """The triggers that are there, each with its function."""
+    asked = (
+        "SELECT t.tgname, p.proname FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid "
+        "WHERE t.tgrelid = 'workloads'::regclass AND t.tgname LIKE 'tally_%%'"
+    )
+    return {row.tgname: row.proname for row in conn.exec_driver_sql(asked)}
+
+
+def _drop_from_postgres(conn: Connection, name: str, function: str) -> None:
+    conn.exec_driver_sql(f"DROP TRIGGER {name} ON workloads")
+    conn.exec_driver_sql(f"DROP FUNCTION IF EXISTS {function}()")
+
+
+def _count(conn: Connection, statements: Iterable[str]) -> None:
+    """Count everything once, and from then on by what `statements` make."""
+    conn.execute(tallies.delete())
+    conn.exec_driver_sql(_COUNTED)
+    for statement in statements:
+        conn.exec_driver_sql(statement)
 
 
 def by_state(tx: Transaction) -> dict[str, int]:

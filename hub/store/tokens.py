@@ -2,7 +2,7 @@
 
 import datetime as dt
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import ColumnElement, delete, select, update
 
 from hub.store.records.tokens import StoredPrincipal, Token
 from hub.store.tables import principals, tokens
@@ -45,8 +45,9 @@ def add(
     purpose: str,
     secret_hash: str,
     expires_at: dt.datetime | None = None,
+    replaces: str | None = None,
 ) -> None:
-    """Insert a token of `purpose` bearer, join or session."""
+    """Insert a token of `purpose` bearer, join or session; `replaces`: an agent's bearer."""
     tx.conn.execute(
         tokens.insert(),
         {
@@ -56,6 +57,7 @@ def add(
             "secret_hash": secret_hash,
             "created_at": tx.now,
             "expires_at": expires_at,
+            "replaces": replaces,
         },
     )
     tx.touch("tokens", id)
@@ -69,6 +71,62 @@ def get(tx: Transaction, id: str) -> Token | None:  # noqa: A002 - the column
         .where(tokens.c.id == id)
     ).first()
     return None if row is None else Token._make(row)
+
+
+def find_bearer(tx: Transaction, principal: str, secret_hash: str) -> Token | None:
+    """A principal's bearer with that secret."""
+    found = tx.conn.execute(
+        select(tokens.c.id).where(
+            tokens.c.principal == principal,
+            tokens.c.purpose == "bearer",
+            tokens.c.secret_hash == secret_hash,
+        )
+    ).first()
+    return None if found is None else get(tx, found.id)
+
+
+def good_until(tx: Transaction, cluster: str) -> dt.datetime | None:
+    """When the credential ends that a cluster's agent last began to use; None: never, or there is none."""
+    t = tokens.c
+    used = select(t.expires_at).join(principals, principals.c.id == t.principal)
+    live = t.revoked_at.is_(None) & t.superseded_at.is_(None) & t.used_at.is_not(None)
+    of_agent = (principals.c.cluster == cluster) & (t.purpose == "bearer")
+    return tx.conn.execute(used.where(live, of_agent).order_by(t.used_at.desc()).limit(1)).scalar()
+
+
+def begin_use(tx: Transaction, id: str) -> bool:  # noqa: A002 - the column
+    """Mark an agent's bearer as used; what it replaces, and whatever else does, is superseded.
+
+    False if it was used before, or is no longer good: exactly one caller wins.
+    """
+    t = tokens.c
+    done = tx.conn.execute(
+        update(tokens)
+        .where(t.id == id, t.used_at.is_(None), t.revoked_at.is_(None), t.superseded_at.is_(None))
+        .values(used_at=tx.now)
+    )
+    replaced = tx.conn.execute(select(t.replaces).where(t.id == id)).scalar()
+    tx.touch("tokens", id)
+    if not done.rowcount or replaced is None:
+        return bool(done.rowcount)
+    others = (t.replaces == replaced) & (t.id != id)
+    _supersede(tx, (t.id == replaced) | others)
+    return True
+
+
+def supersede_unused(tx: Transaction, replaces: str, before: dt.datetime) -> None:
+    """Supersede what was given in place of a bearer before then, and was never used."""
+    t = tokens.c
+    _supersede(tx, (t.replaces == replaces) & t.used_at.is_(None) & (t.created_at < before))
+
+
+def _supersede(tx: Transaction, which: ColumnElement[bool]) -> None:
+    t = tokens.c
+    live = which & t.superseded_at.is_(None) & t.revoked_at.is_(None)
+    found = list(tx.conn.execute(select(t.id).where(live)).scalars())
+    if found:
+        tx.conn.execute(update(tokens).where(t.id.in_(found)).values(superseded_at=tx.now))
+        tx.touch("tokens", *found)
 
 
 def use(tx: Transaction, id: str) -> bool:  # noqa: A002 - the column

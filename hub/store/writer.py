@@ -7,17 +7,19 @@ disk) leaves nothing behind, and the next one begins on sound ground: `hub.store
 """
 
 import asyncio
+import contextlib
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, RootTransaction
 from sqlalchemy.exc import SQLAlchemyError
 
 from hub.store import changes, events, room
-from hub.store.errors import Damaged, StoreUnavailable, told
+from hub.store.backends.backend import Backend
+from hub.store.errors import Damaged, LeftBehind, OutcomeUnknown, StoreUnavailable, told
 from hub.store.feed import Change
 from hub.store.transaction import Memory, Transaction
 from shared.clock import Clock
@@ -62,24 +64,29 @@ class Settled:
             self.call.future.set_result(self.value)
 
 
+Published = Callable[[Sequence[Settled], Sequence[Change]], None]
+Outcome = tuple[list[Settled], list[Change]]
+
+
 class Writer:
-    """The writing thread. `published(settled, change)` is called in it after every commit."""
+    """The writing thread. `published(settled, changes)` is called in it after every commit.
+
+    `changes`: what was committed since the last call, by others first where others write too.
+    """
 
     def __init__(
-        self,
-        engine: Engine,
-        clock: Clock,
-        revision: int,
-        published: Callable[[Sequence[Settled], Change | None], None],
+        self, backend: Backend, clock: Clock, revision: int, published: Published
     ) -> None:
-        self._engine = engine
-        self._conn: Connection = engine.connect()
+        self._backend = backend
+        self._engine: Engine = backend.writer_engine()
+        self._conn: Connection = self._engine.connect()
         self._clock = clock
         self._revision = revision
         self._published = published
         self._memory: Memory = {}
         self.failures = 0  # transactions that the database could not take
         self.damage: Damaged | None = None
+        self.left_behind: LeftBehind | None = None
         self._queue: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
         self._thread.start()
@@ -93,6 +100,7 @@ class Writer:
         self._queue.put(None)
         self._thread.join()
         self._conn.close()
+        self._engine.dispose()
 
     def _run(self) -> None:
         last = False
@@ -103,8 +111,8 @@ class Writer:
                 return
             calls, last = self._gather(first, expected, patience_s)
             began = self._clock.monotonic()
-            for settled, change in self._turn(calls):
-                self._published(settled, change)
+            for settled, news in self._turn(calls):
+                self._published(settled, news)
             took = self._clock.monotonic() - began
             expected, patience_s = len(calls), min(took * PATIENCE, MOST_PATIENCE_S)
 
@@ -128,33 +136,34 @@ class Writer:
             calls.append(following)
         return calls, False
 
-    def _turn(self, calls: list[Call]) -> Iterator[tuple[list[Settled], Change | None]]:
+    def _turn(self, calls: list[Call]) -> Iterator[Outcome]:
         """One transaction for `calls`; if it can not be committed, one for each of them.
 
         So one caller that asks for more than there is room for fails alone. Where there is no room at
-        all, those that are left are refused without another try.
+        all, those that are left are refused without another try. Of what may have been committed
+        nothing is tried again: it would be done twice.
         """
         failure = None
         try:
-            settled, change = self._transact(calls)
+            outcome = self._transact(calls)
         except Exception as error:  # noqa: BLE001 - whatever it is, the callers must hear it
             failure = self._undo(error)
         if failure is None:
-            yield settled, change
-        elif len(calls) == 1:
-            yield [Settled(calls[0], error=failure)], None
+            yield outcome
+        elif len(calls) == 1 or isinstance(failure, OutcomeUnknown):
+            yield [Settled(call, error=failure) for call in calls], []
         else:
             yield from self._one_by_one(calls)
 
-    def _one_by_one(self, calls: list[Call]) -> Iterator[tuple[list[Settled], Change | None]]:
+    def _one_by_one(self, calls: list[Call]) -> Iterator[Outcome]:
         for place, call in enumerate(calls, 1):
             try:
                 outcome = self._transact([call])
             except Exception as error:  # noqa: BLE001 - told to its caller
                 failure = self._undo(error)
-                yield [Settled(call, error=failure)], None
+                yield [Settled(call, error=failure)], []
                 if isinstance(failure, StoreUnavailable) and not self._has_room():
-                    yield [Settled(each, error=failure) for each in calls[place:]], None
+                    yield [Settled(each, error=failure) for each in calls[place:]], []
                     return
             else:
                 yield outcome
@@ -163,7 +172,8 @@ class Writer:
         """Does a small write succeed?"""
         try:
             for step in room.STEPS:
-                with self._conn.begin():
+                with self._begun():
+                    self._backend.enter(self._conn)
                     step(Transaction(self._conn, self._clock.now()))
         except Exception as error:  # noqa: BLE001 - an answer, not a fault
             self._undo(error)
@@ -178,31 +188,42 @@ class Writer:
         """
         self._memory.clear()
         try:
-            self._conn.rollback()
-            held = self._conn.connection.dbapi_connection
-            if held is not None:
-                held.rollback()
+            if self._conn.invalidated:
+                self._let_go()
+            if not self._conn.closed:
+                self._conn.rollback()
+                held = self._conn.connection.dbapi_connection
+                if held is not None:
+                    held.rollback()
         except Exception:  # noqa: BLE001 - whatever it is, that connection is of no more use
-            self._conn = self._connected_anew()
+            self._let_go()
         failure = told(error)
         if isinstance(failure, StoreUnavailable):
             self.failures += 1
         if isinstance(failure, Damaged):
             self.damage = failure
+        if isinstance(failure, LeftBehind):
+            self.left_behind = failure
         return failure
 
-    def _connected_anew(self) -> Connection:
-        try:
+    def _let_go(self) -> None:
+        """The next turn connects anew, as soon as there is somebody to connect to."""
+        with contextlib.suppress(SQLAlchemyError):
             self._conn.invalidate()
+        with contextlib.suppress(SQLAlchemyError):
             self._conn.close()
-            return self._engine.connect()
-        except SQLAlchemyError:
-            return self._conn  # the next turn fails as this one did, and tries again
 
-    def _transact(self, calls: list[Call]) -> tuple[list[Settled], Change | None]:
+    def _begun(self) -> RootTransaction:
+        if self._conn.closed:
+            self._conn = self._engine.connect()
+        return self._conn.begin()
+
+    def _transact(self, calls: list[Call]) -> Outcome:
         groups = _grouped(calls)
-        transaction = self._conn.begin()
+        transaction = self._begun()
+        entered = self._backend.enter(self._conn)
         whole = Transaction(self._conn, self._clock.now())
+        news = self._catch_up(whole) if self._backend.shared else []
         settled: list[Settled] = []
         if len(groups) == 1 and len(calls) == 1:  # alone: no savepoint, its failure is ours
             part = Transaction(self._conn, whole.now, self._memory)
@@ -211,11 +232,36 @@ class Writer:
         else:
             for group in groups:
                 settled.extend(self._run_group(whole, group))
-        change = self._seal(whole)
-        transaction.commit()
+        change = self._seal(whole, _newest(news, self._revision) + 1)
+        self._commit(transaction, entered.ticket)
         if change is not None:
-            self._revision = change.revision
-        return settled, change
+            news.append(change)
+        self._revision = _newest(news, self._revision)  # not before: what failed has told nobody
+        return settled, news
+
+    def _catch_up(self, whole: Transaction) -> list[Change]:
+        """What others have committed since the last transaction of ours; nobody else writes meanwhile."""
+        news = changes.merged(whole, self._revision)
+        for change in news:
+            for kind in change.keys:
+                self._memory.pop(kind, None)
+        return news
+
+    def _commit(self, transaction: RootTransaction, ticket: str) -> None:
+        """Raises OutcomeUnknown, or what a commit raised that has not taken place."""
+        try:
+            transaction.commit()
+        except Exception as error:
+            if not ticket:
+                raise
+            done = self._backend.has_committed(self._engine, ticket)
+            if done is None:
+                raise OutcomeUnknown(
+                    f"a commit broke, and may have taken place: {error}"
+                ) from error
+            if not done:
+                raise
+            self._let_go()
 
     def _run_group(self, whole: Transaction, group: list[Call]) -> list[Settled]:
         """Run callers that share one function; if that fails as a whole, run each by itself."""
@@ -242,17 +288,20 @@ class Writer:
         for kind in part.touched:
             self._memory.pop(kind, None)
 
-    def _seal(self, whole: Transaction) -> Change | None:
-        """Write the events, then, last, what was touched under the next revision."""
+    def _seal(self, whole: Transaction, revision: int) -> Change | None:
+        """Write the events, then, last, what was touched, under the next revision."""
         if whole.events:
             whole.touch("events", str(events.add(whole, whole.events)))
         if not whole.touched:
             return None
-        change = Change(
-            self._revision + 1, {kind: frozenset(keys) for kind, keys in whole.touched.items()}
-        )
+        change = Change(revision, {kind: frozenset(keys) for kind, keys in whole.touched.items()})
         changes.add(whole, change.revision, change.keys)
+        self._backend.tell(self._conn, change.revision)
         return change
+
+
+def _newest(news: Sequence[Change], before: int) -> int:
+    return news[-1].revision if news else before
 
 
 def _grouped(calls: list[Call]) -> list[list[Call]]:

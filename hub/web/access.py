@@ -13,6 +13,7 @@ from urllib.parse import parse_qs
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from hub.api.limits import check_failures, note_failure
 from hub.api.policy import PUBLIC, allow, hub_of
 from hub.api.routing import new_router
 from hub.services.access import credentials
@@ -30,6 +31,9 @@ HEADERS: Final = {
     "Referrer-Policy": "same-origin",  # without any, forms would carry `Origin: null`
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": (
+        "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()"
+    ),
     "Cache-Control": "no-store",
 }
 _PORT: Final = re.compile("[0-9]{1,5}")
@@ -44,7 +48,9 @@ async def login(request: Request) -> Response:
     hub = hub_of(request)
     given = parse_qs((await request.body()).decode("ascii", "replace"), max_num_fields=8)
     token = (given.get("token") or [""])[0].strip()
+    check_failures(request, hub)
     if not _is_person(await hub.authenticator.authenticate(token)):
+        note_failure(request, hub)
         return RedirectResponse("/?wrong", 303, HEADERS)
     kept = hub.settings.api.session_kept
     made = await hub.write(credentials.issue_session, token, kept)
@@ -57,7 +63,7 @@ async def login(request: Request) -> Response:
         max_age=int(kept.total_seconds()),
         httponly=True,
         samesite="strict",
-        secure=request.scope["scheme"] == "https",
+        secure=_is_secure(request),
     )
     return reply
 
@@ -70,7 +76,9 @@ async def logout(request: Request) -> Response:
     if held := request.cookies.get(_cookie(request), ""):
         await hub_of(request).write(credentials.end_session, held)
     reply = RedirectResponse("/", 303, HEADERS)
-    reply.delete_cookie(_cookie(request), httponly=True, samesite="strict")
+    reply.delete_cookie(
+        _cookie(request), httponly=True, samesite="strict", secure=_is_secure(request)
+    )
     return reply
 
 
@@ -86,9 +94,18 @@ def _is_person(found: Principal | None) -> bool:
 
 
 def _cookie(request: Request) -> str:
-    """Its name; by port, because browsers share the cookies of one host among all of its ports."""
+    """Its name; by port, because browsers share the cookies of one host among all of its ports.
+
+    By TLS it begins with `__Host-`: no answer in clear, and no other host, can set such a one.
+    """
     port = request.headers.get("host", "").rpartition(":")[2]
-    return f"roadstead-{port}" if _PORT.fullmatch(port) else "roadstead"
+    name = f"roadstead-{port}" if _PORT.fullmatch(port) else "roadstead"
+    return f"__Host-{name}" if _is_secure(request) else name
+
+
+def _is_secure(request: Request) -> bool:
+    """Whether the browser speaks TLS: to the hub, or to a proxy that the hub trusts (uvicorn's rule)."""
+    return bool(request.scope["scheme"] == "https")
 
 
 def _same_origin(request: Request) -> None:

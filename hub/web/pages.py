@@ -14,6 +14,7 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from hub.api.limits import spend
 from hub.api.policy import PUBLIC, allow, hub_of
 from hub.api.routing import new_router
 from hub.api.streams import count_stream, counted, hear, rest
@@ -51,6 +52,7 @@ async def front(request: Request) -> Response:
     who = await viewer(request)
     if who is None:
         return _html("login.html", wrong="wrong" in request.query_params)
+    spend(hub_of(request), who, "reads")
     asked = asked_of(request.query_params)
     sight = await _board(request).see(asked)
     return _html("page.html", asked=asked, query=address(asked), sight=sight, who=who)
@@ -60,8 +62,10 @@ async def front(request: Request) -> Response:
 @allow(PUBLIC)
 async def job(request: Request, uid: str) -> Response:
     """Why one job waits, what would change it, when it is expected to start, and what happened to it."""
-    if await viewer(request) is None:
+    who = await viewer(request)
+    if who is None:
         return _html("login.html", wrong=False)
+    spend(hub_of(request), who, "reads")
     find_index = getattr(request.app.state, "schedule_index", _no_index)
     try:
         told = await study.explain(hub_of(request), uid, find_index)
@@ -99,7 +103,7 @@ async def live(request: Request) -> Response:
     who = await viewer(request)
     if who is None:
         raise Rejected(RejectCode.UNAUTHENTICATED, "sign in first")
-    streams = count_stream(request, who.id, hub_of(request).settings.api.streams_per_principal)
+    streams = count_stream(request, who)
     asked = asked_of(request.query_params)
     renewals = counted(streams, who.id, _renewals(request, asked))
     return StreamingResponse(renewals, 200, HEADERS, "text/event-stream")
@@ -117,7 +121,7 @@ def asked_of(query: QueryParams) -> Asked:
 
 async def _renewals(request: Request, asked: Asked) -> AsyncIterator[bytes]:
     hub, board = hub_of(request), _board(request)
-    feed = hub.subscribe()
+    feed = hub.subscribe(keyed=False)
     shown: Mapping[str, str] = {}
     try:
         while not hub.closing.is_set() and not await request.is_disconnected():

@@ -3,11 +3,14 @@
 from roadstead.calls.bodies import body_of
 from roadstead.models.hub import (
     Change,
+    Decided,
     HubCluster,
     Incarnation,
     IssuedToken,
+    Kept,
     Overview,
     Person,
+    Removed,
     Restored,
 )
 from roadstead.models.jobs import Event
@@ -75,3 +78,25 @@ def restored() -> Steps[Restored]:
 def accept_restored() -> Steps[Incarnation]:
     """Go on from a restored store that the hub has found to be older than what it once said."""
     return one(Request("POST", "/v1/restored:accept"), Incarnation)
+
+
+def adopt_leftover(uid: str, cluster: str = "") -> Steps[Decided]:
+    """Take over a Job that a member holds from before the store was restored; `cluster`: where several do."""
+    given = {"cluster": cluster} if cluster else {}
+    return one(Request("POST", f"/v1/restored/{part(uid)}/adopt", body=body_of(given)), Decided)
+
+
+def forget_leftover(uid: str, cluster: str = "") -> Steps[Decided]:
+    """Have its member remove a Job from before the store was restored."""
+    given = {"cluster": cluster} if cluster else {}
+    return one(Request("POST", f"/v1/restored/{part(uid)}/forget", body=body_of(given)), Decided)
+
+
+def retention() -> Steps[Kept]:
+    """What the hub keeps how long, and how much of it there is: it counts every row."""
+    return one(Request("GET", "/v1/retention"), Kept)
+
+
+def run_retention() -> Steps[Removed]:
+    """Take away now what has been kept long enough."""
+    return one(Request("POST", "/v1/retention:run"), Removed)

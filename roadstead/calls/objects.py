@@ -1,8 +1,9 @@
 """Objects of any kind: apply, list, find; placements, and what has drifted."""
 
+from roadstead.calls.bodies import body_of
 from roadstead.errors import NotFound
 from roadstead.media_types import type_of
-from roadstead.models.objects import Applied, Deleted, HeldKind, KubernetesObject
+from roadstead.models.objects import Adopted, Applied, Deleted, HeldKind, KubernetesObject
 from roadstead.models.placements import DriftedField, Placement
 from roadstead.paths import either, object_path, part
 from roadstead.steps import Flow, Request, Steps, counted_pages, items, one, pages
@@ -74,6 +75,14 @@ def delete_object(
     """
     path = object_path(group, kind, namespace, name)
     return one(Request("DELETE", path, {"drain": "true" if drain else None}), Deleted)
+
+
+def adopt(
+    kind: str, name: str, *, group: str = "core", namespace: str = "", to: str = "rest"
+) -> Steps[Adopted]:
+    """Hand an object over to `rest` or the `hub-cluster`. Raises NotFound, Rejected (NotAdoptable)."""
+    asked = {"group": group, "kind": kind, "namespace": namespace, "name": name, "to": to}
+    return one(Request("POST", "/v1/adopt", body=body_of(asked)), Adopted)
 
 
 def placements() -> Steps[list[Placement]]:

@@ -29,6 +29,15 @@ def _in_units(amount: str) -> str:
     return f"{int(digits) / 1000:.15g}" if digits != amount and digits.isdigit() else amount
 
 
+def _link(cluster: Cluster) -> str:
+    """What there is to say of the way between agent and hub."""
+    said = (
+        "plain HTTP" if cluster.plain_http else "",
+        "client certificate" if cluster.client_certificate else "",
+    )
+    return ", ".join(each for each in said if each)
+
+
 COLUMNS = [
     Column("NAME", lambda c: c.name, shrinks=True),
     Column("STATE", lambda c: c.state, coloured=True),
@@ -39,6 +48,8 @@ COLUMNS = [
     Column("JOBS", lambda c: c.jobs),
     Column("HEARTBEAT", lambda c: age(c.heartbeat_at)),
     Column("VERSION", lambda c: c.kubernetes_version, wide=True),
+    Column("AGENT", lambda c: c.agent_version, wide=True),
+    Column("LINK", _link, wide=True),
     Column("LABELS", lambda c: ",".join(f"{k}={v}" for k, v in c.labels.items()), wide=True),
 ]
 
@@ -219,6 +230,7 @@ def _as_text(cluster: Cluster) -> str:
         f"{cluster.name}  {cluster.state}",
         f"  heartbeat  {f'{heartbeat} ago' if heartbeat else 'none yet'}",
         f"  version    {cluster.kubernetes_version or '-'}",
+        f"  agent      {_agent(cluster)}",
         *wrapped(f"labels     {_amounts(cluster.labels) or '-'}", "  "),
         *wrapped(f"taints     {', '.join(map(_tainted, cluster.taints)) or '-'}", "  "),
         f"  jobs       {cluster.jobs}",
@@ -237,6 +249,20 @@ def _as_text(cluster: Cluster) -> str:
         for each in cluster.leftover_jobs:
             lines += wrapped(f"{each.message} (uid {each.uid})", "  ")
     return "\n".join(lines)
+
+
+def _agent(cluster: Cluster) -> str:
+    """Its release and protocol, the hub's, and how long its credential lasts."""
+    if cluster.agent_protocol is None:
+        return "-"
+    until = cluster.credential_expires_at
+    parts = (
+        f"{cluster.agent_version or 'unknown'}, protocol {cluster.agent_protocol}",
+        f"hub {cluster.hub_version}" if cluster.hub_version else "",
+        f"credential for {span(seconds_until(until))}" if until else "credential without end",
+        _link(cluster),
+    )
+    return ", ".join(part for part in parts if part)
 
 
 def _amounts(pairs: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ state is in one folder:
 
     admin.token  server  hub.kubeconfig  members/<name>.kubeconfig      what people use
     pids/  logs/                                                        of the child processes
-    hub/  clusters/<name>/  agents/<name>/                              data of each part
+    hub/  hub-2/  clusters/<name>/  agents/<name>/                              data of each part
     fleet.json  up.lock                                                 members, ports; who runs it
 """
 
@@ -51,11 +51,15 @@ class Fleet:
         members: Sequence[Member],
         *,
         packed: bool = False,
+        replicas: int = 1,
+        database: str | None = None,
         clock: Clock | None = None,
     ) -> None:
         self.folder = folder.resolve()
         self.members = tuple(members)
         self._packed = packed
+        self._replicas = replicas
+        self._database = database  # of PostgreSQL; None: a file of SQLite's
         self._removed: set[str] = set()  # members that joined once and that the hub has no more
         self.clock = self._clock = clock or SystemClock()
         self._listen = listen
@@ -71,8 +75,13 @@ class Fleet:
 
     @property
     def hub_kubeconfig(self) -> Path:
-        """Credentials for the simulated hub cluster."""
+        """Credentials of people for the simulated hub cluster."""
         return self.folder / "hub.kubeconfig"
+
+    @property
+    def hubs_own_kubeconfig(self) -> Path:
+        """The hub's credentials for it: what the hub alone may write there, people may not."""
+        return self.folder / "clusters" / "hubs-own.kubeconfig"
 
     def member_kubeconfig(self, name: str) -> Path:
         """Credentials for one simulated member."""
@@ -113,7 +122,7 @@ class Fleet:
         await self._clusters_answer(_HUB_SIM)
         for member in self.members:
             await self._supervisor.start(self._agent(member))
-        await self._until("the hub", "hub", self._hub_answers)
+        await self._hubs_answer()
         await self._settle_members()
 
     async def _start_packed(self) -> None:
@@ -123,7 +132,7 @@ class Fleet:
             Child("pack", self._python("roadstead.cli.pack", str(self.folder)))
         )
         await self._clusters_answer("pack")
-        await self._until("the hub", "hub", self._hub_answers)
+        await self._hubs_answer()
         await self._settle_members()
 
     async def _clusters_answer(self, log: str) -> None:
@@ -137,20 +146,30 @@ class Fleet:
 
         await self._until("the simulated clusters", log, answer)
 
-    async def _start_hub(self) -> None:
+    async def _start_hub(self, replica: int = 1) -> None:
+        """All replicas listen on one port; each has a folder of its own."""
+        name = "hub" if replica == 1 else f"hub-{replica}"
+        shared = [f"--database={self._database}", "--share-port"] if self._database else []
         await self._supervisor.start(
             Child(
-                "hub",
+                name,
                 self._python(
                     "hub",
-                    f"--data={self.folder / 'hub'}",
+                    f"--data={self.folder / name}",
                     f"--listen={self._listen[0]}:{self._ports['hub']}",
-                    f"--hub-kubeconfig={self.hub_kubeconfig}",
+                    f"--hub-kubeconfig={self.hubs_own_kubeconfig}",
                     f"--admin-token-file={self.folder / 'admin.token'}",
+                    *shared,
                     "--die-with-parent",
                 ),
             )
         )
+
+    async def _hubs_answer(self) -> None:
+        """The first hub makes what the others find: the tables, the administrator's token."""
+        await self._until("the hub", "hub", self._hub_answers)
+        for replica in range(2, self._replicas + 1):
+            await self._start_hub(replica)
 
     async def _settle_members(self) -> None:
         """Declare new members; leave those alone that were taken out of the fleet."""
@@ -212,7 +231,7 @@ class Fleet:
             "--die-with-parent",
         )
         if member is None:
-            return Child(name, [*command, "--hub"])
+            return Child(name, [*command, "--hub", f"--hubs-own={self.hubs_own_kubeconfig}"])
         pools = self.folder / "clusters" / name / "pools.json"
         pools.parent.mkdir(parents=True, exist_ok=True)
         pools.write_text(json.dumps([dict(p) for p in member.pools]))
@@ -241,6 +260,7 @@ class Fleet:
                 "port": self._ports[_HUB_SIM],
                 "data": str(self.folder / "clusters" / _HUB_SIM),
                 "kubeconfig": str(self.hub_kubeconfig),
+                "hubs_own": str(self.hubs_own_kubeconfig),
             },
             "members": [
                 {

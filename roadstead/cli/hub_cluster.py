@@ -5,6 +5,12 @@ import click
 from roadstead.cli.output import answer_option, client, show_one
 from roadstead.models.hub import HubCluster
 
+_SHOWN = {
+    "None": "not shown there",
+    "All": "shown there",
+    "Some": "shown there as far as there may be so many (ROADSTEAD_BRIDGE_JOBS_AT_MOST)",
+}
+
 
 @click.group("hub-cluster")
 def hub_cluster() -> None:
@@ -42,6 +48,10 @@ def _as_text(told: HubCluster) -> str:
         lines.append(f"It does not answer: {told.message}")
         lines.append("The bridge goes on by itself when it does.")
         return "\n".join(lines)
+    if told.jobs:
+        lines.append(f"Jobs there: {told.jobs}: {told.jobs_message}")
+    if told.jobs_shown:
+        lines.append(f"Jobs that came by REST: {_SHOWN.get(told.jobs_shown, told.jobs_shown)}")
     if told.running:
         return "\n".join([*lines, "The bridge is running."])
     lines.append(f"The bridge has stopped: {told.reason}: {told.message}")

@@ -13,6 +13,8 @@ from roadstead.cli.tables import Column, wrapped
 from roadstead.client import Client
 from roadstead.models.jobs import Event, Job, JobState, WholeJob
 
+# An annotation, as the hub cluster's policies write it; `shared` is more than the command line loads.
+_SUBMITTED_BY = "roadstead.dev/submitted-by"
 COLUMNS = [
     Column("NAMESPACE", lambda j: j.namespace),
     Column("NAME", lambda j: j.name),
@@ -138,7 +140,7 @@ def _as_text(job: WholeJob, events: list[Event]) -> str:
         f"  queue     {_queue(job)}",
         f"  cluster   {job.cluster or '-'}" + (f"  (epoch {job.epoch})" * bool(job.epoch)),
         f"  pods      {_pods(job)}",
-        f"  created   {moment(job.created_at)}",
+        f"  created   {moment(job.created_at)}{_by(job)}",
         f"  started   {moment(job.started_at)}",
         f"  finished  {moment(job.finished_at)}",
     ]
@@ -179,6 +181,12 @@ def _deleted(job: WholeJob) -> str:
     if job.state == JobState.WITHDRAWING:
         return f"is being withdrawn from {job.cluster}, then its name is free"
     return "is deleted; its name is free"
+
+
+def _by(job: WholeJob) -> str:
+    """Who created it on a hub cluster that says so."""
+    name = job.annotations.get(_SUBMITTED_BY)
+    return f"  by {name}" if name else ""
 
 
 def _queue(job: WholeJob) -> str:

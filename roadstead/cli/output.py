@@ -23,7 +23,7 @@ def client(ctx: click.Context) -> Client:
     given = ctx.find_root().obj or {}
     # httpx has a command of its own, with rich and all its colours: 50 ms that no other command needs.
     sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]  # None: there is no such module
-    return Client(given.get("server"), given.get("token"))
+    return Client(given.get("server"), given.get("token"), ca=given.get("ca"))
 
 
 def output_option(function: Callable[..., Any]) -> Callable[..., Any]:

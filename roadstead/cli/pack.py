@@ -23,6 +23,7 @@ from shared.kinds.crds import queue_crds
 from shared.kubesim.cluster import SimCluster
 from shared.kubesim.pki import write_private
 from shared.kubesim.server.hub_admission import EVERY_NAMESPACE
+from shared.kubesim.server.mirror_guard import HUB
 from shared.parent import die_with_parent
 
 _RESTART_AFTER_S = 1.0
@@ -44,6 +45,8 @@ async def run(folder: Path) -> None:
     clusters += [_cluster(member["name"], member) for member in plan["members"]]
     for cluster, part in zip(clusters, [plan["hub"], *plan["members"]], strict=True):
         await cluster.start()
+        if own := part.get("hubs_own"):
+            write_private(Path(own), cluster.kubeconfig_text(HUB.name).encode())
         write_private(Path(part["kubeconfig"]), cluster.kubeconfig_text().encode())
     agents = [asyncio.create_task(_keep(plan["server"], m)) for m in plan["members"]]
     await stop.wait()

@@ -11,6 +11,7 @@ COLUMNS = [
     Column("EPOCH", lambda row: row.epoch),
     Column("THERE", lambda row: row.there),
     Column("HERE", lambda row: f"{row.job} {row.state}" if row.job else "unknown"),
+    Column("DECIDED", lambda row: row.decided),
     Column("SEEN", lambda row: age(row.seen_at)),
 ]
 
@@ -36,6 +37,8 @@ def restored(ctx: click.Context, accept: bool) -> int:
             return 0
         told = hub.restored()
     click.echo(told.stopped or "The store is as the hub left it.")
+    if told.awaited:
+        click.echo(f"Not heard since then: {', '.join(told.awaited)}")
     if told.items:
         click.echo("\nJobs in members from before it was restored, which are left alone:")
         click.echo(table(told.items, COLUMNS))

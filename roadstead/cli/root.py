@@ -16,6 +16,8 @@ from roadstead.errors import RoadsteadError
 
 # verb → (module of roadstead.cli, its click command, one line of help)
 VERBS: dict[str, tuple[str, str, str]] = {
+    "admin": ("admin.verbs", "admin", "The hub's store: schema, backups, health."),
+    "adopt": ("adopt", "adopt", "Hand an object over, from kubectl to REST or back."),
     "apply": ("apply", "apply", "Apply manifests of any kind, as kubectl would."),
     "checks": ("checks", "checks", "Admission checks: who waits for an answer; answer."),
     "clusters": ("clusters", "clusters", "Member clusters: list, show, add, cordon, remove."),
@@ -36,7 +38,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "workloads": ("workloads", "workloads", "Jobs and what others run, as Kueue shows them."),
 }
 # Verbs that need more than the SDK, and the extra of pyproject.toml that brings it.
-EXTRAS = {"demo": "all", "simulate": "hub", "up": "all"}
+EXTRAS = {"admin": "hub", "demo": "all", "simulate": "hub", "up": "all"}
 
 
 class _NotInstalled(RoadsteadError):
@@ -95,9 +97,10 @@ class _Verbs(click.Group):
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--server", metavar="URL", help="Address of the hub [ROADSTEAD_SERVER].")
 @click.option("--token", metavar="TOKEN", help="Bearer token [ROADSTEAD_TOKEN].")
+@click.option("--ca", metavar="FILE", help="CA of the hub's certificate [ROADSTEAD_CA].")
 @click.version_option(package_name="roadstead", message="%(prog)s %(version)s")
 @click.pass_context
-def cli(ctx: click.Context, server: str | None, token: str | None) -> None:
+def cli(ctx: click.Context, server: str | None, token: str | None, ca: str | None) -> None:
     """Sends batch jobs to whichever of your Kubernetes clusters can run them.
 
     Without --server and --token, the address and the credential that `roadstead up` left in its
@@ -106,7 +109,7 @@ def cli(ctx: click.Context, server: str | None, token: str | None) -> None:
     Exit codes: 0 done, 1 a job failed, 2 wrong usage, 3 refused or not found, 4 not allowed, 5 no
     hub answers, 6 timed out waiting, 130 Ctrl-C.
     """
-    ctx.obj = {"server": server, "token": token}
+    ctx.obj = {"server": server, "token": token, "ca": ca}
 
 
 def main(args: list[str] | None = None) -> None:

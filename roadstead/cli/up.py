@@ -39,20 +39,52 @@ def listen_address(text: str) -> tuple[str, int]:
 @click.option(
     "--pack", is_flag=True, help="All simulators and agents in one process, for large fleets."
 )
-def up(data: Path | None, listen: str, members: str, pack: bool) -> None:
+@click.option(
+    "--database",
+    metavar="URL",
+    envvar="ROADSTEAD_DATABASE",
+    help="postgresql://USER@HOST/NAME instead of a file of SQLite's [ROADSTEAD_DATABASE].",
+)
+@click.option(
+    "--replicas",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 9),
+    help="How many hubs; more than one need --database.",
+)
+def up(
+    data: Path | None,
+    listen: str,
+    members: str,
+    pack: bool,
+    database: str | None,
+    replicas: int,
+) -> None:
     """Run a whole fleet here until Ctrl-C.
 
     Prints `ready http://HOST:PORT` when everything answers. Started again on the same folder, it
     goes on where it stopped.
     """
     address = listen_address(listen)
+    if replicas > 1 and not database:
+        raise click.UsageError(
+            "--replicas: several hubs share a database of PostgreSQL; name it with "
+            "--database postgresql://USER@HOST/NAME."
+        )
     from roadstead.cli.members import read_members
 
     described = read_members(members)
     from roadstead.cli.fleet import Fleet
     from roadstead.cli.foreground import run_until_signal
 
-    fleet = Fleet(data or default_data_dir(), address, described, packed=pack)
+    fleet = Fleet(
+        data or default_data_dir(),
+        address,
+        described,
+        packed=pack,
+        replicas=replicas,
+        database=database,
+    )
 
     def ready() -> None:
         click.echo(f"ready {fleet.server}")

@@ -42,6 +42,7 @@ class Leftover(Record):
     message: str = ""
     job: str = ""
     state: str = ""
+    decided: str = ""
     seen_at: dt.datetime | None = None
 
 
@@ -63,12 +64,18 @@ class Cluster(Record):
     growing_pools: tuple[GrowingPool, ...] = ()
     properties: dict[str, str] = record_field(default_factory=dict)
     cluster_uid: str = ""
+    agent_version: str = ""
+    agent_protocol: int | None = None
+    plain_http: bool = False
+    client_certificate: bool = False
     created_at: dt.datetime | None = None
     joined_at: dt.datetime | None = None
     heartbeat_at: dt.datetime | None = None
     capacity_at: dt.datetime | None = None
     leftovers: int = 0
-    leftover_jobs: tuple[Leftover, ...] = ()  # of one member by itself
+    leftover_jobs: tuple[Leftover, ...] = ()  # these, of one member by itself
+    credential_expires_at: dt.datetime | None = None
+    hub_version: str = ""
 
 
 class JoinToken(Record):

@@ -78,13 +78,47 @@ class HubCluster(Record):
     reason: str = ""
     message: str = ""
     resuming: str = ""
+    jobs: str = ""
+    jobs_message: str = ""
+    jobs_shown: str = ""
 
 
 class Restored(Record):
     """Why nothing is dispatched since the hub's store went back, and what is left from before."""
 
     stopped: str = ""
+    awaited: tuple[str, ...] = ()
     items: tuple[Leftover, ...] = ()
+
+
+class KeptTable(Record):
+    """How much one table holds, since when, and for how long; `bound`: what keeps it from growing."""
+
+    table: str
+    rows: int
+    oldest: dt.datetime | None = None
+    kept_seconds: int | None = None
+    bound: str = ""
+
+
+class Kept(Record):
+    """What the hub keeps, table by table."""
+
+    items: tuple[KeptTable, ...] = ()
+
+
+class Removed(Record):
+    """What was taken away, by step of the retention."""
+
+    removed: dict[str, int] = record_field(default_factory=dict)
+
+
+class Decided(Record):
+    """A Job from before the store was restored, of which has been decided."""
+
+    uid: str
+    cluster: str
+    epoch: int = 0
 
 
 class Incarnation(Record):

@@ -73,6 +73,13 @@ class Deleted(Record):
     result: str
 
 
+class Adopted(Record):
+    """Who keeps an object: `result` is adopted, unchanged, or adopting (to the hub cluster)."""
+
+    uid: str = ""
+    result: str
+
+
 class Applied(Record):
     """What became of one document: `result` is created, configured, unchanged or rejected."""
 

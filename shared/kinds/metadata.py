@@ -85,7 +85,7 @@ def read_metadata(
         name,
         generate_name,
         read_labels(metadata, problems, "metadata"),
-        read_annotations(metadata, problems, "metadata"),
+        read_annotations(metadata, problems, "metadata", from_client=from_client),
     )
 
 
@@ -145,9 +145,13 @@ def read_labels(metadata: Mapping[str, Any], problems: Problems, field: str) -> 
 
 
 def read_annotations(
-    metadata: Mapping[str, Any], problems: Problems, field: str
+    metadata: Mapping[str, Any], problems: Problems, field: str, *, from_client: bool = True
 ) -> dict[str, str]:
-    """Check `annotations`: text only, bounded in total, and of ours only those for users."""
+    """Check `annotations`: text only, bounded in total, and of ours only those for users.
+
+    Not `from_client`: what a hub cluster's policies write is theirs to write.
+    """
+    known = keys.USER_ANNOTATIONS if from_client else keys.HUB_CLUSTER_ANNOTATIONS
     annotations = metadata.get("annotations")
     path = f"{field}.annotations"
     if not annotations or not is_mapping(annotations, path, problems):
@@ -160,7 +164,7 @@ def read_annotations(
             )
         elif not names.is_qualified_name(key.lower()):
             problems.add(path, RejectCode.INVALID_ANNOTATION, f"{shown(key)} is no annotation key")
-        elif key.startswith(keys.PREFIX) and key not in keys.USER_ANNOTATIONS:
+        elif key.startswith(keys.PREFIX) and key not in known:
             rule = f"with the prefix {keys.PREFIX}, {_USER_LIST}"
             problems.add(f"{path}[{key}]", RejectCode.UNKNOWN_ANNOTATION, rule)
         else:

@@ -193,15 +193,21 @@ class KubeClient:
     # --- writes ----------------------------------------------------------------------------------
 
     async def create(
-        self, obj: Object, *, field_manager: str, timeout_s: float = TIMEOUT_S
+        self,
+        obj: Object,
+        *,
+        field_manager: str,
+        timeout_s: float = TIMEOUT_S,
+        dry_run: bool = False,
     ) -> Object:
         """POST an object. Raises `AlreadyExists`; `NotFound.of_namespace` without its namespace."""
         endpoint, namespace, _ = await self._address(obj)
+        params = {"fieldManager": field_manager} | ({"dryRun": "All"} if dry_run else {})
         return object_of(
             await self._connection.request(
                 "POST",
                 endpoint.path(namespace),
-                params={"fieldManager": field_manager},
+                params=params,
                 body=obj,
                 timeout_s=timeout_s,
             )

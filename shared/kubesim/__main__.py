@@ -18,6 +18,7 @@ try:
     from shared.kubesim.cluster import SimCluster
     from shared.kubesim.pki import write_private
     from shared.kubesim.server.hub_admission import EVERY_NAMESPACE
+    from shared.kubesim.server.mirror_guard import HUB
     from shared.parent import die_with_parent
 except ModuleNotFoundError as missing:
     leave_without(missing, "python -m shared.kubesim", "sim")
@@ -38,6 +39,7 @@ async def _serve(arguments: argparse.Namespace) -> None:
         data_dir=arguments.data,
         hub=arguments.hub,
         hub_namespaces=EVERY_NAMESPACE if arguments.hub else None,
+        kubernetes=arguments.kubernetes,
         pools=_pools(arguments.pools),
         crds=() if arguments.hub else queue_crds(),
         listen=(host.strip("[]") or "127.0.0.1", int(port)),
@@ -49,6 +51,8 @@ async def _serve(arguments: argparse.Namespace) -> None:
         loop.add_signal_handler(number, stopped.set)
     await cluster.start()
     spare_the_collector()
+    if arguments.hubs_own:
+        write_private(arguments.hubs_own, cluster.kubeconfig_text(HUB.name).encode())
     if arguments.kubeconfig:
         write_private(arguments.kubeconfig, cluster.kubeconfig_text().encode())
     sys.stdout.write(f"ready {cluster.url}\n")
@@ -64,6 +68,12 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--listen", default="127.0.0.1:0", help="HOST:PORT, port 0 picks one")
     parser.add_argument("--kubeconfig", type=Path, help="where to write the admin kubeconfig")
     parser.add_argument("--hub", action="store_true", help="act as the hub cluster")
+    parser.add_argument(
+        "--hubs-own",
+        type=Path,
+        help="where to write the kubeconfig of the hub's account (with --hub)",
+    )
+    parser.add_argument("--kubernetes", default="1.36", help="act as an older one, as 1.30")
     parser.add_argument("--pools", type=Path, help="YAML list of node pools")
     parser.add_argument("--queue-manager", action="store_true", help="run a Kueue-like controller")
     parser.add_argument(

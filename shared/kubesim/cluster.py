@@ -33,9 +33,12 @@ from shared.kubesim.pki import Certificates, ensure_certificates, write_private
 from shared.kubesim.requests.call import User
 from shared.kubesim.requests.decoding import FieldChecker
 from shared.kubesim.schema.lookup import Schemas
+from shared.kubesim.server import mirror_guard
 from shared.kubesim.server.app import SimulatedApiServer
+from shared.kubesim.server.discovery import version_of
 from shared.kubesim.server.faults import Faults
 from shared.kubesim.server.hub_admission import AbsentPods, HubAdmission
+from shared.kubesim.server.job_guard import JobGuard, Release, without_managed_by
 from shared.kubesim.server.node_endpoint import NodeEndpoint
 from shared.kubesim.server.openapi import OpenApi
 from shared.kubesim.server.pod_endpoints import PodEndpoints
@@ -70,9 +73,11 @@ class SimCluster:
 
     `data_dir` keeps certificates, tokens, port and objects over restarts; None keeps nothing.
     `hub` turns on the admission of a hub cluster, for Jobs with a queue and for all Jobs of the
-    namespaces that the label selector `hub_namespaces` selects. `pools` and further `options` go to the
-    behaviours. `tokens` maps bearer tokens to users; without, an admin token is made. `crds` are
-    installed where they are missing.
+    namespaces that the label selector `hub_namespaces` selects; `kubernetes` says how: below 1.36 Jobs
+    are refused rather than marked. `job_policy` False: nothing keeps them from running there;
+    `mirror_policy` False: anybody may write what shows REST's objects. `pools` and further `options` go
+    to the behaviours. `tokens` maps bearer tokens to users; without, an admin token is made, and on a hub
+    cluster one of its hub. `crds` are installed where they are missing.
     """
 
     def __init__(
@@ -83,6 +88,9 @@ class SimCluster:
         data_dir: Path | None = None,
         hub: bool = False,
         hub_namespaces: dict[str, Any] | None = None,
+        kubernetes: str = "1.36",
+        job_policy: bool = True,
+        mirror_policy: bool = True,
         pools: Sequence[dict[str, Any]] = (),
         listen: tuple[str, int] = ("127.0.0.1", 0),
         tokens: dict[str, User] | None = None,
@@ -93,6 +101,7 @@ class SimCluster:
         self.clock = clock or SystemClock()
         self.data_dir = data_dir
         self.hub = hub
+        self._release = Release.parse(kubernetes)
         self._pools = list(pools)
         self._options = options
         self._preset_crds = list(crds)
@@ -105,23 +114,29 @@ class SimCluster:
         self.schemas = Schemas()
         managed = ManagedFields(self.clock, self.schemas.of)
         self.store = ObjectStore(
-            self.registry, self.clock, strategies=built_in_strategies(), tracker=managed.track
+            self.registry,
+            self.clock,
+            strategies=built_in_strategies(managed_jobs=self._release.knows_managed_by),
+            tracker=managed.track,
         )
         self.wire = WireCache(conversion=NEW_NAMES if hub else AS_IT_IS)
         self.watch_hub = WatchHub(self.store)
         self.journal = self._journal()
         self.durability = self.journal or InMemory(self.watch_hub, self.store)
         self.namespaces = NamespaceController(self.store, self._certificates.ca_pem)
-        if hub:
-            admission = HubAdmission(self.store, hub_namespaces)
-            self.store.admissions.append(admission.admit)
+        self._admit_as_hub(hub_namespaces, policy=job_policy, mirrors=mirror_policy)
         self.crds = CrdController(self.store, self.schemas)
         self.garbage = GarbageCollector(self.store)
         self.reader = Reader(self.store, self.watch_hub, self.wire)
         self.reader.selectable_fields = lambda key: self.crds.selectable.get(key, frozenset())
         self.writer = self._make_writer(managed)
         self.server = SimulatedApiServer(
-            self.store, self.reader, self.writer, self.durability, self._tokens
+            self.store,
+            self.reader,
+            self.writer,
+            self.durability,
+            self._tokens,
+            version=version_of(self._release.major, self._release.minor),
         )
         self.server.check_delete = self.namespaces.check_delete
         self.faults = Faults(self.clock, self.watch_hub)
@@ -199,6 +214,22 @@ class SimCluster:
 
     # --- inside ----------------------------------------------------------------------------------
 
+    def _admit_as_hub(
+        self, namespaces: dict[str, Any] | None, *, policy: bool, mirrors: bool
+    ) -> None:
+        steps = self.store.admissions
+        if not self._release.knows_managed_by:
+            steps.append(without_managed_by)
+        if not self.hub:
+            return
+        if mirrors:
+            steps.append(mirror_guard.admit)
+            self.store.check_delete = mirror_guard.admit_delete
+        marks = policy and self._release.mutates_by_policy
+        steps.append(HubAdmission(self.store, namespaces, marks=marks).admit)
+        if policy and not marks:
+            steps.append(JobGuard(self.store, namespaces).admit)
+
     def _make_writer(self, managed: ManagedFields) -> Writer:
         check_fields = FieldChecker(self.schemas.of)
         conversion = self.wire.conversion
@@ -229,9 +260,15 @@ class SimCluster:
     def _kept_tokens(self) -> dict[str, User]:
         path = self._tokens_path
         if path is not None and path.exists():
-            kept = orjson.loads(path.read_bytes())
-            return {row["token"]: User(row["user"], tuple(row["groups"])) for row in kept}
-        return {secrets.token_urlsafe(32): ADMIN}
+            rows = orjson.loads(path.read_bytes())
+            kept = {row["token"]: User(row["user"], tuple(row["groups"])) for row in rows}
+            lacking = [user for user in self._users() if user not in kept.values()]
+            return kept | {secrets.token_urlsafe(32): user for user in lacking}
+        return {secrets.token_urlsafe(32): user for user in self._users()}
+
+    def _users(self) -> list[User]:
+        """Who has a token where none were given: a hub cluster tells its hub from people."""
+        return [ADMIN, mirror_guard.HUB] if self.hub else [ADMIN]
 
     @property
     def _tokens_path(self) -> Path | None:

@@ -36,7 +36,7 @@ def check(spec: Json, namespace: str, rules: Rules, field: str, found: Found) ->
     if spec.get("hostUsers") not in (None, False) and "hostUsers" not in fields:
         text = "hostUsers: must be false or absent"
         found.append(FieldError(f"{field}.hostUsers", VIOLATION, text))
-    for name in ("hostAliases", "runtimeClassName"):
+    for name in ("hostAliases", "runtimeClassName", "automountServiceAccountToken"):
         if spec.get(name) and name not in fields:
             found.append(FieldError(f"{field}.{name}", VIOLATION, f"{name}: is not allowed here"))
     _check_tokens(spec, rules, field, found)

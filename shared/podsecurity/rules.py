@@ -10,7 +10,7 @@ LEVELS: Final[tuple[Level, ...]] = ("privileged", "baseline", "restricted")
 ENFORCE: Final = "pod-security.kubernetes.io/enforce"
 # Of namespaces that nothing is placed in: a cluster's own, and Roadstead's.
 DENIED_NAMESPACES: Final = "kube-*,roadstead,roadstead-system"
-# Fields that only an administrator can open. The last two are harmless enough to be open by default.
+# Fields that only an administrator can open. The last three are harmless enough to be open by default.
 FIELDS: Final = frozenset(
     {
         "nodeName",
@@ -19,9 +19,10 @@ FIELDS: Final = frozenset(
         "hostUsers",
         "hostAliases",
         "runtimeClassName",
+        "automountServiceAccountToken",
     }
 )
-OPEN_FIELDS: Final = "hostAliases,runtimeClassName"
+OPEN_FIELDS: Final = "hostAliases,runtimeClassName,automountServiceAccountToken"
 NONE: Final = "none"  # in a list: nothing, for an empty setting is one that is not set
 
 

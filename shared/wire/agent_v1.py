@@ -1,4 +1,4 @@
-"""Messages between hub and agent, version 1: one level-based exchange, `POST /agent/v1/sync`.
+"""Messages between hub and agent: one level-based exchange, `POST /agent/v1/sync`.
 
 The agent says what it observes, the hub answers what the cluster should hold. Both directions are
 deltas guarded by a digest; a full set goes over at session start, on mismatch and every ten minutes.
@@ -13,9 +13,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-PROTO = 1
+from shared.wire.versions import OLDEST
+
 SYNC_PATH = "/agent/v1/sync"
 REGISTER_PATH = "/agent/v1/register"
+CA_PATH = "/agent/v1/ca"
 
 # A cluster silent for this long gets no new work.
 SUSPECT_AFTER_S = 45.0
@@ -35,9 +37,9 @@ Count = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]  # int32, as of a Job's
 
 
 class Message(BaseModel):
-    """Unknown fields are refused: a misspelt field must not be silently ignored."""
+    """What a newer release says besides is ignored; what an older one does not say has a default."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="ignore")
 
 
 class Register(Message):
@@ -46,13 +48,26 @@ class Register(Message):
     cluster_uid: str = Field(min_length=1, max_length=253)  # uid of namespace kube-system
     agent_version: str = ""
     kubernetes_version: str = ""
+    cluster: Any = None  # told by the credential; whoever says it must say the same
+    # Protocol 2: SHA-256 of the secret that the agent has made for itself, in hexadecimal digits.
+    secret_hash: str = Field(default="", pattern="^([0-9a-f]{64})?$")
+
+
+class HubAuthority(Message):
+    """The CA that the hub's certificate is signed by: anybody may know, and nobody believes it unpinned."""
+
+    ca: str  # PEM
 
 
 class Registered(Message):
-    """The agent's identity from now on. `credential` is shown once: `id.secret`."""
+    """The agent's identity from now on. `credential` is shown once: `id.secret`.
+
+    In answer to a `secret_hash` there is the `credential_id` alone; the secret is the agent's own.
+    """
 
     cluster: str
-    credential: str
+    credential: str = ""
+    credential_id: str = ""
     hub_id: str
     incarnation: str
 
@@ -216,6 +231,8 @@ class Observed(Message):
     member_generation: Whole = 0
     drift: list[Drift] = []
     incarnation: str = ""  # of something not desired: the hub's incarnation that gave it
+    # Of a Job that the hub has ordered to be left alone: as its user wrote it, as far as that is known.
+    manifest: dict[str, Any] | None = None
 
     def digest_line(self) -> str:
         """The line whose hash enters the digest of the observed set."""
@@ -252,7 +269,8 @@ class ObservedSet(Message):
 class SyncRequest(Message):
     """`wait_s` > 0 lets the hub hold the request until there is news, at most that long."""
 
-    proto: int = PROTO
+    proto: int = OLDEST
+    cluster: Any = None  # told by the credential; whoever says it must say the same
     session: str = Field(min_length=8, max_length=64)
     seq: Whole = Field(ge=1)
     cluster_uid: str
@@ -291,10 +309,17 @@ class Order(Message):
     action: Literal["Remove", "Quarantine"]  # Quarantine: leave it alone, an operator decides
 
 
+class Rotate(Message):
+    """A new credential `id.secret`: to be saved, then used. The first use of it ends the one before."""
+
+    credential: str
+    ca: str = ""  # PEM of the hub's CA as it now is; "": none of its own
+
+
 class SyncReply(Message):
     """A reply is applied only if it answers the newest request of the live session."""
 
-    proto: int = PROTO
+    proto: int = OLDEST
     hub_id: str
     incarnation: str
     term: int
@@ -305,6 +330,7 @@ class SyncReply(Message):
     refused: list[Refused] = []
     orders: list[Order] = []
     mark: Mark | None = None
+    rotate: Rotate | None = None  # protocol 2
     need_full: bool = False  # send the whole observed set (and capacity) next
     next_s: float = 10.0
 

@@ -13,6 +13,7 @@ import httpx
 
 from shared import labels
 from shared.wire.agent_v1 import (
+    CA_PATH,
     REGISTER_PATH,
     Capacity,
     Desired,
@@ -153,6 +154,7 @@ class ScriptedHub(httpx.AsyncBaseTransport):
         self.page = 1000
         self.takes_at_most: int | None = None  # entries a request; more are too large a body
         self.wants_all = False  # of the next reply: say everything anew
+        self.held = 0  # requests that hang
         self.session: str | None = None
         self.removes_strays = True
         self.gone_sessions: set[str] = set()
@@ -247,6 +249,8 @@ class ScriptedHub(httpx.AsyncBaseTransport):
         if self.refusal is not None:
             status, code = self.refusal
             return httpx.Response(status, json={"code": code, "detail": code}, request=request)
+        if request.url.path == CA_PATH:  # of protocol 1, which knows no such route
+            return httpx.Response(404, json={"code": "NotFound"}, request=request)
         if request.url.path == REGISTER_PATH:
             self.registrations += 1
             answer = Registered(
@@ -272,12 +276,15 @@ class ScriptedHub(httpx.AsyncBaseTransport):
         desired = self._desired(request)
         if request.wait_s and not desired.works and not desired.removed:
             changed, newest = self._changed, len(self.requests)
+            self.held += 1
             try:
                 async with asyncio.timeout(request.wait_s):
                     while len(self.requests) == newest and not changed.is_set() and not self.down:
                         await asyncio.wait({asyncio.ensure_future(changed.wait())}, timeout=0.02)
             except TimeoutError:
                 pass
+            finally:
+                self.held -= 1
             if self.down:
                 raise httpx.ReadError("the hub went down", request=http)
             desired = self._desired(request)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import socket
+import ssl
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from uvicorn.server import ServerState
 from hub.api import agents
 from hub.api.app import create_app
 from hub.api.connections import Door
+from hub.api.handshakes import SecureListener, Trust
 from hub.services.access import credentials
 from hub.services.context.hub import Hub
 from hub.services.context.settings import Settings
@@ -23,6 +25,7 @@ from hub.web import pages
 from shared.clock import ManualClock
 from tests import waiting
 from tests.api.serving import START, a_job
+from tests.databases import url_of
 
 _PATIENCE_S = 20.0
 
@@ -99,9 +102,9 @@ class Listening:
     stack: contextlib.AsyncExitStack
     served: set[Any]  # requests that the application is busy with
 
-    async def line(self) -> Line:
-        """A new connection, which is closed with the hub."""
-        reader, writer = await asyncio.open_connection(*self.address)
+    async def line(self, trust: ssl.SSLContext | None = None) -> Line:
+        """A new connection, by TLS if `trust` is given, which is closed with the hub."""
+        reader, writer = await asyncio.open_connection(*self.address, ssl=trust)
         self.stack.callback(writer.close)
         return Line(reader, writer)
 
@@ -144,16 +147,23 @@ async def until(condition: Callable[[], object]) -> None:
             await waiting.turns()
 
 
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
 @contextlib.asynccontextmanager
-async def listening(folder: Path, limits: Settings | None = None) -> AsyncIterator[Listening]:
-    """Serve a fresh hub on a loopback port for the length of the block."""
+async def listening(
+    folder: Path, limits: Settings | None = None, trust: Trust | None = None
+) -> AsyncIterator[Listening]:
+    """Serve a fresh hub on a loopback port for the length of the block; by TLS if `trust` is given."""
     clock = ManualClock(START)
     async with contextlib.AsyncExitStack() as stack:
-        db = Database.open(f"sqlite:///{folder}/hub.db", clock)
+        db = Database.open(url_of(folder), clock)
         stack.push_async_callback(db.close)
         hub = Hub(db, clock, limits, page_key=b"k" * 32)
         app = create_app(hub, (agents.router, pages.router), pages.nothing_here)
-        door = Door(hub.settings.api, clock)
+        door = Door(hub.settings.api, clock, trust=trust)
         config = uvicorn.Config(
             app, http=door.protocol(), lifespan="off", access_log=False, log_config=None
         )
@@ -161,10 +171,17 @@ async def listening(folder: Path, limits: Settings | None = None) -> AsyncIterat
         state = ServerState()
         listener = socket.create_server(("127.0.0.1", 0))
         protocol: Any = config.http_protocol_class
-        server = await asyncio.get_running_loop().create_server(
-            lambda: protocol(config=config, server_state=state, app_state={}), sock=listener
-        )
-        stack.callback(server.close)
+
+        def make() -> Any:
+            return protocol(config=config, server_state=state, app_state={})
+
+        if trust is None:
+            server = await asyncio.get_running_loop().create_server(make, sock=listener)
+            stack.callback(server.close)
+        else:
+            accepting = asyncio.create_task(SecureListener(door, trust, listener, make).run())
+            stack.push_async_callback(_ended, accepting)
+            stack.callback(listener.close)
         token = await db.write(
             lambda unit: credentials.issue_bearer(unit, "administrator", "admin")
         )

@@ -10,9 +10,10 @@ import httpx
 
 
 @contextlib.contextmanager
-def running(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A hub on `folder`; yields it and its address."""
-    command = [sys.executable, "-m", "hub", "--data", str(folder), "--listen", "127.0.0.1:0"]
+def running(folder: Path, *more: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A hub on `folder`, with further arguments; yields it and its address."""
+    given = ["--data", str(folder), "--listen", "127.0.0.1:0", *more]
+    command = [sys.executable, "-m", "hub", *given]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         line = process.stdout.readline()

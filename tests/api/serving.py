@@ -16,6 +16,7 @@ from hub.services.context.hub import Hub
 from hub.services.context.settings import Settings
 from hub.store.engine import Database
 from shared.clock import ManualClock
+from tests.databases import url_of
 from tests.openapi.conformance import Conformance
 
 START = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
@@ -39,7 +40,7 @@ class Served:
 async def served(folder: Path, limits: Settings | None = None) -> AsyncIterator[Served]:
     """Serve a fresh hub for the length of the block."""
     clock = ManualClock(START)
-    db = Database.open(f"sqlite:///{folder}/hub.db", clock)
+    db = Database.open(url_of(folder), clock)
     hub = Hub(db, clock, limits, page_key=b"k" * 32)
     app = create_app(hub)
     described = Conformance(app.routes)  # whatever a test asks: the answer is as it is described

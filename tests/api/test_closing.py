@@ -9,7 +9,8 @@ import uuid
 import httpx
 import pytest
 
-from shared.wire.agent_v1 import PROTO, REGISTER_PATH, SYNC_PATH
+from shared.wire.agent_v1 import REGISTER_PATH, SYNC_PATH
+from shared.wire.versions import OLDEST
 from tests import waiting
 from tests.api.process import admin, running
 
@@ -81,7 +82,7 @@ class _Poll(threading.Thread):
         self._http = stack.enter_context(
             httpx.Client(base_url=address, headers=headers, timeout=30)
         )
-        self._said = {"proto": PROTO, "cluster_uid": "uid-of-c1", "session": uuid.uuid4().hex}
+        self._said = {"proto": OLDEST, "cluster_uid": "uid-of-c1", "session": uuid.uuid4().hex}
         self.status = 0
 
     def hang(self):

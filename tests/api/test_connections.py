@@ -189,6 +189,44 @@ async def test_connections_are_bounded(tmp_path):
         assert (await first.hear()).status == 200
 
 
+async def test_one_address_does_not_take_all_connections(tmp_path):
+    """Beyond its own bound it is told to come again, and another address is served."""
+    limits = Settings(api=Api(connections=10, connections_per_address=2))
+    async with listening(tmp_path, limits) as hub:
+        lines = [await hub.line() for _ in range(2)]
+        await until(lambda: len(hub.door.connections) == 2)
+        heard = await (await hub.line()).hear()
+        assert (heard.status, heard.problem["code"]) == (503, "TooManyConnections")
+        reader, writer = await asyncio.open_connection(*hub.address, local_addr=("127.0.0.2", 0))
+        writer.write(hub.head("GET", "/healthz"))
+        assert b"200 OK" in await reader.readline()
+        writer.close()
+        lines[0].cut()
+        await until(lambda: len(hub.door.connections) <= 1)
+        assert (await hub.ask(hub.head("GET", "/healthz"))).status == 200
+
+
+async def test_who_does_not_read_is_cut_off(tmp_path):
+    """An answer of which nothing is taken any more ends its connection; one that is read slowly goes on."""
+    async with listening(tmp_path) as hub:
+        line = await hub.line()
+        await line.say(hub.head("GET", "/healthz"))
+        assert (await line.hear()).status == 200
+        (connection,) = hub.door.connections
+        connection.pause_writing()
+        hub.clock.advance(29)
+        hub.door.look()
+        connection.resume_writing()
+        connection.pause_writing()
+        hub.clock.advance(29)
+        hub.door.look()
+        assert hub.door.connections == {connection}
+        hub.clock.advance(2)
+        hub.door.look()
+        await until(lambda: not hub.door.connections)
+        assert await line.is_hung_up()
+
+
 LIST = "POST /v1/jobs HTTP/1.1\r\nHost: hub\r\n"
 
 

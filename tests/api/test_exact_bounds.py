@@ -191,7 +191,7 @@ def test_an_inventory_may_have_as_many_entries_as_the_limit(more):
 def test_a_message_that_can_not_be_read_names_twenty_faults(wrong, told):
     """Each with its place."""
     observed = {"full": "?", "entries": []}
-    body = a_report(0, observed=observed, **{f"x{number}": 1 for number in range(wrong - 1)})
+    body = a_report(0, observed=observed, marks=list(range(wrong - 1)))
     with pytest.raises(Rejected) as refusal:
         read_sync(body, "c1")
     assert len(refusal.value.errors) == told

@@ -1,5 +1,6 @@
 """Lists page by page: the last page may be exactly full, none overlaps, and nothing follows the last."""
 
+import functools
 from typing import Any
 
 import httpx
@@ -21,6 +22,10 @@ from tests.services.outside.controller import a_checked_queue
 
 pytestmark = pytest.mark.anyio
 DRIFT = [{"path": "/spec/a", "hub": "1", "member": "2"}]
+
+
+def _touch(keys: list[str], tx: Transaction) -> None:
+    tx.touch("objects", *keys)
 
 
 def a_wanted(cluster: str, uid: str) -> WantedWork:
@@ -180,6 +185,22 @@ async def test_revisions_of_the_feed_are_never_cut_in_two(tmp_path):
                 found += page
                 after = page[-1]["revision"] if page else after
             assert found == whole, limit
+
+
+async def test_a_page_of_the_feed_is_short_where_much_was_touched(tmp_path):
+    """It ends with the revision that makes it large, says that there is more, and loses none."""
+    async with served(tmp_path) as hub:
+        before = hub.db.revision
+        for number in range(4):
+            keys = [f"{number}-{each}" for each in range(overview.MOST_KEYS)]
+            await hub.db.write(functools.partial(_touch, keys))
+        after, sizes, more = before, [], True
+        while more:
+            page, more = await hub.hub.read(overview.changes_since, after, 200)
+            sizes.append(sum(len(change["keys"]) for change in page))
+            after = page[-1]["revision"]
+        assert sizes == [overview.MOST_KEYS] * 4
+        assert after == hub.db.revision
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3])

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 
+import httpx
 import pytest
 
 from tests.api.process import admin, running
@@ -25,6 +26,40 @@ def test_a_hub_starts_serves_and_ends(tmp_path):
     with running(tmp_path) as (_, address), admin(tmp_path, address) as http:
         assert (tmp_path / "admin.token").read_text() == token
         assert [job["name"] for job in http.get("/v1/jobs").json()["items"]] == ["ok"]
+
+
+def test_a_given_token_is_the_administrators(tmp_path):
+    """A mounted Secret's token works from the first start on, in every folder; the file is left alone."""
+    token = f"{'a' * 32}.{'b' * 43}"
+    given, link = tmp_path / "..data", tmp_path / "token"
+    given.write_text(token + "\n")
+    link.symlink_to(given)
+    for data in ("one", "one", "two"):
+        with running(tmp_path / data, f"--admin-token-file={link}") as (_, address):
+            headers = {"Authorization": f"Bearer {token}"}
+            assert httpx.get(f"{address}/v1/overview", headers=headers).status_code == 200
+            assert not (tmp_path / data / "admin.token").exists()
+    assert given.read_text() == token + "\n"
+
+
+def test_a_given_token_that_can_not_be_taken_is_refused(tmp_path):
+    """The hub does not write into what was mounted: it says in one line what the file should hold."""
+    given, link = tmp_path / "..data", tmp_path / "token"
+    given.write_text("changeme\n")
+    link.symlink_to(given)
+    command = [
+        sys.executable,
+        "-m",
+        "hub",
+        "--data",
+        str(tmp_path / "data"),
+        "--listen=127.0.0.1:0",
+    ]
+    command += [f"--admin-token-file={link}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 2
+    assert "no administrator's token" in done.stderr
+    assert given.read_text() == "changeme\n"
 
 
 def test_changes_are_streamed_as_they_are_committed(tmp_path):

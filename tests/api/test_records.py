@@ -31,7 +31,7 @@ ELSEWHERE = {
         "ObservedDrift",
     ),  # by agents: tests/e2e
     *("PlacementStatus", "SelectedResource"),  # by a loop: tests/cli/test_client_streams.py
-    *("Incarnation", "Leftover"),  # of a store that went back: tests/attack
+    *("Decided", "Incarnation", "Leftover"),  # of a store that went back: tests/attack, tests/e2e
     *("ClusterQueue.error", "Metadata.deletion_timestamp", "WholeJob.warnings"),
 }
 
@@ -83,6 +83,8 @@ async def test_records_say_what_the_hub_says(tmp_path: Path) -> None:
             hub_calls.hub_cluster(),
             hub_calls.issue_token("ada"),
             hub_calls.tokens(),
+            hub_calls.retention(),
+            hub_calls.run_retention(),
             hub_calls.revoke_token("ada"),
         ):
             await call(hub, steps, seen)
@@ -171,6 +173,7 @@ async def _of_objects(hub: Served, seen: Seen) -> None:
         objects.placement("p"),
         objects.drift(),
         objects.kinds(),
+        objects.adopt("LocalQueue", "q", group="kueue.x-k8s.io", namespace="team-a", to="rest"),
         objects.delete_object("LocalQueue", "q", group="kueue.x-k8s.io", namespace="team-a"),
     ):
         await call(hub, steps, seen)

@@ -1,7 +1,6 @@
 """Nobody reads Secrets through the hub, and viewers no environment: planted words are looked for."""
 
 import asyncio
-import base64
 import logging
 
 import httpx
@@ -10,40 +9,12 @@ from fastapi.routing import APIRoute
 
 from hub.api.app import create_app
 from hub.web import pages
-from shared.secrecy import HIDDEN, LAST_APPLIED
-from tests.api.serving import Served, a_job, served
+from shared.secrecy import HIDDEN
+from tests.api.secrecy import ENV, NOT_TO_VIEWERS, TO_NOBODY, a_job_with_env, a_secret, encoded
+from tests.api.serving import Served, served
 
 pytestmark = pytest.mark.anyio
-TO_NOBODY = "canary-of-a-secret"
-NOT_TO_VIEWERS = "canary-of-an-environment"
-ENV = [{"name": "TOKEN", "value": NOT_TO_VIEWERS}]
 STREAMS = {"/v1/changes", "/v1/workloads:watch", "/live"}
-
-
-def encoded(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()
-
-
-def a_secret(name="s", **parts):
-    content = parts or {
-        "data": {"password": encoded(TO_NOBODY)},
-        "stringData": {"plain": TO_NOBODY, "other": f"{TO_NOBODY}-2"},
-    }
-    metadata = {
-        "name": name,
-        "namespace": "team-a",
-        "annotations": {LAST_APPLIED: f'{{"stringData":"{TO_NOBODY}"}}', "kept": "yes"},
-    }
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, **content}
-
-
-def a_job_with_env():
-    job = a_job("with-env")
-    pod = job["spec"]["template"]["spec"]
-    pod["containers"][0]["env"] = ENV
-    pod["initContainers"] = [{"name": "i", "image": "busybox:1.36", "env": ENV}]
-    job["metadata"]["annotations"] = {LAST_APPLIED: NOT_TO_VIEWERS}
-    return job
 
 
 def a_deployment():

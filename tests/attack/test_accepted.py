@@ -2,7 +2,6 @@
 
 import contextlib
 import datetime as dt
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from hub.services.works import restored
 from hub.services.works.withdraw import withdraw_jobs
 from shared.kinds import parse_job
 from shared.wire.agent_v1 import Mark
+from tests import databases
 from tests.services.members.hubs import JOB, Agent, Running, a_stray, ran, running_hub, seen
 
 pytestmark = pytest.mark.anyio
@@ -68,7 +68,7 @@ async def accepted(tmp_path: Path, *before: str, **job: Any) -> AsyncIterator[Re
             await hub.write(hold.hold_job, uid, "ada")
         if "wished" in before:
             await hub.write(withdraw_jobs, [uid], "Pending", "Preempted", "")
-    backup = Path(shutil.copytree(folder, tmp_path / "backup"))
+    backup = databases.copied(folder, tmp_path / "backup")
     async with running_hub(folder) as hub:
         south.running = hub
         await hub.submit("later")
@@ -208,7 +208,7 @@ async def test_a_mark_that_comes_as_it_is_accepted_does_not_stop_it_again(tmp_pa
     """It contradicts the incarnation before."""
     async with accepted(tmp_path) as it:
         mark = Mark(run="lost", revision=9, proof="")
-        assert await it.hub.write(timeline.stop, "south", mark, "the one before") == ""
+        assert await it.hub.write(timeline.stop, "south", mark, "the one before", b"") == ""
 
 
 @pytest.mark.parametrize(("made", "state"), [(-60, "Held"), (0, "Held"), (60, "Pending")])

@@ -65,16 +65,21 @@ async def test_a_capacity_with_a_number_that_nothing_holds_is_refused_alone(tmp_
         assert (await hub.job(uid)).state == "Applied"
 
 
-@pytest.mark.parametrize("name", ["generation", "member_generation", "seq", "active", "failed"])
-async def test_an_entry_with_a_number_that_nothing_holds_is_refused_alone(tmp_path: Path, name):
+@pytest.mark.parametrize(
+    "path",
+    [("generation",), ("member_generation",), ("seq",), ("job", "active"), ("job", "failed")],
+)
+async def test_an_entry_with_a_number_that_nothing_holds_is_refused_alone(tmp_path: Path, path):
     """The others of its request are taken in."""
     async with running_hub(tmp_path) as hub:
         agent = await hub.join("north")
         bad, good = await hub.placed("north", "bad"), await hub.placed("north", "good")
         await agent.sync()
         body = agent.request(ran(bad), ran(good))
-        entry = body["observed"]["entries"][0]
-        (entry if name in entry else entry["job"])[name] = BIG
+        at = body["observed"]["entries"][0]
+        for step in path[:-1]:
+            at = at[step]
+        at[path[-1]] = BIG
         reply = await raw(hub, agent, body)
         assert [each["code"] for each in reply["refused"]] == ["InvalidEntry"]
         assert (await hub.job(good)).state == "Applied"

@@ -1,13 +1,13 @@
 """A hub that was restored from a backup, before and after it has found out."""
 
 import datetime as dt
-import shutil
 from pathlib import Path
 
 import pytest
 
 from hub.services.members.roll_call import RollCall
 from shared.clock import ManualClock
+from tests import databases
 from tests.services.members.hubs import ran, running_hub
 
 pytestmark = pytest.mark.anyio
@@ -24,7 +24,7 @@ async def restored(tmp_path: Path):
         await north.sync()
         await south.sync()
         uid = await hub.submit()
-    backup = Path(shutil.copytree(folder, tmp_path / "backup"))
+    backup = databases.copied(folder, tmp_path / "backup")
     async with running_hub(folder) as hub:
         north.running = hub
         await hub.place(uid, "north")

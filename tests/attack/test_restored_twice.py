@@ -1,7 +1,6 @@
 """A hub that is restored from the same backup twice."""
 
 import datetime as dt
-import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from hub.services.context import timeline
 from hub.services.context.incarnations import began_ms, new_incarnation
 from hub.services.jobs import hold
 from hub.services.works import restored
+from tests import databases
 from tests.services.members.hubs import ran, running_hub
 
 pytestmark = pytest.mark.anyio
@@ -36,8 +36,8 @@ async def test_a_store_from_before_an_accepted_restore_is_noticed(tmp_path: Path
         await north.sync()
         await south.sync()
         uid = await hub.submit()
-    backup = Path(shutil.copytree(folder, tmp_path / "backup"))
-    again = Path(shutil.copytree(folder, tmp_path / "again"))
+    backup = databases.copied(folder, tmp_path / "backup")
+    again = databases.copied(folder, tmp_path / "again")
     async with running_hub(folder) as hub:
         north.running = south.running = hub
         await hub.submit("later")

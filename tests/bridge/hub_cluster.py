@@ -16,6 +16,7 @@ from shared.clock import SystemClock
 from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.kubesim.cluster import SimCluster
+from shared.kubesim.server.mirror_guard import HUB
 from tests import waiting
 from tests.services.members.hubs import Agent, Running, running_hub
 
@@ -84,7 +85,7 @@ async def world(
     directory: Path,
     cluster: SimCluster | None = None,
     limits: Settings | None = None,
-    hub_user: str = "admin",
+    hub_user: str = HUB.name,
 ) -> AsyncIterator[World]:
     """Everything running; `cluster` goes on where it was. `hub_user`: whose credential the hub has."""
     clock = SystemClock()

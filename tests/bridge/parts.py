@@ -156,7 +156,8 @@ async def on_simulated(
 ) -> AsyncIterator[tuple[Parts, SimCluster]]:
     """The parts on a simulated hub cluster that has a namespace `lab`, and the hub's kinds if asked for."""
     crds = list(all_crds().values()) if set(kinds) - set(KINDS) else ()
-    cluster = SimCluster("hub", hub=True, crds=crds)
+    # One credential is the hub's and the people's here.
+    cluster = SimCluster("hub", hub=True, mirror_policy=False, crds=crds)
     await cluster.start()
     try:
         kubeconfig = directory / "hub.kubeconfig"

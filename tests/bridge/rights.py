@@ -12,11 +12,12 @@ import yaml
 from shared.kubesim.apimachinery import errors
 from shared.kubesim.cluster import ADMIN, SimCluster
 from shared.kubesim.requests.call import Call, Reply, User
+from shared.kubesim.server import mirror_guard
 from tests.e2e.running import REPOSITORY
 
 Json = dict[str, Any]
 MANIFEST = REPOSITORY / "deploy" / "hub-cluster" / "access.yaml"
-HUB = "system:serviceaccount:roadstead:hub"
+HUB = mirror_guard.HUB.name
 OPERATOR, ANN, BEN, VIEWER = "operator", "ann", "ben", "viewer"
 # Who has which role where; "" is everywhere.
 BOUND = {
@@ -33,10 +34,12 @@ def documents() -> list[Json]:
     return [each for each in yaml.safe_load_all(MANIFEST.read_text()) if each]
 
 
-def rules_of(role: str) -> list[Json]:
-    """The rules of a ClusterRole, those that it aggregates among them."""
+def rules_of(role: str, without: str = "") -> list[Json]:
+    """The rules of a ClusterRole, those that it aggregates among them; `without` one of those."""
     roles = {
-        each["metadata"]["name"]: each for each in documents() if each["kind"] == "ClusterRole"
+        each["metadata"]["name"]: each
+        for each in documents()
+        if each["kind"] == "ClusterRole" and each["metadata"]["name"] != without
     }
     found = roles[role]
     rules = list(found["rules"])
@@ -48,13 +51,24 @@ def rules_of(role: str) -> list[Json]:
     return rules
 
 
-class Rights:
-    """Stands before every request. `denied`: (user, verb, resource, namespace)."""
+def own_rules() -> list[Json]:
+    """The rules that the hub has in one namespace alone."""
+    return [rule for each in documents() if each["kind"] == "Role" for rule in each["rules"]]
 
-    def __init__(self, cluster: SimCluster) -> None:
+
+class Rights:
+    """Stands before every request. `denied`: (user, verb, resource, namespace).
+
+    `asks_in`: where the hub may create Jobs by dry run; `without`: a role that was not applied.
+    """
+
+    def __init__(self, cluster: SimCluster, without: str = "") -> None:
+        self.asks_in = "roadstead"
         self.denied: list[tuple[str, str, str, str]] = []
         self._then = cluster.server.intercept
-        self._rules = {user: (rules_of(role), where) for user, (role, where) in BOUND.items()}
+        self._rules = {
+            user: (rules_of(role, without), where) for user, (role, where) in BOUND.items()
+        }
         cluster.server.intercept = self
 
     async def before(self, call: Call, verb: str) -> Reply | None:
@@ -69,6 +83,8 @@ class Rights:
         assert call.resource is not None
         plural = "/".join(part for part in (call.resource.plural, call.subresource) if part)
         rules, where = self._rules[call.user.name]
+        if call.user.name == HUB and call.namespace == self.asks_in:
+            rules = [*rules, *own_rules()]
         if where in ("", call.namespace) and _allowed(rules, call.resource.group, plural, verb):
             return
         self.denied.append((call.user.name, verb, plural, call.namespace))
@@ -85,8 +101,8 @@ def _allowed(rules: Iterable[Json], group: str, plural: str, verb: str) -> bool:
     )
 
 
-def guarded() -> tuple[SimCluster, Rights]:
+def guarded(without: str = "") -> tuple[SimCluster, Rights]:
     """A hub cluster with these rights in force, and a token for each user; not started."""
     users = {f"token-of-{name}": User(name, ("system:authenticated",)) for name in BOUND}
     cluster = SimCluster("hub", hub=True, tokens={"token-of-admin": ADMIN, **users})
-    return cluster, Rights(cluster)
+    return cluster, Rights(cluster, without)

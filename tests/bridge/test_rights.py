@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from hub.bridge.crds import install_crds
+from hub.services.context.settings import BridgeSettings, Settings
 from hub.store import objects
 from shared.kube import errors
 from shared.kube.client import KubeClient
+from tests.bridge import rest
 from tests.bridge.guide import apply_guide, condition, status, workload
 from tests.bridge.hub_cluster import FIELDS, VERSIONS, World, until, world
-from tests.bridge.rights import ANN, BEN, HUB, OPERATOR, VIEWER, Rights, guarded
+from tests.bridge.rights import ANN, BEN, HUB, OPERATOR, VIEWER, Rights, documents, guarded
 from tests.services.members.hubs import ran
 
 pytestmark = pytest.mark.anyio
@@ -36,8 +38,12 @@ async def fleet(tmp_path: Path) -> AsyncIterator[tuple[World, Rights]]:
     """A hub whose account has these rights, on a hub cluster that enforces them."""
     cluster, rights = guarded()
     await cluster.start()
+    cluster.store.create(
+        "namespaces", next(each for each in documents() if each["kind"] == "Namespace")
+    )
     try:
-        async with world(tmp_path, cluster, hub_user=HUB) as it:
+        shown = Settings(bridge=BridgeSettings(jobs="On"))
+        async with world(tmp_path, cluster, limits=shown) as it:
             yield it, rights
     finally:
         await cluster.stop()
@@ -53,7 +59,7 @@ async def acting(it: World, tmp_path: Path, user: str) -> AsyncIterator[KubeClie
 
 
 async def test_the_hub_lacks_no_right(tmp_path: Path):
-    """Kinds, Jobs and their Workloads, queues, members, Events, placements and deletions: never a 403."""
+    """Kinds, Jobs and Workloads, queues, members, Events, placements, mirrors, deletions: never a 403."""
     async with fleet(tmp_path) as (it, rights):
         await apply_guide(it)
         await it.apply(PLACED)
@@ -68,6 +74,13 @@ async def test_the_hub_lacks_no_right(tmp_path: Path):
         await until(lambda: mirrored(it, "ConfigMap", "settings"))
         await it.delete("LocalQueue", "local-queue", "compute-jobs")
         await until(lambda: absent(it, "LocalQueue", "local-queue", "compute-jobs"))
+        await rest.apply(it, rest.QUEUES)
+        uid = await rest.submit(it)
+        await rest.mirror(it, "Job", "train", "team-a")
+        await rest.mirror(it, "LocalQueue", "team", "team-a")
+        await rest.apply(it, rest.QUEUES.replace("nominalQuota: 5", "nominalQuota: 7"))
+        await rest.remove_job(it, uid)
+        await until(lambda: absent(it, "Job", "train", "team-a"))
         listed = {each for each in rights.denied if each[1] != "list"}
         assert listed == set()
 

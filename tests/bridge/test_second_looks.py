@@ -17,6 +17,7 @@ from hub.bridge.writeback import WAITS
 from hub.services.context import hub_cluster
 from hub.services.kueue_view.workload import workload_name
 from hub.store import objects, workloads
+from shared import labels
 from shared.clock import ManualClock
 from shared.conditions import find
 from shared.groups import KUEUE
@@ -51,6 +52,9 @@ class Identity:
 
     async def list(self, _version: str, _kind: str) -> Any:
         return Listing(self.webhooks)
+
+    async def create(self, _obj: Any, **_options: Any) -> dict[str, Any]:
+        return {"spec": {"managedBy": labels.JOB_CONTROLLER}}
 
     async def probe(self, _timeout_s: float) -> None:
         if not self.answers:

@@ -93,6 +93,22 @@ async def test_a_kubeconfig_that_is_missing_is_named(tmp_path: Path):
                 await running
 
 
+async def test_a_hub_that_runs_in_no_cluster_says_so(tmp_path: Path):
+    """Without a kubeconfig the bridge goes by the account of its pod, and names that where there is none."""
+    async with running_hub(tmp_path) as hub:
+        running = asyncio.create_task(Bridge(hub.hub, lambda: 1, None).run())
+        try:
+
+            async def told() -> bool:
+                return "in-cluster configuration" in (await shown(hub))["message"]
+
+            await until(told)
+        finally:
+            running.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await running
+
+
 async def test_a_hub_cluster_that_refuses_our_kinds_is_asked_ever_more_seldom(tmp_path: Path):
     """It answers, but nothing can be done there: the attempts count on, and the waits grow."""
     cluster = SimCluster("hub", hub=True)

@@ -16,6 +16,7 @@ from hub.bridge.writeback import _has_status, _is_news
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.workloads.states import State
 from hub.store.records.workloads import Workload
+from shared import labels
 from shared.conditions import find
 from shared.groups import CLUSTER, KUEUE, PLACEMENT
 from tests.store.build import a_member, a_workload
@@ -30,6 +31,7 @@ def text(number: int) -> str:
 
 
 NOW, REPORTED = hour(20), hour(10)
+MARKED = {"managedBy": labels.JOB_CONTROLLER}
 
 
 def a_row(**columns: Any) -> Workload:
@@ -39,12 +41,11 @@ def a_row(**columns: Any) -> Workload:
 
 
 def ended(state: State = State.SUCCEEDED, **columns: Any) -> Workload:
-    times = {"started_at": hour(3), "finished_at": hour(5)}
-    return a_row(state=state, **{**times, **columns})
+    return a_row(state=state, **{"started_at": hour(3), "finished_at": hour(5), **columns})
 
 
 def status_of(row: Workload, spec: Any = None, live: Any = None, observed: Any = None) -> Any:
-    return job_status(spec or {}, live, row, observed, NOW)
+    return job_status({**MARKED, **(spec or {})}, live, row, observed, NOW)
 
 
 def said(status: Any) -> dict[str, tuple[str, str, str, str]]:
@@ -63,7 +64,7 @@ def test_a_status_that_says_the_end_is_never_written_again(kind: str):
     live = {"conditions": [{"type": kind, "status": "True"}]}
     assert is_finished(live)
     assert status_of(a_row(active=1), live=live) is None
-    assert refused_status(live, "Code", "detail", NOW) == {}
+    assert refused_status(MARKED, live, "Code", "detail", NOW) == {}
     undone = {"conditions": [{"type": kind, "status": "False"}]}
     assert not is_finished(undone)
 
@@ -206,9 +207,9 @@ def test_a_count_that_is_absent_is_zero(wanted: Any, live: Any, write: bool):
 
 def test_a_refused_job_says_why_and_keeps_what_others_said():
     """Its condition is of the moment at which it was refused first."""
-    status = refused_status({"conditions": [BILLED]}, "Code", "detail", NOW)
+    status = refused_status(MARKED, {"conditions": [BILLED]}, "Code", "detail", NOW)
     assert said(status)["Suspended"] == ("True", "Code", "detail", text(20))
-    again = refused_status(status, "Code", "detail", hour(21))
+    again = refused_status(MARKED, status, "Code", "detail", hour(21))
     assert again == status
     assert not differs(again, status)
 

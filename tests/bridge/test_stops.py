@@ -8,6 +8,7 @@ import pytest
 from hub.bridge.condition import BridgeCondition
 from hub.services.context import hub_cluster, leadership
 from hub.store import settings
+from shared import labels
 from shared.groups import KUEUE
 from shared.kube import errors
 from tests.services.members.hubs import Running, running_hub
@@ -33,6 +34,9 @@ class Server:
         if items is None:
             raise errors.NotFound(404, "NotFound", kind)
         return Listing(items)
+
+    async def create(self, _obj: Any, **_options: Any) -> dict[str, Any]:
+        return {"spec": {"managedBy": labels.JOB_CONTROLLER}}
 
     async def probe(self, _timeout_s: float) -> None:
         if not self.answers:

@@ -17,7 +17,11 @@ def text(number: int) -> str:
     return f"2026-05-01T{number:02}:00:00Z"
 
 
-INDEXED = {"completionMode": "Indexed", "backoffLimitPerIndex": 1}
+INDEXED = {
+    "managedBy": "roadstead.dev/hub",
+    "completionMode": "Indexed",
+    "backoffLimitPerIndex": 1,
+}
 OBSERVED = {
     "terminating": 4,
     "completion_time": text(6),

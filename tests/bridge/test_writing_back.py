@@ -17,6 +17,7 @@ from hub.domain.workloads.states import State, Transition
 from hub.services.kueue_view.workload import workload_name
 from hub.store import clusters, workloads
 from hub.store.records.workloads import Workload, WorkloadMove
+from shared import labels
 from shared.clock import ManualClock, SystemClock
 from shared.groups import CLUSTER, KUEUE
 from shared.kubesim.cluster import SimCluster
@@ -28,6 +29,7 @@ from tests.store.build import a_workload as a_stored_workload
 
 pytestmark = pytest.mark.anyio
 NOW = dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)
+MARKED = {"managedBy": labels.JOB_CONTROLLER}
 MEMBER = Mirrored(CLUSTER, "MemberCluster", ("v1beta1",), finalized=True, order=1)
 NORTH = {
     "apiVersion": f"{CLUSTER}/v1beta1",
@@ -228,14 +230,14 @@ async def test_the_word_of_a_check_is_heard_once_the_check_is_taken(tmp_path: Pa
 @pytest.mark.parametrize("count", ["succeeded", "failed"])
 def test_counters_of_a_job_never_fall(count: str):
     """The API server takes no smaller number; a member that counts anew is no reason to stop writing."""
-    status = job_status({}, {count: 3}, a_row(**{count: 1}), None, NOW)
+    status = job_status(MARKED, {count: 3}, a_row(**{count: 1}), None, NOW)
     assert status[count] == 3
 
 
 def test_the_start_time_of_a_job_never_moves():
     """Once written it stays, whatever run the job is in."""
     live = {"startTime": "2026-05-01T09:00:00Z"}
-    status = job_status({}, live, a_row(started_at=NOW), None, NOW)
+    status = job_status(MARKED, live, a_row(started_at=NOW), None, NOW)
     assert status["startTime"] == live["startTime"]
 
 
@@ -243,7 +245,7 @@ def test_the_start_time_of_a_job_never_moves():
 def test_no_more_pods_of_a_job_are_ready_than_active(state: State, counts: tuple[int, int]):
     """The API server takes no other status, whatever a member counted at different moments."""
     row = a_row(finished_at=NOW)._replace(state=state, active=1, ready=2)
-    status = job_status({}, None, row, None, NOW)
+    status = job_status(MARKED, None, row, None, NOW)
     assert (status["active"], status["ready"]) == counts
 
 

@@ -14,7 +14,7 @@ from roadstead.cli.root import main
 REPOSITORY = Path(__file__).parents[2]
 GUIDE = REPOSITORY / "examples" / "guide"
 # What the environment of whoever runs the tests must not decide.
-OURS = ("ROADSTEAD_SERVER", "ROADSTEAD_TOKEN", "ROADSTEAD_DATA", "COLUMNS")
+OURS = ("ROADSTEAD_SERVER", "ROADSTEAD_TOKEN", "ROADSTEAD_DATA", "ROADSTEAD_DATABASE", "COLUMNS")
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from roadstead.models.hub import Change
 from roadstead.models.jobs import Job
 from tests.cli.build import a_job, a_join_token, a_listed_cluster, a_listed_job
 from tests.cli.scripted import Answer, answering, items, problem
+from tests.waiting import until
 
 
 def _page(names: str, following: str | None) -> Answer:
@@ -225,10 +226,11 @@ def test_a_hub_that_says_nothing_is_given_up():
     """No answer within the client's time is Unreachable; it is not asked again."""
     with (
         answering(Answer(silent=True)) as script,
-        Client(script.address, timeout_s=0.05) as hub,
+        Client(script.address, timeout_s=0.5) as hub,
         pytest.raises(Unreachable, match="timed out"),
     ):
         hub.queues()
+    until(lambda: script.asked, "the server has read what it was asked")
     assert len(script.asked) == 1
 
 

@@ -16,16 +16,19 @@ from roadstead.models.clusters import Cluster, DeclaredCluster, Fenced, JoinToke
 from roadstead.models.explanation import Explanation
 from roadstead.models.hub import (
     Change,
+    Decided,
     HubCluster,
     Incarnation,
     IssuedToken,
+    Kept,
     Overview,
     Person,
+    Removed,
     Restored,
     WorkloadState,
 )
 from roadstead.models.jobs import Event, Job, WholeJob
-from roadstead.models.objects import Applied, Deleted, HeldKind, KubernetesObject
+from roadstead.models.objects import Adopted, Applied, Deleted, HeldKind, KubernetesObject
 from roadstead.models.placements import DriftedField, Placement
 from roadstead.models.queues import ClusterQueue, LocalQueue, PendingWorkload
 from roadstead.models.record import Record
@@ -267,8 +270,42 @@ CALLS: list[Call] = [
         {"reason": "r"},
         HubCluster,
     ),
+    (
+        "adopt",
+        ("K", "a"),
+        {"group": "g", "namespace": "n", "to": "hub-cluster"},
+        "POST /v1/adopt",
+        {"group": "g", "kind": "K", "namespace": "n", "name": "a", "to": "hub-cluster"},
+        Adopted,
+    ),
+    (
+        "adopt",
+        ("K", "a"),
+        {},
+        "POST /v1/adopt",
+        {"group": "core", "kind": "K", "namespace": "", "name": "a", "to": "rest"},
+        Adopted,
+    ),
     ("restored", (), {}, "GET /v1/restored", None, Restored),
     ("accept_restored", (), {}, "POST /v1/restored:accept", None, Incarnation),
+    (
+        "adopt_leftover",
+        ("u", "c1"),
+        {},
+        "POST /v1/restored/u/adopt",
+        {"cluster": "c1"},
+        Decided,
+    ),
+    (
+        "forget_leftover",
+        ("u", "c1"),
+        {},
+        "POST /v1/restored/u/forget",
+        {"cluster": "c1"},
+        Decided,
+    ),
+    ("retention", (), {}, "GET /v1/retention", None, Kept),
+    ("run_retention", (), {}, "POST /v1/retention:run", None, Removed),
 ]
 ELSEWHERE = {"submit_many", "submit_iter", "wait", "wait_all"}  # several requests: test_steps.py
 

@@ -63,10 +63,11 @@ namespace/name is being withdrawn from cluster, then its name is free
         [Answer(filled(Restored, items=[filled(Leftover, seenAt=LATER)]))],
         """\
 stopped
+Not heard since then: awaited
 
 Jobs in members from before it was restored, which are left alone:
-CLUSTER  UID  EPOCH  THERE  HERE       SEEN
-cluster  uid  4      yes    job state  0s
+CLUSTER  UID  EPOCH  THERE  HERE       DECIDED  SEEN
+cluster  uid  4      yes    job state  decided  0s
 """,
         """\
 Find one there: kubectl get jobs -A -l roadstead.dev/job-uid=UID
@@ -77,10 +78,11 @@ Find one there: kubectl get jobs -A -l roadstead.dev/job-uid=UID
         [Answer(filled(Restored, stopped="", items=[filled(Leftover, seenAt=LATER, job="")]))],
         """\
 The store is as the hub left it.
+Not heard since then: awaited
 
 Jobs in members from before it was restored, which are left alone:
-CLUSTER  UID  EPOCH  THERE  HERE     SEEN
-cluster  uid  4      yes    unknown  0s
+CLUSTER  UID  EPOCH  THERE  HERE     DECIDED  SEEN
+cluster  uid  4      yes    unknown  decided  0s
 """,
         """\
 Find one there: kubectl get jobs -A -l roadstead.dev/job-uid=UID
@@ -137,6 +139,18 @@ This token joins one agent as name, once, within 0s. On the member:
     ("clusters uncordon c", [Answer(filled(Cluster))], "name uncordoned\n", ""),
     ("clusters rm c", [Answer({"result": "deleted"})], "c removed\n", ""),
     ("hub-cluster resume r", [Answer(filled(HubCluster))], "the bridge goes on: resuming\n", ""),
+    (
+        "adopt cq q",
+        [Answer({"uid": "u", "result": "adopted"})],
+        "ClusterQueue q is kept by REST from now on\n",
+        "",
+    ),
+    (
+        "adopt job a/j --to hub-cluster",
+        [Answer({"uid": "u", "result": "adopting"})],
+        "Job a/j goes to kubectl on the hub cluster, within seconds\n",
+        "",
+    ),
     ("checks serve c", [CHECK], "check c is served\n", ""),
     ("checks serve c --off", [CHECK], "check c is no longer served\n", ""),
 ]

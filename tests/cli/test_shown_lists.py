@@ -86,8 +86,10 @@ POSITION  JOB       PRIORITY  LOCALQUEUE      IN LOCALQUEUE  WORKLOAD  AGE
         "clusters ls -o wide",
         [items(filled(Cluster, heartbeatAt=LATER, resources=ROOM))],
         """\
-NAME  STATE  NODES  CPU FREE  MEMORY FREE  GPU FREE  JOBS  HEARTBEAT  VERSION            LABELS
-name  state  9      1.5/19    2.5/29       3.5/39    8     0s         kubernetesVersion  k-labels=of-labels
+NAME  STATE  NODES  CPU FREE  MEMORY FREE  GPU FREE  JOBS  HEARTBEAT  VERSION            AGENT         \
+LINK                            LABELS
+name  state  9      1.5/19    2.5/29       3.5/39    8     0s         kubernetesVersion  agentVersion  \
+plain HTTP, client certificate  k-labels=of-labels
 """,
     ),
     (

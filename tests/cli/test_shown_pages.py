@@ -51,6 +51,7 @@ Why? roadstead explain namespace/name
                     cluster="",
                     clusterQueue="",
                     counts={},
+                    annotations={"roadstead.dev/submitted-by": "ann"},
                 )
             ),
             items(),
@@ -62,7 +63,7 @@ namespace/name
   queue     queue
   cluster   -
   pods      none yet; 23 to complete
-  created   2020-01-12T00:00:00.000Z
+  created   2020-01-12T00:00:00.000Z  by ann
   started   2020-01-13T00:00:00.000Z
   finished  2020-01-14T00:00:00.000Z
   evicted   k-evictions 34
@@ -126,6 +127,7 @@ LocalQueue namespace/name
 name  state
   heartbeat  0s ago
   version    kubernetesVersion
+  agent      agentVersion, protocol 17, hub hubVersion, credential for 0s, plain HTTP, client certificate
   labels     k-labels=of-labels
   taints     k=v:e
   jobs       8
@@ -150,6 +152,7 @@ Of another incarnation of the hub, left alone until somebody deletes them there
 name  state
   heartbeat  none yet
   version    -
+  agent      -
   labels     -
   taints     -
   jobs       0
@@ -177,6 +180,8 @@ kind namespace/name
         [Answer(filled(HubCluster, running=False))],
         """\
 Hub cluster uid
+Jobs there: jobs: jobsMessage
+Jobs that came by REST: jobsShown
 The bridge has stopped: reason: message
 To go on: roadstead hub-cluster resume reason
 Then resuming.
@@ -187,6 +192,8 @@ Then resuming.
         [Answer(filled(HubCluster, running=False, resuming="", uid=""))],
         """\
 Hub cluster (not reached yet)
+Jobs there: jobs: jobsMessage
+Jobs that came by REST: jobsShown
 The bridge has stopped: reason: message
 """,
     ),
@@ -195,6 +202,8 @@ The bridge has stopped: reason: message
         [Answer(filled(HubCluster))],
         """\
 Hub cluster uid
+Jobs there: jobs: jobsMessage
+Jobs that came by REST: jobsShown
 The bridge is running.
 """,
     ),

@@ -6,7 +6,7 @@ recorder: watches the members' API servers from before the first job until after
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from roadstead import RoadsteadError
@@ -26,10 +26,17 @@ Fault = Callable[[RunningFleet], None]
 _LATE = "not within"  # how a sentence begins that says that something took too long
 
 
-def run(folder: Path, fault: Fault, *, source: Path = REPOSITORY, within_s: float = 150):
+def run(
+    folder: Path,
+    fault: Fault,
+    *,
+    source: Path = REPOSITORY,
+    within_s: float = 150,
+    more: Sequence[str] = (),
+):
     """Tell the story; every way in which a job did not run exactly once, as sentences."""
     names = {f"job-{i:03d}" for i in range(JOBS)}
-    with running_fleet(folder, equal_members(3), env=IMPATIENT, source=source) as fleet:
+    with running_fleet(folder, equal_members(3), env=IMPATIENT, source=source, more=more) as fleet:
         strangers = _plant_namesakes(fleet, sorted(names)[:NAMESAKES])
         kubeconfigs = {m: fleet.kubeconfig(m) for m in MEMBERS}
         with Recorder(kubeconfigs, "team-a", strangers) as recorder, fleet.client() as hub:

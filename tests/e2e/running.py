@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -95,8 +95,9 @@ def running_fleet(
     packed: bool = False,
     env: dict[str, str] | None = None,
     source: Path = REPOSITORY,
+    more: Sequence[str] = (),
 ) -> Iterator[RunningFleet]:
-    """`roadstead up` for the length of the block; `source` is the tree whose code runs."""
+    """`roadstead up` for the length of the block; `source`: the tree whose code runs, `more`: options."""
     given = str(members)
     if not isinstance(members, int):
         file = folder / "members.yaml"
@@ -107,6 +108,7 @@ def running_fleet(
     command = [
         *(sys.executable, "-m", "roadstead.cli", "up", f"--data={data}"),
         *("--listen=127.0.0.1:0", f"--members={given}", *(("--pack",) if packed else ())),
+        *more,
     ]
     environment = {**os.environ, "PYTHONPATH": str(source), **(env or {})}
     process = subprocess.Popen(

@@ -19,6 +19,7 @@ from hub.api.app import HOT, ROUTERS
 from hub.api.policy import policy_of
 from hub.domain.workloads.states import TERMINAL, TRANSITIONS
 from hub.services.context.settings import Settings
+from tests.charts import values_table
 from tests.house import sources
 
 FOLDER = Path("docs/reference")
@@ -89,10 +90,22 @@ def transitions() -> str:
     return table(("transition", "from", "to"), rows)
 
 
+def hub_chart() -> str:
+    """What may be set of the hub's chart."""
+    return table(("value", "default", "meaning"), values_table.rows("roadstead-hub"))
+
+
+def agent_chart() -> str:
+    """What may be set of the agent's chart."""
+    return table(("value", "default", "meaning"), values_table.rows("roadstead-agent"))
+
+
 TABLES: Mapping[str, Callable[[], str]] = {
     "routes": routes,
     "settings": settings,
     "transitions": transitions,
+    "hubchart": hub_chart,
+    "agentchart": agent_chart,
 }
 
 

@@ -4,6 +4,9 @@
 from tests/realkube/go.mod, so that one file fixes every version. They land in
 `$XDG_CACHE_HOME/roadstead-realkube/<digest of the module>/`; plane.py starts them.
 Run as a program (`python -m tests.realkube.build`) it builds and prints that folder.
+
+REALKUBE_VERSION names an older Kubernetes, 1.30 for instance: `tests/realkube/1.30` has its go.mod and
+go.sum, the sources are the same, copied beside them; KWOK stays the newest one's.
 """
 
 import contextlib
@@ -19,6 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 MODULE = Path(__file__).parent
+VERSION = "REALKUBE_VERSION"
 SOURCES = ("*.go", "go.mod", "go.sum", "stages.yaml")
 PACKAGES = {
     "realkube": ".",
@@ -42,6 +46,34 @@ class Programs:
     kubectl: Path  # the host's own, or the built one
 
 
+@dataclasses.dataclass(frozen=True)
+class _Module:
+    """A Go module that programs are built from, and where they land."""
+
+    requirements: Path  # the folder of go.mod and go.sum
+    target: Path
+
+    @property
+    def older(self) -> bool:
+        """Is this another Kubernetes than the one of the sources' own go.mod?"""
+        return self.requirements != MODULE
+
+
+def version() -> tuple[int, int]:
+    """Major and minor of the Kubernetes that is built. Raises CannotBuildError: there is no such one."""
+    major, minor, _ = _release(_requirements())
+    return int(major), int(minor)
+
+
+def _requirements() -> Path:
+    """The folder of the go.mod that REALKUBE_VERSION names; the newest where it names none."""
+    wanted = os.environ.get(VERSION, "")
+    known = {".".join(_release(path.parent)[:2]): path.parent for path in MODULE.rglob("go.mod")}
+    if wanted and wanted not in known:
+        raise CannotBuildError(f"{VERSION}={wanted}: there is {', '.join(sorted(known))}")
+    return known.get(wanted, MODULE)
+
+
 def go_is_missing() -> str | None:
     """Say in one line why nothing can be built here, or None when it can."""
     return None if shutil.which("go") else "no Go toolchain on PATH"
@@ -49,33 +81,44 @@ def go_is_missing() -> str | None:
 
 def programs() -> Programs:
     """Build what is missing and say where it stands; instant when nothing changed."""
-    folder = _cache_folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    with _one_builder(folder):
-        for name in ("realkube", "kwok"):
-            _build(name, folder / name)
-        kubectl = shutil.which("kubectl")
-        if kubectl is None:
-            _build("kubectl", folder / "kubectl")
-    _forget_old_builds(folder.parent)
+    newest = _module(MODULE)
+    wanted = _module(_requirements())
+    kubectl = shutil.which("kubectl")
+    built = ["realkube"] if kubectl else ["realkube", "kubectl"]
+    for module, names in ((newest, ["kwok"]), (wanted, built)):
+        module.target.mkdir(parents=True, exist_ok=True)
+        with _one_builder(module.target):
+            for name in names:
+                _build(name, module)
+        _forget_old_builds(module)
     return Programs(
-        realkube=folder / "realkube",
-        kwok=folder / "kwok",
-        kubectl=Path(kubectl) if kubectl else folder / "kubectl",
+        realkube=wanted.target / "realkube",
+        kwok=newest.target / "kwok",
+        kubectl=Path(kubectl) if kubectl else wanted.target / "kubectl",
     )
 
 
-def _cache_folder() -> Path:
+def _module(requirements: Path) -> _Module:
+    found = {path.name: path for pattern in SOURCES for path in MODULE.glob(pattern)}
+    found |= {path.name: path for path in requirements.glob("go.*")}
     digest = hashlib.sha256()
-    for path in sorted(path for pattern in SOURCES for path in MODULE.glob(pattern)):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    for name, path in sorted(found.items()):
+        digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home) / "roadstead-realkube" / digest.hexdigest()[:16]
+    label = "" if requirements == MODULE else f"{requirements.name}-"
+    folder = Path(home) / "roadstead-realkube" / f"{label}{digest.hexdigest()[:16]}"
+    return _Module(requirements, folder)
 
 
-def _forget_old_builds(builds: Path) -> None:
-    """Keep the newest few: each edit of the module leaves 180 MiB behind."""
-    by_age = sorted(builds.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True)
+def _forget_old_builds(module: _Module) -> None:
+    """Keep the newest few of this Kubernetes: each edit of the module leaves 180 MiB behind."""
+    label = f"{module.requirements.name}-" if module.older else ""
+    alike = [
+        folder
+        for folder in module.target.parent.iterdir()
+        if folder.name.rpartition("-")[0] == label.rstrip("-")
+    ]
+    by_age = sorted(alike, key=lambda folder: folder.stat().st_mtime, reverse=True)
     for folder in by_age[KEPT_BUILDS:]:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -88,7 +131,8 @@ def _one_builder(folder: Path) -> Iterator[None]:
         yield
 
 
-def _build(name: str, target: Path) -> None:
+def _build(name: str, module: _Module) -> None:
+    target = module.target / name
     if target.exists():
         return
     if reason := go_is_missing():
@@ -96,13 +140,19 @@ def _build(name: str, target: Path) -> None:
     print(f"building {name} from {PACKAGES[name]}", file=sys.stderr, flush=True)
     unfinished = target.with_suffix(".unfinished")
     command = ["go", "build", "-mod=readonly", "-trimpath", "-p=2", "-buildvcs=false"]
-    command += ["-ldflags", _linker_flags(), "-o", str(unfinished), PACKAGES[name]]
+    command += [
+        "-ldflags",
+        _linker_flags(module.requirements),
+        "-o",
+        str(unfinished),
+        PACKAGES[name],
+    ]
     if nice := shutil.which("nice"):
         command = [nice, "-n", "15", *command]
     try:
         subprocess.run(
             command,
-            cwd=MODULE,
+            cwd=_sources(module),
             env={**os.environ, "CGO_ENABLED": "0"},
             stdin=subprocess.DEVNULL,
             timeout=BUILD_TIMEOUT_S,
@@ -117,13 +167,30 @@ def _build(name: str, target: Path) -> None:
     unfinished.replace(target)
 
 
-def _linker_flags() -> str:
-    """No symbol tables, and the version that clients see: a plain build says v0.0.0-master."""
-    required = (MODULE / "go.mod").read_text()
+def _sources(module: _Module) -> Path:
+    """Where the module can be built: an older one's requirements and the sources in one folder."""
+    if not module.older:
+        return MODULE
+    folder = module.target / "sources"
+    folder.mkdir(exist_ok=True)
+    for path in [*(each for pattern in SOURCES for each in MODULE.glob(pattern))]:
+        own = module.requirements / path.name
+        shutil.copyfile(own if own.exists() else path, folder / path.name)
+    return folder
+
+
+def _release(requirements: Path) -> tuple[str, str, str]:
+    """Major, minor and patch of the Kubernetes that a go.mod requires."""
+    required = (requirements / "go.mod").read_text()
     found = re.search(r"^\s*k8s\.io/kubernetes v(\d+)\.(\d+)\.(\d+)$", required, re.MULTILINE)
     if found is None:
-        raise CannotBuildError("go.mod requires no k8s.io/kubernetes release")
-    major, minor, patch = found.groups()
+        raise CannotBuildError(f"{requirements / 'go.mod'} requires no k8s.io/kubernetes release")
+    return found[1], found[2], found[3]
+
+
+def _linker_flags(requirements: Path) -> str:
+    """No symbol tables, and the version that clients see: a plain build says v0.0.0-master."""
+    major, minor, patch = _release(requirements)
     stamps = {
         "gitVersion": f"v{major}.{minor}.{patch}",
         "gitMajor": major,

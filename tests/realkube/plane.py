@@ -21,7 +21,7 @@ from typing import Any
 import yaml
 
 from tests import waiting
-from tests.realkube import build, nodes
+from tests.realkube import audit, build, nodes
 
 START_TIMEOUT_S = 120
 STOP_TIMEOUT_S = 30
@@ -34,9 +34,15 @@ class PlaneError(Exception):
 class Plane:
     """One control plane on loopback, with RBAC on and KWOK in the place of kubelets."""
 
-    def __init__(self, name: str, directory: Path, programs: build.Programs) -> None:
-        """Start the processes; they are usable after `await_ready`."""
+    def __init__(
+        self, name: str, directory: Path, programs: build.Programs, *, audited: bool = False
+    ) -> None:
+        """Start the processes; they are usable after `await_ready`.
+
+        `audited`: what accounts in the namespace roadstead ask for is written down (audit.py).
+        """
         self.name = name
+        self._audited = audited
         self.directory = directory
         self.kubeconfig = directory / "admin.kubeconfig"
         self._programs = programs
@@ -46,6 +52,8 @@ class Plane:
     def _start(self) -> None:
         command = [str(self._programs.realkube), "up", "--hold"]
         command += ["--dir", str(self.directory), "--kwok", str(self._programs.kwok)]
+        if self._audited:
+            command += ["--apiserver-args", audit.flags(self.directory)]
         with (self.directory / "up.log").open("ab") as log:
             self._process = subprocess.Popen(
                 command,
@@ -181,11 +189,13 @@ def running_plane(name: str, directory: Path) -> Iterator[Plane]:
         plane.stop()
 
 
-def start_fleet(members: Sequence[Mapping[str, Any]], directory: Path) -> Fleet:
+def start_fleet(
+    members: Sequence[Mapping[str, Any]], directory: Path, *, audited: bool = False
+) -> Fleet:
     """Start a hub cluster and `members` (as in a members file) side by side."""
     programs = build.programs()
     planes = {
-        name: Plane(name, directory / name, programs)
+        name: Plane(name, directory / name, programs, audited=audited)
         for name in ("hub", *(member["name"] for member in members))
     }
     fleet = Fleet(hub=planes.pop("hub"), members=planes)

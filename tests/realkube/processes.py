@@ -10,6 +10,7 @@ from typing import Any
 
 from roadstead import Client, RoadsteadError
 from tests.e2e.running import REPOSITORY, until
+from tests.realkube import build
 from tests.realkube.plane import Fleet, Plane
 
 
@@ -26,6 +27,26 @@ def prepare(planes: Fleet) -> None:
         for path in crds:
             plane.kubectl("apply", "--server-side", "-f", str(path))
         plane.kubectl("apply", "-f", str(REPOSITORY / "deploy" / "member"))
+
+
+def protect(plane: Plane, *, marking: bool = True) -> None:
+    """What the guide says to apply on a hub cluster of this Kubernetes; `marking` False: as below 1.36."""
+    names = ["access.yaml", "job-guard.yaml", "mirror-guard.yaml"]
+    if marking and build.version() >= (1, 36):
+        names.append("job-policy.yaml")
+    for name in names:
+        plane.kubectl("apply", "-f", str(REPOSITORY / "deploy" / "hub-cluster" / name))
+
+
+def token_of_hub(plane: Plane) -> str:
+    """What stands in the Secret of `access.yaml`; "" until the cluster has filled it."""
+    path = "jsonpath={.data.token}"
+    return plane.kubectl("-n", "roadstead", "get", "secret", "hub-token", "-o", path)
+
+
+def with_line(job: dict[str, Any]) -> dict[str, Any]:
+    """A Job with a queue as it is written for any version: marked, and suspended where that is dropped."""
+    return {**job, "spec": {"managedBy": "roadstead.dev/hub", "suspend": True, **job["spec"]}}
 
 
 def kubeconfig_by_script(plane: Plane, path: Path, *arguments: str) -> Path:

@@ -313,7 +313,10 @@ OBJECTS = (
         "what the server says of itself",
         (
             "api-resources --api-group=batch",
-            "get namespaces --no-headers -o custom-columns=:.metadata.name",
+            (
+                "get namespaces default kube-node-lease kube-public kube-system"
+                " --no-headers -o custom-columns=:.metadata.name"
+            ),
         ),
     ),
 )

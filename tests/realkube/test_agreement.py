@@ -8,7 +8,12 @@ import pytest
 from tests.realkube import agreement, build, plane
 from tests.realkube.stories import STORIES
 
-pytestmark = [pytest.mark.realkube, pytest.mark.kubectl, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.realkube,
+    pytest.mark.kubectl,
+    pytest.mark.timeout(300),
+    pytest.mark.kube_from("1.36", "the simulated cluster has the words of 1.36"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -26,6 +26,7 @@ from hub.store.transaction import Transaction
 from shared import quantity
 from shared.clock import Clock, ManualClock
 from shared.kinds.registry import parse
+from tests.databases import url_of
 from tests.store.build import a_member
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
@@ -114,7 +115,7 @@ async def running(
 ) -> AsyncIterator[Running]:
     """A hub over a store in `folder`, that leads."""
     clock = clock or ManualClock()
-    db = Database.open(f"sqlite:///{folder}/hub.db", clock)
+    db = Database.open(url_of(folder), clock)
     hub = Hub(db, clock, limits)
     term = await hub.write(leadership.seize, "test")
     feed = hub.subscribe(*FOLLOWED)

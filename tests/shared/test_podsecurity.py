@@ -195,7 +195,9 @@ def test_a_pattern_opens_no_class_of_the_system():
     assert found(spec, rules=Rules(priority_classes="*")) != []
 
 
-@pytest.mark.parametrize("name", ["hostAliases", "runtimeClassName"])
+@pytest.mark.parametrize(
+    "name", ["hostAliases", "runtimeClassName", "automountServiceAccountToken"]
+)
 def test_what_is_open_can_be_closed(name):
     """With no field open, aliases of hosts and runtime classes are refused too."""
     spec = a_pod(**{name: "x"})

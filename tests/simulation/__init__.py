@@ -1,10 +1,10 @@
 """A deterministic simulation of hub, agents and members: `make simulate SEEDS=first,count`.
 
-Three levels, one world. `model`: the product's own state machines (reconciler, applier, exchange,
+Four levels, one world. `model`: the product's own state machines (reconciler, applier, exchange,
 sessions, judge, offers, withdrawal) over rows and members in memory. `services`: the same agents and
 members before the whole hub: its services, store, scheduler and quota. `restores`: that hub's store
-goes back to an older copy once, which is then accepted. What is modelled and what is not:
-docs/explain/simulation.md; what each invariant says: docs/reference/invariants.md.
+goes back to an older copy once, which is then accepted. `replicas`: two such hubs on one store. What is
+modelled and what is not: docs/explain/simulation.md; what each invariant says: docs/reference/invariants.md.
 
 | invariant | check | level |
 | --- | --- | --- |
@@ -20,7 +20,7 @@ docs/explain/simulation.md; what each invariant says: docs/reference/invariants.
 | R-10 given back only when nothing runs | `Checks.moved` | both |
 | R-11 hands off | `Checks.touched`, with foreign Jobs of the same name, early and late | both |
 | R-12 nothing stays behind, no wish is lost | `Checks.unsettled`, `Checks.moved` | both |
-| R-13 one leader | `Whole._old_leader`: one that was paused takes a turn, and writes nothing | services |
+| R-13 one leader | `Whole._old_leader`: an earlier leader takes a turn, and writes nothing | whole hubs |
 | R-14 durable answers | no disks: tests/e2e/test_kills.py, tests/store/test_full_disk.py | - |
 | R-15 a store that went back | noticed: `Checks.offered`, `ordered`, `touched` | model |
 | | accepted: nothing that it gives out afterwards breaks R-04 | restores |

@@ -13,11 +13,14 @@ import orjson
 
 from tests.simulation import runner
 from tests.simulation.faults import draw
+from tests.simulation.hub_faults import ReplicatedRun
 from tests.simulation.restores import RestoredRun
 from tests.simulation.scenario import Run
 from tests.simulation.services import WholeRun
 
-_LEVELS: dict[str, type[Run]] = {"model": Run, "services": WholeRun, "restores": RestoredRun}
+_LEVELS: dict[str, type[Run]] = {
+    "model": Run, "services": WholeRun, "restores": RestoredRun, "replicas": ReplicatedRun,
+}  # fmt: skip
 _SHOWN = 2  # violations that are made smaller and printed
 
 

@@ -231,6 +231,7 @@ class Agent:
             clock=self.clock,
             health=QUIET,
             meters=QUIET,
+            adopt=QUIET,
         )
         self.waiting = False  # for the answer to a request that says something
         self.due_at = float("inf")

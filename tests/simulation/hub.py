@@ -18,7 +18,7 @@ from shared.wire.agent_v1 import (
     Work as Wire,
 )
 from tests import waiting
-from tests.simulation import memory
+from tests.simulation import bound, memory
 from tests.simulation.checks import Checks
 from tests.simulation.memory import Store, Transaction
 from tests.simulation.world import World, finish
@@ -46,10 +46,10 @@ class HubClock:
         await waiting.turns()
 
 
-class Answers(memory.sync.AgentSync):  # type: ignore[misc, name-defined]
+class Answers(bound.sync.AgentSync):  # type: ignore[misc, name-defined]
     """The product's `AgentSync`; its reply stays an object."""
 
-    def _reply(self, request: SyncRequest, session: Any, answer: Any) -> Any:
+    def _reply(self, request: SyncRequest, answer: Any) -> Any:
         page = answer.page
         mark = None
         if self._timeline is not None:
@@ -88,6 +88,7 @@ class Reply:
     incarnation: str
     pool_keys: Pools = field(default_factory=lambda: _NO_POOLS)
     next_s: float = 10.0
+    rotate: None = None  # credentials are none of this world's matter
 
 
 def _work(told: Any) -> Wire:
@@ -126,7 +127,7 @@ class SimHub:
         self.up = True
         timeline = None
         if self.dated:
-            timeline = memory.timeline.begin(Transaction(self.store), "inc-1", b"key")
+            timeline = bound.timeline.begin(Transaction(self.store), "inc-1", b"key")
         self.sync = Answers(
             self.store, self.clock, hub_id=HUB_ID, incarnation="inc-1", term=lambda: 1,
             timeline=timeline,
@@ -262,7 +263,7 @@ class SimHub:
             memory.transition(tx, "lose", [_mine(row) for row in lost])
             placed = [row["uid"] for row in rows if row["state"] == "Placed"]
             if placed:
-                memory.evict.evict(tx, placed, "ClusterUnreachable", "")
+                bound.evict.evict(tx, placed, "ClusterUnreachable", "")
 
         self.store.commit(lose)
 
@@ -282,10 +283,10 @@ class SimHub:
     def _carry_out(self, tx: Transaction, row: dict[str, Any], wish: str) -> None:
         uid, state = row["uid"], row["state"]
         if wish == "release":
-            memory.holding.release(tx, [memory.record(row)])
+            bound.holding.release(tx, [memory.record(row)])
         elif wish == "delete":
             if row["withdraw_to"] != "Deleted":
-                memory.withdraw.withdraw_jobs(tx, [uid], "Deleted", "DeletedByUser")
+                bound.withdraw.withdraw_jobs(tx, [uid], "Deleted", "DeletedByUser")
         elif state not in _ENDED:
             self._take_back(tx, row, wish)
 
@@ -295,15 +296,15 @@ class SimHub:
         match wish:
             case "hold":
                 if row["withdraw_to"] in {"", "Pending"}:
-                    memory.evict.evict(tx, [uid], "HeldByUser", "", to="Held")
+                    bound.evict.evict(tx, [uid], "HeldByUser", "", to="Held")
             case "cancel":
                 if row["withdraw_to"] not in {"Cancelled", "Deleted"}:
-                    memory.withdraw.withdraw_jobs(tx, [uid], "Cancelled", "CancelledByUser")
+                    bound.withdraw.withdraw_jobs(tx, [uid], "Cancelled", "CancelledByUser")
             case "deactivate":
-                memory.evict.evict(tx, [uid], "Deactivated", "", to="Deactivated")
+                bound.evict.evict(tx, [uid], "Deactivated", "", to="Deactivated")
             case "preempt":
                 if state in _KEEPING | {"Placed", "Withdrawing"}:
-                    memory.evict.evict(tx, [uid], "Preempted", "")
+                    bound.evict.evict(tx, [uid], "Preempted", "")
             case "resize":
                 row["generation"] += 1
                 row["parallelism"] = row["parallelism"] % 2 + 1

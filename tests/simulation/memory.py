@@ -1,20 +1,19 @@
 """The hub's store in memory: rows as dicts, and the functions of `hub.store` that the services call.
 
-The services themselves are the product's: a second instance of each of their modules, bound to these
-functions (`services`). What the functions mean is the docstrings of `hub.store`.
+The services themselves are the product's, bound to these functions (`tests.simulation.bound`). What
+the functions mean is the docstrings of `hub.store`.
 """
 
 import copy
-import importlib.util
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
 
 from hub.domain.workloads.states import QUEUED, TERMINAL, State, Transition, sources, target
 from hub.services.works import compose
-from hub.store.records.members import Member
+from hub.store.records.members import Member, Speaking
 from hub.store.records.workloads import Workload
 from hub.store.records.works import Composable, Desired, StandingWork, Work
 from tests.simulation.manifests import compose_job, manifest
@@ -39,6 +38,7 @@ class Store:
         self.clusters: dict[str, Member] = {}
         self.settings: dict[str, Any] = {}
         self.revision = 0
+        self.shared = False  # with other hubs
         self.changed: Callable[[set[str]], None] = _nothing
         self.on_offer: Callable[[str, int], None] = _nothing
 
@@ -312,8 +312,17 @@ def _cluster(tx: Transaction, name: str) -> Member | None:
     return tx.store.clusters.get(name)
 
 
-def _sessions(tx: Transaction, names: Collection[str]) -> dict[str, str]:
-    return {name: each.session for name, each in tx.store.clusters.items() if name in names}
+def _sessions(tx: Transaction, names: Collection[str]) -> dict[str, Speaking]:
+    return {
+        name: Speaking(each.session, each.session_seq)
+        for name, each in tx.store.clusters.items()
+        if name in names
+    }
+
+
+def _hear(tx: Transaction, newest: Mapping[str, int]) -> None:
+    for name, seq in newest.items():
+        _change_cluster(tx, name, session_seq=seq)
 
 
 def _change_cluster(tx: Transaction, name: str, **columns: Any) -> None:
@@ -324,7 +333,7 @@ def _put_setting(tx: Transaction, name: str, value: Any) -> None:
     tx.store.settings[name] = value
 
 
-def _nobody(*_args: Any, **_named: Any) -> Any:
+def nobody(*_args: Any, **_named: Any) -> Any:
     return {}
 
 
@@ -335,10 +344,10 @@ WORKS = SimpleNamespace(
 )  # fmt: skip
 ON_MEMBERS = SimpleNamespace(count=count)
 CLUSTERS = SimpleNamespace(
-    get=_cluster, change=_change_cluster, beat=_nobody, set_capacity=_nobody,
-    get_capacities=_nobody, sessions=_sessions,
+    get=_cluster, change=_change_cluster, beat=nobody, set_capacity=nobody,
+    get_capacities=nobody, sessions=_sessions, hear=_hear,
 )  # fmt: skip
-OBJECTS = SimpleNamespace(get_many=_nobody)
+OBJECTS = SimpleNamespace(get_many=nobody)
 SETTINGS = SimpleNamespace(
     get=lambda tx, name: tx.store.settings.get(name),
     put=_put_setting,
@@ -350,51 +359,4 @@ COMPOSE = SimpleNamespace(
     Stamp=compose.Stamp,
 )
 CHANGES = SimpleNamespace(last_revision=lambda tx: tx.store.revision)
-SILENT = SimpleNamespace(note_runs=_nobody, evicted=_nobody, note=_nobody)
-
-
-def bound(name: str, **names: Any) -> ModuleType:
-    """A second instance of one of the product's modules, in which `names` mean something else."""
-    spec = importlib.util.find_spec(name)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    used = module.__dict__
-    used.update({name: value for name, value in names.items() if name in used})
-    return module
-
-
-_STORE = {
-    "works": WORKS,
-    "workloads": WORKLOADS,
-    "clusters": CLUSTERS,
-    "objects": OBJECTS,
-    "on_members": ON_MEMBERS,
-    "settings": SETTINGS,
-    "compose": COMPOSE,
-    "deadlines": SILENT,
-    "note_fault": _nobody,
-    "counters": SILENT,
-}
-withdraw = bound("hub.services.works.withdraw", **_STORE)
-forgotten = bound("hub.services.members.forgotten", **_STORE)
-observe_service = bound(
-    "hub.services.members.observe",
-    **_STORE,
-    purge_deleted=withdraw.purge_deleted,
-    forgotten=forgotten,
-)
-offers = bound("hub.services.works.offer", **_STORE)
-evict = bound("hub.services.works.evict", **_STORE, withdraw_jobs=withdraw.withdraw_jobs)
-holding = bound("hub.services.jobs.hold", **_STORE, evict=evict.evict)
-sessions = bound("hub.services.members.sessions", **_STORE)
-timeline = bound("hub.services.context.timeline", **_STORE, changes=CHANGES)
-sync = bound(
-    "hub.services.members.sync",
-    **_STORE,
-    offer=offers,
-    sessions=sessions,
-    timeline=timeline,
-    take_reports=observe_service.take_reports,
-)
+SILENT = SimpleNamespace(note_runs=nobody, evicted=nobody, note=nobody)

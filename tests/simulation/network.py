@@ -163,7 +163,8 @@ class Network:
     def _ask(self, sent: Any) -> Any:
         """What the hub says to a request. Raises Rejected."""
         answer = self.hub.answer(self.name, sent.request)
-        self.hub.checks.answered(self.name, sent.request.session)
+        if answer is not None:
+            self.hub.checks.answered(self.name, sent.request.session)
         if answer is not None and answer.orders:
             self.hub.checks.ordered(answer.orders, self.member.jobs.values())
             self.world.happens("ordered", self.name)

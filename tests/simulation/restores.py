@@ -16,7 +16,6 @@ from hub.services.members.sync import AgentSync
 from hub.services.works import restored
 from hub.store.transaction import Transaction
 from shared import labels
-from shared.wire.agent_v1 import Mark
 from tests.simulation.checks import Checks, Object
 from tests.simulation.faults import Scenario
 from tests.simulation.services import Whole, WholeRun
@@ -121,8 +120,9 @@ class Restorable(Whole):
         return not (there or ended or known.running.get(uid))
 
     def _stop(self, tx: Transaction) -> None:
-        mark = Mark(run="lost", revision=1, proof="")
-        timeline.stop(tx, "north", mark, self.sync.incarnation)
+        known = self.sync.incarnation, b""
+        mark = timeline.StoreTimeline(*known, [("lost", 0)]).mark(1)
+        timeline.stop(tx, "north", mark, *known)
 
     def _file(self, name: str) -> Path:
         return self.folder / name

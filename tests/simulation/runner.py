@@ -4,6 +4,7 @@ import gc
 import logging
 import multiprocessing
 import time
+import traceback
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -45,6 +46,9 @@ def play(scenario: Scenario, *, tell: bool = False, kind: type[Run] = Run) -> Re
     except Violation as found:
         invariant, text = found.invariant, found.text
         run.world.note(f"! {found}")
+    except Exception as error:  # noqa: BLE001 - a fault of the product like any other
+        invariant, text = "fault", "".join(traceback.format_exception(error))[-4000:]
+        run.world.note(f"! {text}")
     finally:
         run.finish()
     world = run.world

@@ -30,7 +30,7 @@ from hub.services.reading.draft import draft
 from hub.services.scheduling import commit
 from hub.services.scheduling.turn import Scheduler
 from hub.services.works import evict
-from hub.store import clusters, tables
+from hub.store import clusters, tables, workloads
 from hub.store.engine import Database
 from hub.store.errors import StaleTerm
 from hub.store.transaction import Transaction
@@ -155,7 +155,7 @@ class Whole:
 
     def _look_at_the_books(self) -> None:
         """Tell the checks what was committed, and the agents that there is news."""
-        rows, works = self.run(self.hub.read(_books))
+        rows, works = self._read_books()
         before, self.books.workloads, self.books.works = self.books.workloads, rows, works
         for uid, row in rows.items():
             was = before.get(uid)
@@ -171,6 +171,13 @@ class Whole:
             elif was["state"] in _HELD and row["state"] in _RELEASES:
                 self.checks.moved(row, _RELEASES[row["state"]], was["state"])
         self.checks.looked_over()
+        self._follow()
+
+    def _read_books(self) -> tuple[dict[str, Any], dict[tuple[str, str], Any]]:
+        return self.run(self.hub.read(books))
+
+    def _follow(self) -> None:
+        """The hub follows what it has committed."""
         change = self._works.take()
         if change is not None:
             self.run(self.sync._follow(change))
@@ -196,8 +203,7 @@ class Whole:
             desired=held, observed=said, capacity=None,
         )  # fmt: skip
         read = SyncRequest.model_validate_json(wire.model_dump_json())
-        told = SyncReply.model_validate_json(self.run(self.sync.sync(cluster, read, [])))
-        self.run(self.hub.write(liveness.note_heartbeats, self.sync.heartbeats.take()))
+        told = self._said_by(cluster, read)
         self._look_at_the_books()
         if self.dies_in_request:
             self.dies_in_request = False
@@ -205,6 +211,12 @@ class Whole:
             self.die()
             self.world.after(3.0, self.start)
             return None
+        return told
+
+    def _said_by(self, cluster: str, request: SyncRequest) -> SyncReply | None:
+        """What the hub's process says; None if it says nothing."""
+        told = SyncReply.model_validate_json(self.run(self.sync.sync(cluster, request, [])))
+        self.run(self.hub.write(liveness.note_heartbeats, self.sync.heartbeats.take()))
         return told
 
     def held_out(self, _cluster: str, _request: Any) -> None:
@@ -246,7 +258,7 @@ class Whole:
         with suppress(StaleTerm):
             self.run(decide())
         self._meanwhile = kept
-        if self.run(self.hub.read(_books))[0] != self.books.workloads:
+        if self._read_books()[0] != self.books.workloads:
             raise Violation("R-13", "an earlier leader has written")
 
     async def _turn(self) -> bool:
@@ -308,7 +320,8 @@ class Whole:
 
     def _carry_out(self, tx: Transaction, uid: str, row: dict[str, Any], wish: str) -> None:
         if wish == "resize":
-            if row["state"] not in _ENDED:
+            now = workloads.get(tx, uid)  # it may have ended since it was wished
+            if now is not None and now.state not in _ENDED and now.deleted_at is None:
                 notes = {k: v for k, v in row["annotations"].items() if k.endswith("retry")}
                 self._apply(tx, uid, row["name"], notes, row["parallelism"] % 2 + 1)
         else:
@@ -331,7 +344,7 @@ def _carry_out(tx: Transaction, uid: str, row: dict[str, Any], wish: str) -> Non
             evict.evict(tx, [uid], "Preempted", "")
 
 
-def _books(tx: Transaction) -> tuple[dict[str, Any], dict[tuple[str, str], Any]]:
+def books(tx: Transaction) -> tuple[dict[str, Any], dict[tuple[str, str], Any]]:
     found = tx.conn.execute(select(tables.workloads)).mappings()
     rows = {row["uid"]: dict(row) for row in found}
     held = tx.conn.execute(select(tables.works)).mappings()

@@ -11,6 +11,7 @@ import pytest
 
 from tests.simulation import runner
 from tests.simulation.faults import Fault, draw
+from tests.simulation.hub_faults import ReplicatedRun
 from tests.simulation.restores import RestoredRun
 from tests.simulation.scenario import Run
 from tests.simulation.services import WholeRun
@@ -40,6 +41,14 @@ def test_no_seed_breaks_an_invariant_where_the_store_goes_back():
     """What runs, or has ended, unknown to the restored store is not begun again."""
     played = [runner.play(draw(seed), kind=RestoredRun) for seed in range(1, 9)]
     assert [(each.seed, each.invariant, each.text) for each in played if each.invariant] == []
+
+
+def test_no_seed_breaks_an_invariant_of_hubs_that_share_a_store():
+    """Two hubs: they are paused, cut off and killed, hear late, and do not know what they committed."""
+    played = [runner.play(draw(seed), kind=ReplicatedRun) for seed in range(1, 9)]
+    assert [(each.seed, each.invariant, each.text) for each in played if each.invariant] == []
+    again = runner.play(draw(1), kind=ReplicatedRun)
+    assert again == played[0]
 
 
 def test_a_seed_tells_the_same_story_again():

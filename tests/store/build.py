@@ -15,6 +15,7 @@ from hub.store.records.workloads import Workload
 from hub.store.records.works import WantedWork, Work
 from hub.store.transaction import Transaction
 from shared.clock import ManualClock
+from tests.databases import url_of
 
 T = TypeVar("T")
 START = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
@@ -22,8 +23,8 @@ START = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
 
 @contextlib.asynccontextmanager
 async def opened(folder: Path, clock: ManualClock | None = None) -> AsyncIterator[Database]:
-    """A database on a real SQLite file."""
-    db = Database.open(f"sqlite:///{folder}/hub.db", clock or ManualClock(START))
+    """The database of `folder`."""
+    db = Database.open(url_of(folder), clock or ManualClock(START))
     try:
         yield db
     finally:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from hub.domain.workloads.states import State
 from hub.store import changes, events, front_page, jobs, manifests, retention, workloads, works
@@ -128,7 +129,8 @@ async def test_a_decision_that_can_not_be_read_takes_no_other_with_it(tmp_path: 
         def fill(tx: Transaction) -> None:
             rows = [a_workload(uid, scores={"of": uid}) for uid in ("one", "two", "three")]
             workloads.add(tx, rows)
-            tx.conn.exec_driver_sql("UPDATE workloads SET scores = X'7B' WHERE uid = 'two'")
+            broken = text("UPDATE workloads SET scores = :bytes WHERE uid = 'two'")
+            tx.conn.execute(broken, {"bytes": b"{"})
 
         await db.write(fill)
         found = await db.read(call(front_page.unfinished, (), "", 0, 10))

@@ -39,6 +39,7 @@ def kept(*names):
     return lambda tx: [name for name in names if settings.get(tx, name) is not None]
 
 
+@pytest.mark.store("sqlite")
 async def test_what_does_not_fit_is_refused_and_nothing_of_it_is_kept(tmp_path):
     """A full disk is StoreUnavailable; once there is room the same store writes again."""
     async with opened(tmp_path) as db:
@@ -52,6 +53,7 @@ async def test_what_does_not_fit_is_refused_and_nothing_of_it_is_kept(tmp_path):
         assert await db.read(kept("big", "small", "later")) == ["small", "later"]
 
 
+@pytest.mark.store("sqlite")
 async def test_one_that_does_not_fit_fails_alone(tmp_path):
     """Those that share its transaction are written, each time it is tried."""
     async with opened(tmp_path) as db:
@@ -72,6 +74,7 @@ async def test_one_that_does_not_fit_fails_alone(tmp_path):
         assert await db.read(kept("big", *names)) == names
 
 
+@pytest.mark.store("sqlite")
 async def test_where_nothing_fits_each_caller_is_refused(tmp_path):
     """All of those that shared a commit hear it, and nothing of them is kept or announced."""
     async with opened(tmp_path) as db:
@@ -85,6 +88,7 @@ async def test_where_nothing_fits_each_caller_is_refused(tmp_path):
         assert await db.read(kept(*map(str, range(20)))) == []
 
 
+@pytest.mark.store("sqlite")
 async def test_the_feed_has_no_hole_after_a_full_disk(tmp_path):
     """A revision that could not be committed is given to the next commit."""
     async with opened(tmp_path) as db:
@@ -97,6 +101,7 @@ async def test_the_feed_has_no_hole_after_a_full_disk(tmp_path):
         assert db.revision == before + 1
 
 
+@pytest.mark.store("sqlite")
 async def test_whether_it_takes_writes_is_asked_of_the_disk(tmp_path):
     """False from the first failure until a small write succeeds, and true then without a restart."""
     clock = ManualClock(START)
@@ -114,6 +119,7 @@ async def test_whether_it_takes_writes_is_asked_of_the_disk(tmp_path):
         assert await db.read(kept("room")) == []
 
 
+@pytest.mark.store("sqlite")
 async def test_what_failed_for_its_size_alone_leaves_the_store_writable(tmp_path):
     """There is room for others: the store says so."""
     async with opened(tmp_path) as db:
@@ -178,6 +184,7 @@ _COMMITS = textwrap.dedent(
 )
 
 
+@pytest.mark.store("sqlite")
 def test_a_commit_that_fails_is_rolled_back(tmp_path):
     """The kernel lets no file grow: no commit succeeds, nothing is kept; then all is as before."""
     url = f"sqlite:///{tmp_path}/hub.db"
@@ -191,6 +198,7 @@ def test_a_commit_that_fails_is_rolled_back(tmp_path):
     assert done.stdout.split() == [*["unavailable"] * 13, "kept", "kept", "before", "after"]
 
 
+@pytest.mark.store("sqlite")
 async def test_a_file_that_is_damaged_while_it_is_open(tmp_path):
     """Who meets the damage hears it, and from then on the store does not call itself well."""
     async with opened(tmp_path) as db:
@@ -206,6 +214,7 @@ async def test_a_file_that_is_damaged_while_it_is_open(tmp_path):
             await db.require_writable()
 
 
+@pytest.mark.store("sqlite")
 async def test_once_there_is_room_again_nobody_is_refused(tmp_path):
     """One small write that succeeds is enough: whoever asks right after it is not told of the failure."""
     clock = ManualClock(START)

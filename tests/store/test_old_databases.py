@@ -1,7 +1,7 @@
 """Databases of every revision that has been in use: made by the code of their day, opened by this one.
 
-`databases/*.sql` are dumps of real hubs. A revision that was added to while in use has one for each form
-that it had, made at once and (`-upgraded`) from the revision before.
+A revision that was added to while in use has one for each form that it had, made at once and
+(`-upgraded`) from the revision before.
 """
 
 import hashlib
@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from hub.store import clusters, form, schema, workloads
-from hub.store.dialect import writer_engine
+from hub.store.backends.choose import backend_of
 from hub.store.engine import Database
 from shared.clock import ManualClock
+from tests.databases import url_of
 from tests.store.build import START, a_workload, opened
+from tests.store.dumps import DUMPS, loaded
 
-pytestmark = pytest.mark.anyio
-DUMPS = sorted((Path(__file__).parent / "databases").glob("*.sql"))
+pytestmark = [pytest.mark.anyio, pytest.mark.store("sqlite")]
 SCRIPTS = Path(schema.__file__).parent / "migrations" / "versions"
 # Files of revisions that have landed. They are history: to change a table, add a revision.
 LANDED = {
@@ -26,22 +27,16 @@ LANDED = {
     "2026_11_21_evictions.py": "bd94c7b85867a92326dd28c78a1356f7af3de48818f9422eb23dd73e4d7a4f7f",
     "2026_11_22_one_form.py": "0531004ff560be31a62ea8a0e27213f5b00d24d25416fd1d6b67136c4d332f3c",
     "2026_11_22_tallies.py": "6d615aab0fade800908995f2955945265a32d04a3318d7c50483eea983c86815",
+    "2026_11_23_replicas.py": "d3214a2171c2123f371f2533a20bb32c5ce2ce37fcbd869ce84f751329912ac9",
     "2026_11_22_api_servers.py": "c18d95f95f79a4054b31fc897b3650815c3600f8c066e13a7f0239836346a0fc",
+    "2026_11_23_credentials.py": "5b9f647b2a1b60e9853ef22d00990e52ab9d548f90f3a8b184d16c34b5af7600",
+    "2026_11_23_wide_numbers.py": "7ae61ed62b01cd7716efd21a5907b0ba9882993b30c7d9bd41a4d01bebb584ec",
 }
-
-
-def restore(dump: Path, folder: Path) -> Path:
-    """The database of a dump, as a file."""
-    path = folder / "hub.db"
-    connection = sqlite3.connect(path)
-    connection.executescript(dump.read_text())
-    connection.close()
-    return path
 
 
 def made(path: Path) -> None:
     """Make it, or bring it up to date, as a hub does at start."""
-    engine = writer_engine(f"sqlite:///{path}")
+    engine = backend_of(f"sqlite:///{path}").writer_engine()
     with engine.begin() as conn:
         schema.migrate(conn)
     engine.dispose()
@@ -72,10 +67,10 @@ def refusal(path: Path) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("dump", DUMPS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("dump", DUMPS)
 async def test_an_old_database_becomes_like_a_new_one(tmp_path, dump):
     """Its tables are those of a new one, what it held is there, and it can be written."""
-    restore(dump, tmp_path)
+    loaded(dump, url_of(tmp_path))
     async with opened(tmp_path) as db:
         assert await db.read(lambda tx: form.differences(tx.conn)) == []
         old = await db.read(lambda tx: workloads.live_by_name(tx, [("team-a", "old")], "Job"))
@@ -108,7 +103,8 @@ def test_tables_that_are_not_the_hubs_are_refused(tmp_path, change_it):
 
 def test_an_old_revision_with_other_tables_is_refused(tmp_path):
     """What can not be brought up to date is left as it was."""
-    path = restore(next(dump for dump in DUMPS if dump.stem == "queueing"), tmp_path)
+    path = tmp_path / "hub.db"
+    loaded("queueing.sql", url_of(tmp_path))
     change(path, "ALTER TABLE workloads RENAME COLUMN reason TO why")
     assert "revision" in refusal(path)
 

@@ -73,7 +73,7 @@ def test_a_record_has_the_columns_of_its_table(table: Table, record: type) -> No
 
 def test_what_may_be_set_of_a_workload_are_its_columns() -> None:
     """Named as in its record, with the same types; its identity and its state are not among them."""
-    fixed = {"uid", "kind", "namespace", "name", "origin", "state", "epoch", "created_at"}
+    fixed = {"uid", "kind", "namespace", "name", "state", "epoch", "created_at"}
     whole = typing.get_type_hints(Workload)
     assert typing.get_type_hints(WorkloadColumns) == {
         name: hint for name, hint in whole.items() if name not in fixed

@@ -1,19 +1,21 @@
 """Workloads are counted as they change: the numbers are those that counting all rows gives."""
 
 import asyncio
-import sqlite3
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import example, given, strategies as st
-from sqlalchemy import text
+from sqlalchemy import select, text
 
 from hub.domain.workloads.states import State
-from hub.store import tallies, workloads
+from hub.store import retention, tables, tallies, workloads
+from hub.store.backends.choose import backend_of
+from tests import databases
+from tests.databases import url_of
 from tests.examples import examples
-from tests.store.build import START, a_workload, opened
+from tests.store.build import START, a_workload, call, opened
 
 COUNTED = (
     "SELECT namespace, queue, state, deleted_at IS NULL OR live IS NOT NULL, count(*) "
@@ -60,31 +62,44 @@ def same(tx):
     return kept == counted
 
 
+TURNS = st.lists(st.lists(steps, max_size=8), max_size=8)
+LIVE_ONCE = [[("add", "w0", "", "Pending"), ("deleted_at", "w0", START)], [("live", "w0", True)]]
+
+
+@pytest.mark.store("sqlite")
 @examples(60)
-@given(turns=st.lists(st.lists(steps, max_size=8), max_size=8))
-@example(
-    turns=[[("add", "w0", "", "Pending"), ("deleted_at", "w0", START)], [("live", "w0", True)]]
-)
+@given(turns=TURNS)
+@example(turns=LIVE_ONCE)
 def test_the_numbers_are_those_of_the_rows(turns):
     """After any changes in any transactions, failed ones among them, and after a restart."""
+    asyncio.run(play(turns))
 
-    async def play():
-        with tempfile.TemporaryDirectory() as folder:
-            async with opened(Path(folder)) as db:
-                for number, turn in enumerate(turns):
 
-                    def run(tx, turn=turn, fails=number % 3 == 2):
-                        for step in turn:
-                            take(tx, step)
-                        if fails:
-                            raise LookupError
+@pytest.mark.store("postgres")
+@examples(10)  # each makes a database
+@given(turns=TURNS)
+@example(turns=LIVE_ONCE)
+def test_the_numbers_are_those_of_the_rows_on_postgresql_too(turns):
+    """Whose triggers are others."""
+    asyncio.run(play(turns))
 
-                    await asyncio.gather(db.write(run), return_exceptions=True)
-                    assert await db.read(same)
-            async with opened(Path(folder)) as db:
+
+async def play(turns):
+    with tempfile.TemporaryDirectory() as folder:
+        async with opened(Path(folder)) as db:
+            for number, turn in enumerate(turns):
+
+                def run(tx, turn=turn, fails=number % 3 == 2):
+                    for step in turn:
+                        take(tx, step)
+                    if fails:
+                        raise LookupError
+
+                await asyncio.gather(db.write(run), return_exceptions=True)
                 assert await db.read(same)
-
-    asyncio.run(play())
+        async with opened(Path(folder)) as db:
+            assert await db.read(same)
+        databases.drop(Path(folder))
 
 
 @pytest.mark.anyio
@@ -92,13 +107,25 @@ async def test_lost_triggers_are_made_anew_and_everything_is_counted(tmp_path):
     """A revision that makes the table anew drops them; the next start puts that right."""
     async with opened(tmp_path) as db:
         await db.write(lambda tx: workloads.add(tx, [a_workload("a"), a_workload("b")]))
-    connection = sqlite3.connect(tmp_path / "hub.db")
-    connection.execute("DROP TRIGGER tally_removed")
-    connection.execute("DELETE FROM workloads WHERE uid = 'a'")
-    connection.commit()
-    connection.close()
+    engine = backend_of(url_of(tmp_path)).writer_engine()
+    with engine.begin() as conn:
+        of = " ON workloads" if conn.dialect.name != "sqlite" else ""
+        conn.execute(text(f"DROP TRIGGER tally_removed{of}"))
+        conn.execute(text("DELETE FROM workloads WHERE uid = 'a'"))
+    engine.dispose()
     async with opened(tmp_path) as db:
         assert await db.read(same)
         assert await db.read(tallies.by_state) == {"Pending": 1}
         waiting = await db.read(lambda tx: tallies.in_state(tx, State.PENDING))
         assert waiting == [("team-a", "default", 1)]
+
+
+@pytest.mark.anyio
+async def test_numbers_that_came_down_to_nothing_go(tmp_path):
+    """Namespaces come and go: what nobody is counted under any more is not kept, and nothing else goes."""
+    async with opened(tmp_path) as db:
+        await db.write(call(workloads.add, [a_workload("a"), a_workload("b", namespace="team-b")]))
+        await db.write(call(retention.remove_jobs, ["b"]))
+        assert await db.write(call(tallies.trim, 10)) == 1
+        kept = await db.read(lambda tx: tx.conn.execute(select(tables.tallies)).all())
+        assert [(row.namespace, row.number) for row in kept] == [("team-a", 1)]

@@ -1,5 +1,6 @@
 """Who sees the page, and what a browser is told about it."""
 
+import httpx
 import pytest
 
 from hub.services.access import credentials
@@ -137,6 +138,41 @@ async def test_every_answer_of_the_page_is_fenced(tmp_path):
             assert "unsafe" not in policy
             assert headers["x-content-type-options"] == "nosniff"
             assert headers["referrer-policy"] == "same-origin"
+            assert headers["cross-origin-opener-policy"] == "same-origin"
+            assert headers["cross-origin-resource-policy"] == "same-origin"
+            assert "geolocation=()" in headers["permissions-policy"]
+            assert "strict-transport-security" not in headers  # nothing in clear may say so
+
+
+async def test_every_answer_of_the_api_is_fenced(tmp_path):
+    """Answers and refusals are no pages: they show nothing, in no frame, and no other site reads them."""
+    async with served_page(tmp_path) as hub, hub.browser() as http:
+        for path in ("/healthz", "/v1/jobs", "/openapi.json", "/nothing"):
+            headers = (await http.get(path)).headers
+            assert headers["content-security-policy"] == (
+                "default-src 'none'; frame-ancestors 'none'"
+            )
+            assert headers["x-content-type-options"] == "nosniff"
+            assert headers["cross-origin-resource-policy"] == "same-origin"
+            assert headers["referrer-policy"] == "no-referrer"
+
+
+async def test_by_tls_the_cookie_is_for_tls_alone(tmp_path):
+    """`Secure`, and a name that nothing in clear and no other host can set; HSTS for a year."""
+    async with served_page(tmp_path) as hub:
+        http = httpx.AsyncClient(transport=hub.api._transport, base_url="https://hub:8443")
+        async with http:
+            reply = await http.post("/login", data={"token": hub.tokens["viewer"]})
+            cookie = reply.headers["set-cookie"]
+            assert cookie.startswith("__Host-roadstead-8443=")
+            assert "Secure" in cookie
+            assert "Path=/" in cookie
+            assert "Domain" not in cookie
+            page = await http.get("/")
+            assert "Sign out" in page.text
+            assert page.headers["strict-transport-security"] == "max-age=31536000"
+            await http.post("/logout")
+            assert "Access token" in (await http.get("/")).text
 
 
 async def test_static_files_are_kept_by_version(tmp_path):

@@ -8,7 +8,6 @@ from hub.domain.workloads.apply_options import ApplyOptions
 from hub.services.context import hub_cluster, timeline
 from hub.store import settings
 from hub.store.tables import events, works
-from shared.wire.agent_v1 import Mark
 from tests.web.pages import served_page
 
 pytestmark = pytest.mark.anyio
@@ -84,9 +83,9 @@ def _add_rows(tx):
 async def test_a_store_that_went_back_needs_attention(tmp_path):
     """Until somebody accepts it nothing starts: the page says so first, with the way on."""
     async with served_page(tmp_path) as hub:
-        mark = Mark(run="lost", revision=900, proof="")
+        mark = timeline.StoreTimeline("one", b"", [("lost", 0)]).mark(900)
         await hub.hub.write(settings.put, "incarnation", "one")
-        await hub.hub.write(timeline.stop, "north", mark, "one")
+        await hub.hub.write(timeline.stop, "north", mark, "one", b"")
         words = (await hub.see()).words
         assert "Needs attention HubRolledBack: this hub's store is older" in words
         assert "roadstead restored --accept" in words

@@ -55,6 +55,14 @@ class MemberCluster(Model):
     growing_pools: list[AutoscaledPool]
     properties: dict[str, str]
     cluster_uid: str
+    agent_version: str
+    """As of its session; empty where it does not say."""
+    agent_protocol: int | None
+    """Of those that agent and hub speak, the one they agreed on."""
+    plain_http: bool
+    """The agent speaks to the hub in clear from another machine (`--hub-plain-http`)."""
+    client_certificate: bool
+    """The agent showed a certificate."""
     created_at: Instant
     joined_at: Instant | None
     heartbeat_at: Instant | None
@@ -67,6 +75,7 @@ class MemberClusterList(Model):
     """All members."""
 
     items: list[MemberCluster]
+    hub_version: str
 
 
 class LeftoverJob(Model):
@@ -83,12 +92,17 @@ class LeftoverJob(Model):
     job: str
     """What the hub has of the same uid, `namespace/name`; empty for nothing."""
     state: State | Literal[""]
+    decided: Literal["", "Remove"]
+    """What somebody has decided: that its member removes it."""
 
 
 class MemberClusterDetail(MemberCluster):
     """A member, with what was left in it."""
 
     leftover_jobs: list[LeftoverJob]
+    credential_expires_at: Instant | None
+    """None: it has no end, or there is none."""
+    hub_version: str
 
 
 class DeclaredCluster(MemberClusterDetail):
@@ -145,7 +159,26 @@ class Restored(Model):
 
     stopped: str
     """Why nothing is dispatched; empty where it is."""
+    awaited: list[str]
+    """Members that have not been heard since a backup was restored, and it is not accepted yet."""
     items: list[LeftoverJob]
+
+
+class LeftoverDecision(Body):
+    """Which of the Jobs of this uid is meant."""
+
+    model_config = example_of({"cluster": "east"})
+
+    cluster: str = ""
+    """The member that holds it; not needed where only one does."""
+
+
+class DecidedLeftover(Model):
+    """A Job from before the store was restored, of which has been decided."""
+
+    uid: str
+    cluster: str
+    epoch: int
 
 
 class Incarnation(Model):
@@ -166,6 +199,11 @@ class HubCluster(Model):
     message: str
     resuming: str
     """What lifting the present stop would mean; empty where there is nothing to lift."""
+    jobs: str
+    """What keeps Jobs from running there: Marked, Refused, None, or Unknown."""
+    jobs_message: str
+    jobs_shown: str
+    """How many of REST's Jobs are shown there: None, All, or Some, where there are more than may be."""
 
 
 class ResumeReason(Body):

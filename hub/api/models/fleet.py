@@ -138,3 +138,29 @@ class Readiness(Health):
     """The store answers and takes writes."""
 
     revision: int
+
+
+class KeptTable(Model):
+    """How much one table of the store holds, and what keeps it from growing."""
+
+    table: str
+    rows: int
+    oldest: Instant | None
+    """None: its rows have no age, or there are none."""
+    kept_seconds: int | None
+    """After which rows go; None where it is not age that bounds it."""
+    bound: str
+    """What else does, in words."""
+
+
+class RetentionList(Model):
+    """What is kept, table by table."""
+
+    items: list[KeptTable]
+
+
+class RetentionRun(Model):
+    """What was taken away just now."""
+
+    removed: dict[str, int]
+    """By step."""

@@ -134,6 +134,28 @@ Options = Annotated[
 ]
 
 
+class Adoption(Body):
+    """What is to change hands, and to whom."""
+
+    model_config = example_of(
+        {"group": "kueue.x-k8s.io", "kind": "ClusterQueue", "name": "main", "to": "rest"}
+    )
+
+    group: str
+    kind: str
+    namespace: str = ""
+    name: str
+    to: Literal["rest", "hub-cluster"]
+
+
+class Adopted(Model):
+    """Who keeps the object."""
+
+    uid: str
+    result: Literal["adopted", "adopting", "unchanged"]
+    """`adopting`: the bridge hands it over to the hub cluster."""
+
+
 class Deletion(Model):
     """What became of the object."""
 

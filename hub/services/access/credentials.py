@@ -7,9 +7,10 @@ alone; names are compared exactly.
 import datetime as dt
 import hashlib
 import hmac
+import re
 import secrets
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hub.store import tokens
 from hub.store.engine import Database
@@ -23,6 +24,8 @@ ADMINISTRATOR, VIEWER, AGENT = "administrator", "viewer", "agent"
 BEARER, JOIN, SESSION = "bearer", "join", "session"
 _PRESENTED = frozenset({BEARER, SESSION})  # with every request; a join token is given once
 _LONGEST = 256
+# What a deployment may give: hardly less than what is made here.
+_GIVEN = re.compile(r"[\w-]{16,36}\.[\w-]{40,}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,8 @@ class Principal:
     role: str
     name: str
     cluster: str = ""
+    credential: str = field(default="", compare=False)  # the id of the token that was presented
+    renew_at: dt.datetime | None = field(default=None, compare=False)  # agents: give another then
 
 
 @dataclass(slots=True)
@@ -43,20 +48,75 @@ class _KnownCredential:
     secret_hash: str
     principal: Principal
     expires_at: dt.datetime | None
+    is_used: bool  # its first use is written down, if it has to be
     fresh_until: float
 
 
 def issue_bearer(tx: Transaction, role: str, name: str, cluster: str = "") -> str:
     """A new credential for the principal of that role and name, which is made if there is none."""
-    return _issue(tx, _principal_id(tx, role, name, cluster), BEARER, None)
+    return issue_for(tx, _principal_id(tx, role, name, cluster), BEARER, None)
 
 
 def replace_bearer(tx: Transaction, role: str, name: str, cluster: str = "") -> str:
     """Like `issue_bearer`; earlier credentials of that principal end."""
-    holder = _principal_id(tx, role, name, cluster)
+    return issue_for(tx, _alone(tx, role, name, cluster), BEARER, None)
+
+
+def admit_agent(tx: Transaction, cluster: str, secret_hash: str, expires_at: dt.datetime) -> str:
+    """A credential for a secret that the agent made itself: its id. Earlier ones of the agent end."""
+    holder = _alone(tx, AGENT, cluster, cluster)
+    made = uuid.uuid4().hex
+    tokens.add(
+        tx,
+        id=made,
+        principal=holder,
+        purpose=BEARER,
+        secret_hash=secret_hash,
+        expires_at=expires_at,
+    )
+    return made
+
+
+def find_admitted(tx: Transaction, joined_by: Token, secret_hash: str) -> str | None:
+    """The credential that this very secret was given for this join token, while both are good: its id."""
+    if not secret_hash or (joined_by.expires_at is not None and joined_by.expires_at <= tx.now):
+        return None
+    held = tokens.find_bearer(tx, joined_by.principal, secret_hash)
+    if held is None or held.revoked_at is not None or held.superseded_at is not None:
+        return None
+    return held.id
+
+
+def take_bearer(tx: Transaction, role: str, name: str, text: str) -> bool:
+    """Like `replace_bearer`, with a credential that was made elsewhere; done again, nothing changes.
+
+    False, and nothing is written, if `text` is not `ID.SECRET` of enough letters, digits, `-` and `_`,
+    or if that id was used for anything else before: what was taken back stays so.
+    """
+    if _GIVEN.fullmatch(text) is None or len(text) > _LONGEST:
+        return False
+    given, _, secret = text.partition(".")
+    if tokens.get(tx, given) is not None:
+        found = matching(tx, text, BEARER)
+        holder = tokens.find_principal(tx, role, name)
+        return (
+            found is not None
+            and found.revoked_at is None
+            and holder is not None
+            and found.principal == holder.id
+        )
+    holder_id = _principal_id(tx, role, name, "")
     for purpose in (BEARER, SESSION):
-        tokens.revoke(tx, holder, purpose)
-    return _issue(tx, holder, BEARER, None)
+        tokens.revoke(tx, holder_id, purpose)
+    tokens.add(
+        tx,
+        id=given,
+        principal=holder_id,
+        purpose=BEARER,
+        secret_hash=hashed(secret),
+        expires_at=None,
+    )
+    return True
 
 
 def issue_session(tx: Transaction, bearer: str, kept: dt.timedelta) -> str | None:
@@ -64,18 +124,18 @@ def issue_session(tx: Transaction, bearer: str, kept: dt.timedelta) -> str | Non
 
     It ends after `kept`, by signing out, and with the token itself.
     """
-    found = _matching(tx, bearer, BEARER)
+    found = matching(tx, bearer, BEARER)
     if found is None or found.revoked_at is not None:
         return None
     until = tx.now + kept
     if found.expires_at is not None:
         until = min(until, found.expires_at)
-    return _issue(tx, found.principal, SESSION, until)
+    return issue_for(tx, found.principal, SESSION, until)
 
 
 def end_session(tx: Transaction, text: str) -> None:
     """Sign out: this session ends, others of that person go on."""
-    found = _matching(tx, text, SESSION)
+    found = matching(tx, text, SESSION)
     if found is not None:
         tokens.revoke_one(tx, found.id)
 
@@ -85,14 +145,23 @@ def issue_join(tx: Transaction, cluster: str, kept: dt.timedelta) -> tuple[str, 
     holder = _principal_id(tx, AGENT, cluster, cluster)
     tokens.revoke(tx, holder, JOIN)
     expires_at = tx.now + kept
-    return _issue(tx, holder, JOIN, expires_at), expires_at
+    return issue_for(tx, holder, JOIN, expires_at), expires_at
+
+
+def find_join(tx: Transaction, text: str) -> Token:
+    """A join token that was used, or could be redeemed now. Raises Rejected as `redeem_join` does.
+
+    Pins of the hub's CA that are still on it, as people carry it, are the agent's matter.
+    """
+    found = matching(tx, ".".join(text.split(".", 2)[:2]), JOIN)
+    if found is None or found.revoked_at is not None:
+        raise Rejected(RejectCode.UNAUTHENTICATED, UNAUTHENTICATED)
+    return found
 
 
 def check_join(tx: Transaction, text: str) -> Token:
     """A join token that could be redeemed now. Raises Rejected as `redeem_join` does."""
-    found = _matching(tx, text, JOIN)
-    if found is None or found.revoked_at is not None:
-        raise Rejected(RejectCode.UNAUTHENTICATED, UNAUTHENTICATED)
+    found = find_join(tx, text)
     if found.used_at is not None:
         raise Rejected(RejectCode.TOKEN_USED, "this join token was used; ask for a new one")
     if found.expires_at is not None and found.expires_at <= tx.now:
@@ -144,39 +213,62 @@ class Authenticator:
             known = await self._look_up(given)
             if known is None:
                 return None
-        if known.purpose != purpose or not hmac.compare_digest(known.secret_hash, _hash(secret)):
+        if known.purpose != purpose or not hmac.compare_digest(known.secret_hash, hashed(secret)):
             return None
         if known.expires_at is not None and known.expires_at <= self._clock.now():
             return None
-        return known.principal
+        if not known.is_used:  # before anything is done in its name
+            await self._db.write(lambda tx: tokens.begin_use(tx, given))
+            known = await self._look_up(given)
+        return None if known is None else known.principal
 
-    async def was_revoked(self, text: str) -> bool:
-        """Whether this is a credential that was good once: whoever has its secret may know."""
-        found = await self._db.read(lambda tx: _matching(tx, text, BEARER))
-        return found is not None and found.revoked_at is not None
+    def remembers(self, text: str) -> bool:
+        """Whether this very credential was good when it was last looked at: it may have ended since."""
+        given, _, secret = text.partition(".")
+        known = self._known.get(given)
+        return known is not None and hmac.compare_digest(known.secret_hash, hashed(secret))
 
     async def _look_up(self, given: str) -> _KnownCredential | None:
         token = await self._db.read(lambda tx: tokens.get(tx, given))
         self._known.pop(given, None)
         if token is None or token.purpose not in _PRESENTED or token.revoked_at is not None:
             return None
+        if token.superseded_at is not None:
+            return None
         known = _KnownCredential(
             token.purpose,
             token.secret_hash,
             _principal_of(token),
             token.expires_at,
+            token.role != AGENT or token.used_at is not None,
             self._clock.monotonic() + self._cache_s,
         )
         self._known[given] = known
         return known
 
 
-def _matching(tx: Transaction, text: str, purpose: str) -> Token | None:
+def matching(tx: Transaction, text: str, purpose: str) -> Token | None:
+    """The token of that purpose whose text this is, good or not."""
     given, _, secret = text.partition(".")
     found = tokens.get(tx, given) if secret and len(text) <= _LONGEST else None
     if found is None or found.purpose != purpose:
         return None
-    return found if hmac.compare_digest(found.secret_hash, _hash(secret)) else None
+    return found if hmac.compare_digest(found.secret_hash, hashed(secret)) else None
+
+
+def renewal_of(token: Token) -> dt.datetime:
+    """When an agent's credential is to be replaced: at two thirds of its life; at once if it has no end."""
+    if token.expires_at is None:
+        return token.created_at
+    return token.created_at + (token.expires_at - token.created_at) * 2 / 3
+
+
+def _alone(tx: Transaction, role: str, name: str, cluster: str) -> str:
+    """The principal's id; its credentials end."""
+    holder = _principal_id(tx, role, name, cluster)
+    for purpose in (BEARER, SESSION):
+        tokens.revoke(tx, holder, purpose)
+    return holder
 
 
 def _principal_id(tx: Transaction, role: str, name: str, cluster: str) -> str:
@@ -188,22 +280,32 @@ def _principal_id(tx: Transaction, role: str, name: str, cluster: str) -> str:
     return made
 
 
-def _issue(tx: Transaction, principal: str, purpose: str, expires_at: dt.datetime | None) -> str:
+def issue_for(
+    tx: Transaction,
+    principal: str,
+    purpose: str,
+    expires_at: dt.datetime | None,
+    replaces: str | None = None,
+) -> str:
+    """A new token of that principal, as text: it is told nowhere else."""
     given, secret = uuid.uuid4().hex, secrets.token_urlsafe(32)
     tokens.add(
         tx,
         id=given,
         principal=principal,
         purpose=purpose,
-        secret_hash=_hash(secret),
+        secret_hash=hashed(secret),
         expires_at=expires_at,
+        replaces=replaces,
     )
     return f"{given}.{secret}"
 
 
 def _principal_of(token: Token) -> Principal:
-    return Principal(token.principal, token.role, token.name, token.cluster)
+    renew_at = renewal_of(token) if token.role == AGENT else None
+    return Principal(token.principal, token.role, token.name, token.cluster, token.id, renew_at)
 
 
-def _hash(secret: str) -> str:
+def hashed(secret: str) -> str:
+    """What is kept of a secret."""
     return hashlib.sha256(secret.encode()).hexdigest()

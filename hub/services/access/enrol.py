@@ -4,9 +4,17 @@ The token is bound to the cluster's name; the first registration binds the name 
 the Kubernetes cluster (uid of namespace kube-system).
 """
 
+import datetime as dt
 from dataclasses import dataclass
 
-from hub.services.access.credentials import AGENT, redeem_join, replace_bearer
+from hub.services.access.credentials import (
+    AGENT,
+    admit_agent,
+    find_admitted,
+    find_join,
+    redeem_join,
+    replace_bearer,
+)
 from hub.store import clusters
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
@@ -18,15 +26,29 @@ class Enrolled:
     """What the agent is told, once."""
 
     cluster: str
-    credential: str
+    credential: str  # "": of the agent's own making
+    credential_id: str = ""
 
 
-def enrol(tx: Transaction, token: str, cluster_uid: str) -> Enrolled:
+def enrol(
+    tx: Transaction,
+    token: str,
+    cluster_uid: str,
+    secret_hash: str = "",
+    kept: dt.timedelta | None = None,
+) -> Enrolled:
     """Redeem a join token for the cluster it was made for; earlier credentials of it end.
+
+    `secret_hash`: of a secret that the agent made itself. Its credential lives for `kept`, and whoever
+    comes again with both, because the answer was lost, is answered the same while the token lasts.
+    Without, the secret is made here, for an agent that can not replace it: it has no end.
 
     Raises Rejected: Unauthenticated, TokenUsed, TokenExpired, NotFound, ClusterIdentityChanged (the
     name belongs to another cluster), ClusterAlreadyJoined (the cluster has another name).
     """
+    again = _joined_before(tx, token, cluster_uid, secret_hash)
+    if again is not None:
+        return again
     principal = redeem_join(tx, token)
     member = clusters.get(tx, principal.cluster)
     if member is None:
@@ -53,5 +75,21 @@ def enrol(tx: Transaction, token: str, cluster_uid: str) -> Enrolled:
         reason="MemberClusterJoined",
         message="the agent has registered",
     )
+    if secret_hash and kept is not None:
+        made = admit_agent(tx, principal.cluster, secret_hash, tx.now + kept)
+        return Enrolled(principal.cluster, "", made)
     credential = replace_bearer(tx, AGENT, principal.cluster, principal.cluster)
     return Enrolled(principal.cluster, credential)
+
+
+def _joined_before(
+    tx: Transaction, token: str, cluster_uid: str, secret_hash: str
+) -> Enrolled | None:
+    """What was answered to this very request, if it was; its answer may have been lost."""
+    used = find_join(tx, token)
+    if used.used_at is None:
+        return None
+    member, held = clusters.get(tx, used.cluster), find_admitted(tx, used, secret_hash)
+    if held is None or member is None or member.cluster_uid != cluster_uid:
+        return None
+    return Enrolled(used.cluster, "", held)

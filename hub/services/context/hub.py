@@ -9,7 +9,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Concatenate, ParamSpec, TypeVar
 
+from hub.services.access.authority import Authority
+from hub.services.access.budgets import Budgets
 from hub.services.access.credentials import Authenticator
+from hub.services.access.rotation import Rotation
 from hub.services.context.settings import Settings
 from hub.services.context.timeline import StoreTimeline
 from hub.store.engine import Database
@@ -47,7 +50,18 @@ class Hub:
         self.waiting_writes = 0  # handed to the store and not committed yet
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="body-reader")
         self.closing = asyncio.Event()  # set at shutdown: whatever hangs ends itself
-        self.authenticator = Authenticator(db, clock, self.settings.api.token_cache_s)
+        self.authority: Callable[[], Authority] = Authority  # of the hub's certificate; none known
+        api = self.settings.api
+        self.authenticator = Authenticator(db, clock, api.token_cache_s)
+        self.budgets = Budgets(
+            (api.reads_per_s, api.reads_burst),
+            (api.writes_per_s, api.writes_burst),
+            (api.streams_per_s, api.streams_burst),
+            (api.failures_per_s, api.failures_burst),
+        )
+        self.rotation = Rotation(
+            db, clock, api.agent_credential_kept, api.agent_credential_overlap
+        )
 
     @property
     def stopped(self) -> str:
@@ -89,9 +103,9 @@ class Hub:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, functools.partial(fn, *args, **kwargs))
 
-    def subscribe(self, *kinds: str) -> Subscription:
-        """Follow what commits touch."""
-        return self.db.subscribe(*kinds)
+    def subscribe(self, *kinds: str, keyed: bool = True) -> Subscription:
+        """Follow what commits touch; not `keyed`: that they do, for whoever reads what from the store."""
+        return self.db.subscribe(*kinds, keyed=keyed)
 
 
 def _asked(

@@ -25,10 +25,12 @@ MEANING: Final = {
 
 
 def show(tx: Transaction) -> Json:
-    """{"connected", "uid", "running", "reason", "message", "resuming"}; without a hub cluster all empty.
+    """{"connected", "uid", "running", "reason", "message", "resuming", "jobs", "jobsMessage", "jobsShown"}.
 
-    `connected`: it answers, as far as is known. `resuming` says what lifting the present stop would
-    mean, "" where there is nothing to lift.
+    Without a hub cluster all are empty. `connected`: it answers, as far as is known. `resuming` says
+    what lifting the present stop would mean, "" where there is nothing to lift. `jobs`: what keeps
+    Jobs from running there (`hub.bridge.protection`), and in words. `jobsShown`: None, All or Some of
+    those that came by REST.
     """
     told = bridge_condition(tx)
     reason = told.get("reason", "")
@@ -40,6 +42,9 @@ def show(tx: Transaction) -> Json:
         "reason": reason,
         "message": told.get("message", ""),
         "resuming": "" if running else MEANING.get(reason, ""),
+        "jobs": told.get("jobs", ""),
+        "jobsMessage": told.get("jobs_message", ""),
+        "jobsShown": told.get("jobs_shown", ""),
     }
 
 
@@ -95,7 +100,9 @@ def adopt_hub_cluster(tx: Transaction, uid: str) -> None:
 
 
 def tell_condition(tx: Transaction, condition: Mapping[str, str]) -> None:
-    """Keep what the bridge says of itself: {"status", "reason", "message"}."""
+    """Keep what the bridge says of itself: {"status", "reason", "message", and of Jobs there "jobs",
+    "jobs_message", "jobs_shown"}.
+    """
     if settings.get(tx, BRIDGE) != dict(condition):
         settings.put(tx, BRIDGE, dict(condition))
 

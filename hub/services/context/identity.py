@@ -6,7 +6,7 @@ import secrets
 import uuid
 from dataclasses import dataclass
 
-from hub.services.access.credentials import ADMINISTRATOR, replace_bearer
+from hub.services.access.credentials import ADMINISTRATOR, replace_bearer, take_bearer
 from hub.services.context.incarnations import new_incarnation
 from hub.store import settings
 from hub.store.transaction import Transaction
@@ -48,3 +48,8 @@ def mark_key(tx: Transaction) -> bytes:
 def issue_admin_token(tx: Transaction) -> str:
     """A new administrator's token; the one before it ends."""
     return replace_bearer(tx, ADMINISTRATOR, _ADMIN)
+
+
+def take_admin_token(tx: Transaction, text: str) -> bool:
+    """Make the token that a deployment gives the administrator's; False: it is none that may be taken."""
+    return take_bearer(tx, ADMINISTRATOR, _ADMIN, text)

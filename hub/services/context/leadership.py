@@ -1,18 +1,30 @@
 """Which hub process leads: it alone runs the controllers, under a term that every change of leader ends."""
 
 import datetime as dt
+from typing import Final
 
 from hub.store import leases
 from hub.store.transaction import Transaction
 
-TTL = dt.timedelta(seconds=30)
+TTL: Final = dt.timedelta(seconds=8)
+EVERY_S: Final = 1.0  # so often a leader renews, and others look
 
 
 def seize(tx: Transaction, holder: str) -> int:
-    """Lead from now on, whoever led before (the embedded hub, which is alone): the new term."""
+    """Lead from now on, whoever led before (a hub that is alone on its store): the new term."""
     return leases.seize(tx, holder, TTL)
 
 
 def renew(tx: Transaction, holder: str) -> int | None:
     """Go on leading, or take the lease once it has run out: the term; None while another leads."""
     return leases.take(tx, holder, TTL)
+
+
+def is_free(tx: Transaction) -> bool:
+    """Whether the lease can be had: asked before it is tried, for a look costs nobody anything."""
+    return leases.is_free(tx)
+
+
+def release(tx: Transaction, holder: str) -> None:
+    """Let another lead, if `holder` does: its term stays the present one until then."""
+    leases.end(tx, holder)

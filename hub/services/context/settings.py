@@ -31,7 +31,7 @@ class Pods:
     token_audiences: str = ""
     """Audiences of projected service account tokens, and signers of projected certificates."""
     fields: str = OPEN_FIELDS
-    """Also open: nodeName, tolerateEverything, controlPlane, hostUsers, hostAliases, runtimeClassName."""
+    """Open: nodeName, tolerateEverything, controlPlane, hostUsers, and those that are so by default."""
 
     def __post_init__(self) -> None:
         """Raises ValueError for what can not be meant."""
@@ -146,6 +146,14 @@ class BridgeSettings:
 
     workloads: Literal["On", "Off"] = "On"
     """Every Job there has a Workload object beside it that shows its conditions, as Kueue keeps them."""
+    objects: Literal["On", "Off"] = "On"
+    """Queues, placements and members that came by REST are shown there, read-only."""
+    jobs: Literal["On", "Off"] = "Off"
+    """Jobs that came by REST are, too; label roadstead.dev/show-jobs of a Namespace there says otherwise."""
+    jobs_at_most: int = 5000
+    """As many Jobs of REST are shown at a time; those that have ended make room for others."""
+    ended_jobs: dt.timedelta = dt.timedelta(hours=1)
+    """How long a Job of REST is shown after its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +195,8 @@ class Api:
     """Writes that wait for the store; a request that would add one is asked to come again."""
     connections: int = 10_000
     """Open connections, streams and agents included (fewer where the process may not have so many)."""
+    connections_per_address: int = 5_000
+    """… from one address (of IPv6 one network); behind a proxy all have the proxy's. 0: any number."""
     header_bytes: int = 32 << 10
     """Largest header of a request."""
     url_bytes: int = 16 << 10
@@ -195,6 +205,24 @@ class Api:
     """Parameters in the query of a request."""
     receive_s: float = 10.0
     """Within this long a header is whole, and a body too, but for a second more per 64 KiB, s."""
+    send_s: float = 30.0
+    """An answer of which nothing is taken for this long is cut off, a stream's too, s."""
+    reads_per_s: float = 500.0
+    """Questions of one principal, each second on the average; 0: any number. Agents pay for none of these."""
+    reads_burst: int = 5_000
+    """… and at once, after a pause."""
+    writes_per_s: float = 500.0
+    """Writes of one principal (a batch is one), each second on the average; 0: any number."""
+    writes_burst: int = 5_000
+    """… and at once, after a pause."""
+    streams_per_s: float = 20.0
+    """Change streams that one principal opens, each second on the average; 0: any number."""
+    streams_burst: int = 1_000
+    """… and at once, after a pause."""
+    failures_per_s: float = 10.0
+    """Requests from one address without a credential that is known, each second; 0: any number."""
+    failures_burst: int = 200
+    """… and at once, after a pause."""
     streams_per_principal: int = 1000
     """Change streams one principal may hold open."""
     token_cache_s: float = 5.0
@@ -203,6 +231,12 @@ class Api:
     """How long a list can be continued."""
     join_token_kept: dt.timedelta = dt.timedelta(minutes=15)
     """How long a join token can be redeemed."""
+    agent_credential_kept: dt.timedelta = dt.timedelta(hours=24)
+    """How long an agent's credential lives; it is replaced at two thirds of that."""
+    agent_credential_overlap: dt.timedelta = dt.timedelta(minutes=10)
+    """A replaced credential that is used later than this after its successor was is a copy."""
+    oldest_agent_protocol: int = 1
+    """Agents that speak no newer protocol are refused; those of 1 have credentials without end."""
     session_kept: dt.timedelta = dt.timedelta(hours=12)
     """How long a browser stays signed in to the page."""
 
@@ -218,6 +252,22 @@ class Api:
 
 
 @dataclass(frozen=True, slots=True)
+class Tls:
+    """Certificates, as files in PEM; changed files are taken within ten seconds. Flags go before these."""
+
+    cert: str = ""
+    """Certificate chain of the hub (`--tls-cert`); none: plain HTTP."""
+    key: str = ""
+    """Its key (`--tls-key`), not encrypted."""
+    client_ca: str = ""
+    """CA of agents' certificates (`--tls-client-ca`)."""
+    client_certificates: Literal["Required", "Optional"] = "Required"
+    """With `client_ca`: whether an agent must show a certificate, or may."""
+    ca: str = ""
+    """CA that join tokens pin (`--tls-ca`); none: `ca.crt` beside the chain, or a root at its end."""
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything an administrator may set."""
 
@@ -228,6 +278,7 @@ class Settings:
     bridge: BridgeSettings = field(default_factory=BridgeSettings)
     retention: Retention = field(default_factory=Retention)
     api: Api = field(default_factory=Api)
+    tls: Tls = field(default_factory=Tls)
 
     def __post_init__(self) -> None:
         """Intake must know which queues never preempt, and what pods may ask for."""

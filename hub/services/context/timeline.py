@@ -1,18 +1,20 @@
 """Whether this store has gone back to an older copy of itself, and what then must not happen.
 
-Every start of the hub is a run, written down with the revision it began at. Each reply to an agent
-carries a mark: the incarnation and the run, the revision that the store had come to, and a proof that
-this hub made it. Agents give their marks back, from memory and from the Jobs they made. A mark that this
-store does not hold was given out by a later state than it has: jobs were placed that it knows nothing of.
-Then nothing is dispatched until an administrator says how to go on (invariant R-15).
+Every start of a hub process is a run, written down with the revision it began at; of several processes
+on one store each begins one, and all go on in the newest. Each reply to an agent carries a mark: the
+incarnation and the run, the revision that the store had come to, and a proof that this hub made it.
+Agents give their marks back, from memory and from the Jobs they made. A mark that this store does not
+hold was given out by a later state than it has: jobs were placed that it knows nothing of. Then nothing is
+dispatched until an administrator says how to go on (invariant R-15).
 Marks of an earlier incarnation are of time that was accepted as lost; those of a later one say that the
 store is from before it was accepted.
 """
 
+import datetime as dt
 import hashlib
 import hmac
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -31,6 +33,7 @@ BRIEFLY: Final = (
 )
 MAX_RUNS: Final = 4096
 _RUNS: Final = "runs"
+BEGUN: Final = "runs"  # the feed's kind: names of runs
 _STOPPED: Final = "rolled_back"
 
 
@@ -43,14 +46,33 @@ class StoreTimeline:
     runs: list[tuple[str, int]]  # name, and the revision at which it began
     truncated: bool = False  # earlier runs are no longer known
     stopped: str = ""  # why nothing is dispatched; "" while all is well
+    recovering: bool = (
+        False  # it stopped as a backup was restored: its incarnation has begun already
+    )
     _began: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._began = {name: index for index, (name, _) in enumerate(self.runs)}
 
+    def take(self, present: tuple[str, str, bool]) -> None:
+        """What the store says now, as `standing` reads it."""
+        self.incarnation, self.stopped, self.recovering = present
+
+    def begun(self, name: str, revision: int) -> None:
+        """Another process began a run, in the commit of `revision`."""
+        if name not in self._began:
+            self._began[name] = len(self.runs)
+            self.runs.append((name, revision - 1))
+
+    def begin_runs(self, names: Iterable[str], revision: int) -> None:
+        """Likewise, several."""
+        for name in sorted(names):
+            self.begun(name, revision)
+
     def mark(self, revision: int) -> Mark:
         """The mark of a reply that follows from what is committed up to `revision`."""
-        run = self.runs[-1][0]
+        run = next((name for name, began in reversed(self.runs) if began < revision), "")
+        run = run or self.runs[0][0]
         proof = self._proof(self.incarnation, run, revision)
         return Mark(run=f"{self.incarnation}.{run}", revision=revision, proof=proof)
 
@@ -61,7 +83,7 @@ class StoreTimeline:
         """
         incarnation, run = _names(mark, self.incarnation)
         proof = self._proof(incarnation, run, mark.revision)
-        if not hmac.compare_digest(mark.proof.encode(), proof.encode()):
+        if not _is_equal(mark.proof, proof):
             return False
         if incarnation != self.incarnation:
             return began_ms(incarnation) > began_ms(self.incarnation)
@@ -75,9 +97,22 @@ class StoreTimeline:
         """The first of the marks that this store can not have given out."""
         return next((mark for mark in marks if self.contradicts(mark, revision)), None)
 
+    def newest(self, marks: Sequence[Mark]) -> int:
+        """The last revision that this hub has told, by those of the marks that it made."""
+        return max((mark.revision for mark in marks if self._is_ours(mark)), default=0)
+
+    def _is_ours(self, mark: Mark) -> bool:
+        incarnation, run = _names(mark, self.incarnation)
+        proof = self._proof(incarnation, run, mark.revision)
+        return incarnation == self.incarnation and _is_equal(mark.proof, proof)
+
     def _proof(self, incarnation: str, run: str, revision: int) -> str:
         told = f"{incarnation}:{run}:{revision}".encode()
         return hmac.new(self.key, told, hashlib.sha256).hexdigest()[:32]
+
+
+def _is_equal(given: str, proof: str) -> bool:
+    return hmac.compare_digest(given.encode(), proof.encode())
 
 
 def _names(mark: Mark, present: str) -> tuple[str, str]:
@@ -94,12 +129,22 @@ def begin(tx: Transaction, incarnation: str, key: bytes) -> StoreTimeline:
     if len(runs) > MAX_RUNS:
         settings.put(tx, "runs_truncated", True)
     settings.put(tx, _RUNS, runs[-MAX_RUNS:])
-    return StoreTimeline(incarnation, key, runs[-MAX_RUNS:], truncated, stopped=stopped(tx))
+    tx.touch(BEGUN, runs[-1][0])
+    return StoreTimeline(
+        incarnation, key, runs[-MAX_RUNS:], truncated, stopped(tx), is_recovering(tx)
+    )
 
 
-def standing(tx: Transaction) -> tuple[str, str]:
-    """What the store says now: its incarnation, and why it is stopped."""
-    return str(settings.get(tx, "incarnation")), stopped(tx)
+def load(tx: Transaction, key: bytes) -> StoreTimeline:
+    """The runs as the store has them."""
+    runs = [(str(name), int(began)) for name, began in settings.get(tx, _RUNS) or ()]
+    truncated = bool(settings.get(tx, "runs_truncated"))
+    return StoreTimeline(str(settings.get(tx, "incarnation")), key, runs, truncated)
+
+
+def standing(tx: Transaction) -> tuple[str, str, bool]:
+    """What the store says now: its incarnation, why it is stopped, and whether that is for a backup."""
+    return str(settings.get(tx, "incarnation")), stopped(tx), is_recovering(tx)
 
 
 def stopped(tx: Transaction) -> str:
@@ -107,19 +152,42 @@ def stopped(tx: Transaction) -> str:
     return str((settings.get(tx, _STOPPED) or {}).get("message", ""))
 
 
+def is_recovering(tx: Transaction) -> bool:
+    """Whether it is stopped because a backup was restored, under an incarnation of its own."""
+    return bool((settings.get(tx, _STOPPED) or {}).get("begun"))
+
+
+def recover(tx: Transaction, message: str, earlier: Iterable[str]) -> str:
+    """A backup was restored: begin an incarnation, later than `earlier` ones too, and stop; which."""
+    incarnation = new_incarnation(tx.now, (str(settings.get(tx, "incarnation") or ""), *earlier))
+    settings.put(tx, "incarnation", incarnation)
+    stopped_as = {"at": tx.now.isoformat(), "cluster": "", "message": message, "begun": True}
+    settings.put(tx, _STOPPED, stopped_as | {"incarnation": incarnation})
+    return incarnation
+
+
+def restored_at(tx: Transaction) -> dt.datetime | None:
+    """When a backup was restored that is not accepted yet."""
+    found = settings.get(tx, _STOPPED) or {}
+    return dt.datetime.fromisoformat(found["at"]) if found.get("begun") else None
+
+
 def is_about(keys: frozenset[str]) -> bool:
     """Whether a change of these settings may have stopped or resumed dispatch."""
     return _STOPPED in keys
 
 
-def stop(tx: Transaction, cluster: str, mark: Mark, incarnation: str) -> str:
-    """Stop dispatch because of a mark that an agent holds; why, in words.
+def stop(tx: Transaction, cluster: str, mark: Mark, incarnation: str, key: bytes) -> str:
+    """Stop dispatch because of a mark that an agent holds; why, in words; "" if there is no reason to.
 
-    `incarnation`: in which the mark contradicts; "" if that has been accepted meanwhile.
+    `incarnation`: in which the mark contradicts; that may have been accepted meanwhile. What one process
+    knows of a store that others write too may be late: the store itself is asked.
     """
     known = stopped(tx)
     if known or settings.get(tx, "incarnation") != incarnation:
         return known
+    if not load(tx, key).contradicts(mark, changes.last_revision(tx)):
+        return ""
     text = (
         f"this hub's store is older than what it once told {cluster} (run {mark.run}, revision "
         f"{mark.revision}): it was restored from a backup, or lost what it had committed. Jobs may "
@@ -148,6 +216,8 @@ def say(tx: Transaction, reason: str, message: str) -> None:
 def begin_anew(tx: Transaction) -> str:
     """Resume dispatch under a new incarnation, later than all that are known; the incarnation.
 
+    A store that a backup was restored into has begun its own then.
+
     Raises Rejected: NotRolledBack.
     """
     if not stopped(tx):
@@ -155,6 +225,9 @@ def begin_anew(tx: Transaction) -> str:
             RejectCode.NOT_ROLLED_BACK, "the hub is not stopped: there is nothing to accept"
         )
     shown = str((settings.get(tx, _STOPPED) or {}).get("incarnation", ""))
+    if is_recovering(tx):
+        settings.remove(tx, _STOPPED)
+        return shown
     earlier = str(settings.get(tx, "incarnation")), shown
     incarnation = new_incarnation(tx.now, earlier)
     settings.put(tx, "incarnation", incarnation)

@@ -193,6 +193,13 @@ def shape_columns(given: Draft) -> ShapeColumns:
     }
 
 
+def _shape_and_submitter(given: Draft) -> ShapeColumns:
+    columns = shape_columns(given)
+    if given.submitted_by:
+        columns["annotations"] = {**columns["annotations"], **given.submitter}
+    return columns
+
+
 def _queue(given: Draft, present: Collection[str]) -> Queue:
     name = given.queue
     namespace = given.parsed.namespace
@@ -256,7 +263,7 @@ def _row(tx: Transaction, given: Draft, queue: Queue, named: str, priority: int)
         namespace=given.parsed.namespace,
         name=given.name,
         origin=given.origin,
-        **shape_columns(given),
+        **_shape_and_submitter(given),
         queue=queue.name,
         priority=priority,
         priority_class=named,

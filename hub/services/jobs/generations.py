@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import orjson
 
+from hub.domain.workloads.origin import Origin
 from hub.domain.workloads.states import QUEUED
 from hub.services.context.settings import Intake
 from hub.services.jobs.accept import refuse_queue, resolve_queues, shape_columns
@@ -11,6 +12,7 @@ from hub.services.reading.draft import Draft
 from hub.store import manifests, workloads
 from hub.store.records.workloads import BareColumns, Workload, WorkloadColumns, change_of
 from hub.store.transaction import Transaction
+from shared import labels
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
@@ -50,6 +52,10 @@ def keep_next(
         raise refusal
     generation = before.generation + 1
     changed = change_of(row.uid, {"generation": generation, **shape_columns(given), **columns})
+    if row.origin == Origin.REST:  # whoever changes it did not submit it
+        first = row.annotations.get(labels.SUBMITTED_BY)
+        by = {labels.SUBMITTED_BY: first} if first else {}
+        changed["annotations"] = {**shape_columns(given)["annotations"], **by}
     if row.state in QUEUED and queue.name != row.queue:
         changed["queue"] = queue.name
         changed["reason"], changed["message"] = queue.reason, queue.message

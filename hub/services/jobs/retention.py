@@ -4,15 +4,29 @@ Each step is one short transaction of at most `rows_per_turn` rows, so that writ
 the controller repeats a step that had more to do.
 """
 
-from collections.abc import Callable
+import datetime as dt
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
+from hub.domain.instants import stamp
 from hub.domain.workloads.states import WithdrawTo
 from hub.services.context.settings import Settings
 from hub.services.queues import defaults
 from hub.services.works.withdraw import withdraw_jobs
-from hub.store import audit, changes, events, idempotency, manifests, retention, tokens
+from hub.store import (
+    audit,
+    changes,
+    events,
+    idempotency,
+    manifests,
+    retention,
+    survey,
+    tallies,
+    tokens,
+)
 from hub.store.transaction import Transaction
+from shared.documents import Json
 
 Step = Callable[[Transaction, Settings], int]
 
@@ -83,6 +97,11 @@ def trim_tokens(tx: Transaction, settings: Settings) -> int:
     return 0
 
 
+def trim_tallies(tx: Transaction, settings: Settings) -> int:
+    """Numbers of jobs of namespaces, queues and states that have none any more."""
+    return tallies.trim(tx, settings.retention.rows_per_turn)
+
+
 STEPS: Final[tuple[Step, ...]] = (
     give_names_back,
     clear_members,
@@ -94,7 +113,59 @@ STEPS: Final[tuple[Step, ...]] = (
     trim_explanations,
     trim_shapes,
     trim_tokens,
+    trim_tallies,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What keeps a table from growing: an age, after which rows go, and what goes with what, in words."""
+
+    why: str
+    kept: Callable[[Settings], dt.timedelta] | None = None
+
+
+_DECLARED: Final = Bound("as many as somebody has declared, until they are deleted")
+BOUNDS: Final[Mapping[str, Bound]] = {
+    "audit": Bound("", lambda s: s.retention.audit),
+    "bindings": Bound("one for each placement and cluster"),
+    "capacities": Bound("one for each cluster"),
+    "changes": Bound("", lambda s: s.retention.changes),
+    "clusters": _DECLARED,
+    "events": Bound("with their job, or by age", lambda s: s.retention.events),
+    "explanations": Bound("since it was last renewed", lambda s: s.retention.explanations),
+    "idempotency": Bound("", lambda s: s.intake.idempotency_kept),
+    "leases": Bound("one"),
+    "manifests": Bound("with their job"),
+    "objects": _DECLARED,
+    "principals": Bound("one for each person and cluster, until it is revoked or deleted"),
+    "settings": Bound("one for each name; runs and leftovers have a limit"),
+    "shapes": Bound("after the last job that has it", lambda s: s.retention.shapes),
+    "snapshots": Bound("revisionHistoryLimit of each placement"),
+    "tallies": Bound("one for each namespace, queue and state that has jobs"),
+    "tokens": Bound("after they have ended", lambda s: s.retention.tokens),
+    "usage": Bound("one for each LocalQueue that is used"),
+    "workloads": Bound("after they have finished", lambda s: s.retention.finished_jobs),
+    "works": Bound("with what a cluster should hold"),
+}
+
+
+def show(tx: Transaction, settings: Settings) -> Json:
+    """What each table holds, since when, and what bounds it: {"items"}. Counts rows: not for every second."""
+    items = []
+    for figures in survey.tables(tx.conn):
+        bound = BOUNDS[figures.name]
+        kept = bound.kept(settings) if bound.kept else None
+        items.append(
+            {
+                "table": figures.name,
+                "rows": figures.rows,
+                "oldest": stamp(figures.oldest),
+                "keptSeconds": None if kept is None else int(kept.total_seconds()),
+                "bound": bound.why,
+            }
+        )
+    return {"items": items}
 
 
 def take_step(tx: Transaction, step: Step, settings: Settings, term: int) -> bool:

@@ -3,10 +3,12 @@
 A sync without news is answered from here and costs no SQL. Each change gets the next number of its
 cluster's counter, so that a reply can be a delta since the number an agent holds; a number is trusted
 only together with the digest that went out with it, so a counter that starts anew after a restart
-can not be mistaken for an older one.
+can not be mistaken for an older one. Between pages there is no digest: hubs that share a store begin to
+count at different numbers, so that a page of one is none of another's.
 """
 
 import asyncio
+import secrets
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from shared.wire.agent_v1 import DesiredBase, SetDigest
 MAX_REMOVED = 10_000
 # Digests remembered per cluster for the replies that carried them.
 MAX_SENT = 64
+_FIRST_NUMBERS = 1 << 40
 
 
 @dataclass(slots=True)
@@ -41,8 +44,8 @@ class Delta:
 class ClusterSet:
     """The desired set of one cluster."""
 
-    def __init__(self) -> None:
-        self.number = 1  # 0 is what an agent holds that was never answered
+    def __init__(self, first: int = 1) -> None:
+        self.number = first  # 0 is what an agent holds that was never answered
         self._entries: OrderedDict[str, DesiredEntry] = OrderedDict()  # in order of their numbers
         self._removed: deque[tuple[int, str]] = deque()
         self._forgotten = 0  # removals up to this number are no longer remembered
@@ -156,16 +159,17 @@ class ClusterSet:
 
 
 class DesiredSets:
-    """The desired sets of all clusters."""
+    """The desired sets of all clusters. `counts_alone`: no other hub answers the same agents."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, counts_alone: bool = True) -> None:
+        self._first = 1 if counts_alone else 1 + secrets.randbelow(_FIRST_NUMBERS)
         self._sets: dict[str, ClusterSet] = {}
 
     def of(self, cluster: str) -> ClusterSet:
         """The set of one cluster, empty if it was never heard of."""
         found = self._sets.get(cluster)
         if found is None:
-            found = self._sets[cluster] = ClusterSet()
+            found = self._sets[cluster] = ClusterSet(self._first)
         return found
 
     def __iter__(self) -> Iterator[ClusterSet]:

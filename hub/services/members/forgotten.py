@@ -5,19 +5,25 @@ takes them over; people are shown them for as long as members report them.
 """
 
 import datetime as dt
-from collections.abc import Sequence
-from typing import Final, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import Final, NotRequired, TypedDict
+
+import orjson
 
 from hub.domain.instants import stamp
 from hub.store import clusters, settings, workloads
 from hub.store.transaction import Transaction
 from shared.documents import Json
+from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 from shared.wire.agent_v1 import FULL_EVERY_S, Observed
 
 CONDITION: Final = "ForgottenJobs"
 _LARGEST: Final = 2**63 - 1
 MOST: Final = 500  # that are kept to be shown
 _KEY: Final = "forgotten_jobs"
+_WRITTEN: Final = "forgotten:"  # and the uid of the object: how it was written
+_LONGEST: Final = 256 << 10  # bytes of one
 # A member says everything it sees every ten minutes: what was not said twice is there no more.
 _SHOWN: Final = dt.timedelta(seconds=2.5 * FULL_EVERY_S)
 _AGAIN: Final = dt.timedelta(seconds=FULL_EVERY_S / 2)
@@ -32,6 +38,63 @@ class ForgottenJob(TypedDict):
     there: str
     message: str
     seenAt: str
+    decided: NotRequired[str]  # REMOVE, once somebody has decided so
+    written: NotRequired[bool]  # how it was written is kept too
+
+
+REMOVE: Final = "Remove"
+# The setting that is touched where members should say again what they hold.
+ASKED: Final = "forgotten_asked"
+
+
+def manifest_of(tx: Transaction, uid: str, cluster: str) -> Json | None:
+    """How a Job was written, as far as its member could tell; None where it did not."""
+    for object_uid, row in _kept(tx).items():
+        if (row["uid"], row["cluster"]) == (uid, cluster) and row.get("written"):
+            return settings.get(tx, _WRITTEN + object_uid)
+    return None
+
+
+def find(tx: Transaction, uid: str, cluster: str = "") -> ForgottenJob:
+    """The one that is meant. Raises Rejected: NotFound; InvalidState where several clusters hold it."""
+    found = [
+        row
+        for row in _kept(tx).values()
+        if row["uid"] == uid and (not cluster or row["cluster"] == cluster)
+    ]
+    if not found:
+        where = f"{cluster} does not hold" if cluster else "no member holds"
+        text = f"{where} a Job {uid[:64]} from before the store was restored"
+        raise Rejected(RejectCode.NOT_FOUND, text)
+    if len({row["cluster"] for row in found}) > 1:
+        names = ", ".join(sorted(row["cluster"] for row in found))
+        text = f"several members hold it: {names}. Say which one, and what becomes of the others first"
+        raise Rejected(RejectCode.INVALID_STATE, text, "cluster")
+    return found[0]
+
+
+def remove(tx: Transaction, uid: str, cluster: str) -> None:
+    """Its member is to remove it, when it next says that it is there: it is asked to."""
+    kept = _kept(tx)
+    for row in kept.values():
+        if (row["uid"], row["cluster"]) == (uid, cluster):
+            row["decided"] = REMOVE
+    settings.put(tx, _KEY, kept)
+    settings.put(tx, ASKED, stamp(tx.now))
+
+
+def drop(tx: Transaction, uid: str) -> None:
+    """It is the hub's again."""
+    _keep(tx, {key: row for key, row in _kept(tx).items() if row["uid"] != uid})
+
+
+def to_remove(tx: Transaction, cluster: str) -> set[str]:
+    """Uids of the objects in a member that somebody has decided to remove."""
+    return {
+        object_uid
+        for object_uid, row in _kept(tx).items()
+        if row["cluster"] == cluster and row.get("decided") == REMOVE
+    }
 
 
 def note(tx: Transaction, cluster: str, entries: Sequence[Observed]) -> None:
@@ -41,15 +104,23 @@ def note(tx: Transaction, cluster: str, entries: Sequence[Observed]) -> None:
     for entry in entries:
         known = kept.get(entry.object_uid)
         told = _told(cluster, entry, tx.now)
-        if known is not None and _is_level(known, told):
+        if (
+            known is not None
+            and _is_level(known, told)
+            and (entry.manifest is None or "written" in known)
+        ):
             continue
         if known is None and len(kept) >= MOST:
             continue
         fresh += known is None
         changed += 1
+        if known is not None:
+            told = {**known, **told}  # what was decided stays
+        if _write(tx, entry):
+            told["written"] = True
         kept[entry.object_uid] = told
     if changed:
-        settings.put(tx, _KEY, kept)
+        _keep(tx, kept)
     if fresh:
         _say(tx, cluster, sum(1 for each in kept.values() if each["cluster"] == cluster))
 
@@ -63,7 +134,8 @@ def list_forgotten(tx: Transaction) -> list[Json]:
         job = known.get(row["uid"])
         found.append(
             {
-                **row,
+                **{name: value for name, value in row.items() if name != "written"},
+                "decided": row.get("decided", ""),
                 "objectUid": object_uid,
                 "job": "" if job is None else f"{job.namespace}/{job.name}",
                 "state": "" if job is None else str(job.state),
@@ -105,6 +177,23 @@ def _kept(tx: Transaction) -> dict[str, ForgottenJob]:
     return {uid: row for uid, row in stored.items() if row["seenAt"] >= oldest}
 
 
+def _keep(tx: Transaction, kept: Mapping[str, ForgottenJob]) -> None:
+    """Write down those that are left; how the others were written goes with them."""
+    before: dict[str, ForgottenJob] = settings.get(tx, _KEY) or {}
+    for object_uid, row in before.items():
+        if object_uid not in kept and row.get("written"):
+            settings.remove(tx, _WRITTEN + object_uid)
+    settings.put(tx, _KEY, dict(kept))
+
+
+def _write(tx: Transaction, entry: Observed) -> bool:
+    """Keep how a Job was written, where its member says so; whether it has."""
+    if entry.manifest is None or len(orjson.dumps(entry.manifest)) > _LONGEST:
+        return False
+    settings.put(tx, _WRITTEN + entry.object_uid, entry.manifest)
+    return True
+
+
 def _told(cluster: str, entry: Observed, now: dt.datetime) -> ForgottenJob:
     job = entry.job
     there = "Waiting"
@@ -122,7 +211,7 @@ def _told(cluster: str, entry: Observed, now: dt.datetime) -> ForgottenJob:
 
 def _is_level(known: ForgottenJob, told: ForgottenJob) -> bool:
     """Whether nothing is new but the time, and that not by much."""
-    same = {**known, "seenAt": ""} == {**told, "seenAt": ""}
+    same = {**told, **known, "seenAt": ""} == {**known, **told, "seenAt": ""}
     before, now = (dt.datetime.fromisoformat(each["seenAt"]) for each in (known, told))
     return same and now - before < _AGAIN
 

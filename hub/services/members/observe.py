@@ -5,7 +5,7 @@
 judged one by one (`hub.services.members.judge`, pure) and written together.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -13,10 +13,12 @@ from hub.domain.workloads.states import Transition
 from hub.services.members import api_servers, deadlines, forgotten
 from hub.services.members.faults import note_fault
 from hub.services.members.judge import REASON_CHARS, Judgement, judge, plain
+from hub.services.members.report_order import ReportOrder, ReportPlace
 from hub.store import clusters, on_members, workloads, works
 from hub.store.records.workloads import CountsRow, WorkloadMove, counts_of, move_of
 from hub.store.records.works import LastObserved, ObservedWork, StandingWork
 from hub.store.transaction import Transaction
+from shared.errors import Rejected
 from shared.failpoints import failpoint
 from shared.wire.agent_v1 import ApiServerDown, Observed, Order, Refused
 
@@ -35,6 +37,8 @@ class ObservedReport:
     capacity: bytes | None = None  # agent_v1.Capacity as JSON
     api_server: ApiServerDown | None = None  # given with a capacity: it does not answer
     incarnation: str = ""  # what is not desired and of this one is removed; "": nothing is
+    session: str = ""  # that said it; "": the hub itself, judging anew what was said before
+    seq: int = 0  # its request
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +62,27 @@ class _Writes:
 
 def take_reports(
     tx: Transaction, reports: Sequence[ObservedReport], *, heard: bool = True
-) -> list[ReportOutcome]:
+) -> list[ReportOutcome | Exception]:
     """Store the reports; per report what was not taken, and what the agent is to do about strays.
 
+    One of a session that no longer speaks for its cluster, or older than what is stored of its session,
+    is refused whole (SessionSuperseded, StaleSequence): several hubs may answer one agent, and what each
+    remembers of it may be late. One that is stored already is left at that.
     `heard`: they come from the agents just now, and are not an earlier word judged again.
     """
     writes = _Writes()
-    taken: list[ReportOutcome] = []
+    taken: list[ReportOutcome | Exception] = []
     beats: set[str] = set()
+    order = ReportOrder(tx, {report.cluster for report in reports if report.session})
     for report in reports:
+        place = order.place(report.cluster, report.session, report.seq)
+        if isinstance(place, Rejected):
+            taken.append(place)
+            continue
         beats.add(report.cluster)
+        if place is ReportPlace.STORED:
+            taken.append(ReportOutcome())
+            continue
         taken.append(_take(tx, report, writes))
         if report.capacity is not None:
             down = api_servers.down_view(report.api_server, tx.now)
@@ -85,6 +100,7 @@ def take_reports(
             works.act(tx, action, keys)
     for event in writes.drifts:
         tx.event(**event)
+    clusters.hear(tx, order.newest)
     clusters.beat(tx, dict.fromkeys(beats if heard else (), tx.now))
     return taken
 
@@ -93,10 +109,11 @@ def _take(tx: Transaction, report: ObservedReport, writes: _Writes) -> ReportOut
     newest, refused = _last_words(report.entries)
     standing = works.standing(tx, report.cluster, list(newest))
     strays = [entry for entry in newest.values() if _is_stray(entry, standing)]
-    orders = [_order(entry, report) for entry in strays]
     left = [stray for stray in strays if stray.incarnation not in ("", report.incarnation)]
     if left and report.incarnation:
         forgotten.note(tx, report.cluster, left)
+    decided = forgotten.to_remove(tx, report.cluster) if left else ()
+    orders = [_order(entry, report, decided) for entry in strays]
     refused += _strangers(tx, report, newest, standing)
     for uid, work in standing.items():
         entry = newest[uid]
@@ -140,15 +157,15 @@ def _is_stray(entry: Observed, standing: dict[str, StandingWork]) -> bool:
     return entry.uid not in standing and entry.job is not None and bool(entry.object_uid)
 
 
-def _order(entry: Observed, report: ObservedReport) -> Order | None:
+def _order(entry: Observed, report: ObservedReport, decided: Collection[str]) -> Order | None:
     """What becomes of a stray Job: removed, so that its name comes free, or left to an operator.
 
     It is of no use to anybody: its epoch was closed, or it was never started. One that another
-    incarnation of this hub gave may be what the present store has forgotten.
+    incarnation of this hub gave may be what the present store has forgotten, unless it is decided.
     """
     if not report.incarnation:
         return None
-    known = entry.incarnation == report.incarnation
+    known = entry.incarnation == report.incarnation or entry.object_uid in decided
     action: Literal["Remove", "Quarantine"] = "Remove" if known else "Quarantine"
     return Order(uid=entry.uid, object_uid=entry.object_uid, action=action)
 

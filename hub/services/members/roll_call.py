@@ -20,11 +20,13 @@ class RollCall:
         self._longest_s = longest_s
         self._awaited: set[str] = set()
         self._ends_at = 0.0
+        self._began: dt.datetime | None = None
 
     def begin(
         self, heartbeats: Mapping[str, dt.datetime | None], wall: dt.datetime, now: float
     ) -> None:
         """At the start: `heartbeats` of joined members, as the store has them."""
+        self._began = wall
         newest = max((at for at in heartbeats.values() if at is not None), default=None)
         if newest is not None and wall - newest > FRESH:
             self._awaited = set(heartbeats)
@@ -35,6 +37,15 @@ class RollCall:
         if cluster not in self._awaited:
             return False
         self._awaited.discard(cluster)
+        return not self._awaited
+
+    def heard_of(self, heartbeats: Mapping[str, dt.datetime | None]) -> bool:
+        """What the store says since then of when members were heard; True if none is awaited any more."""
+        if not self._awaited or self._began is None:
+            return False
+        for cluster, at in heartbeats.items():
+            if at is not None and at > self._began:
+                self._awaited.discard(cluster)
         return not self._awaited
 
     def is_over(self, now: float) -> bool:

@@ -8,14 +8,16 @@ noticed.
 
 import asyncio
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from hub.services.members.speaking import SpeakingSessions
 from hub.store import clusters
 from hub.store.engine import Database
 from hub.store.transaction import Transaction
 from shared.clock import Clock
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 from shared.session_ids import began_at
@@ -147,10 +149,15 @@ class Session:
         return [*self.retired, self.id][-MAX_RETIRED:] if self.id else self.retired
 
     def supersede(self, session: str, now: dt.datetime) -> None:
-        """Go on as a new session, which has been written down."""
+        """Go on as a new session."""
         self.retired = self.retired_by(session)
         self.id, self.began = session, _began(session, now)
         self.seq, self.stored = 0, 0
+
+    def become(self, standing: "Session") -> None:
+        """Go on as the session that has been written down."""
+        self.id, self.began, self.retired = standing.id, standing.began, standing.retired
+        self.seq, self.stored = standing.seq, standing.stored
         self.observed = ObservedDigest()
         self.end_turn()
 
@@ -188,20 +195,33 @@ def load(tx: Transaction, cluster: str) -> Session:
         cluster_uid=member.cluster_uid,
         id=member.session,
         began=_began(member.session, member.session_at),
+        seq=member.session_seq,
+        stored=member.session_seq,
         retired=list(member.retired_sessions or ()),
     )
 
 
-def open_session(tx: Transaction, cluster: str, session: str, retired: Sequence[str]) -> None:
-    """Write a new session down, before anything is answered in it."""
-    clusters.change(
-        tx,
-        cluster,
-        session=session,
-        session_at=tx.now,
-        retired_sessions=list(retired),
-        heartbeat_at=tx.now,
-    )
+def open_session(
+    tx: Transaction, cluster: str, session: str, agent: Json | None = None
+) -> Session:
+    """The session as it now stands in the store: begun if it is new, before anything is answered in it.
+
+    Another hub may have begun it, or a later one. Raises Rejected: NotFound, SessionSuperseded.
+    """
+    standing = load(tx, cluster)
+    if standing.id != session:
+        clusters.change(
+            tx,
+            cluster,
+            session=session,
+            session_at=tx.now,
+            session_seq=0,
+            retired_sessions=standing.retired_by(session),
+            heartbeat_at=tx.now,
+            agent=agent,
+        )
+        standing.supersede(session, tx.now)
+    return standing
 
 
 def _began(session: str, heard_at: dt.datetime | None) -> dt.datetime | None:
@@ -218,6 +238,7 @@ class LiveSessions:
         self._clock = clock
         self._live: dict[str, Session] = {}
         self._begins: dict[str, asyncio.Lock] = {}
+        self._speaking = SpeakingSessions(db)
 
     def __iter__(self) -> Iterator[Session]:
         return iter(list(self._live.values()))
@@ -237,20 +258,69 @@ class LiveSessions:
             raise Rejected(RejectCode.CLUSTER_IDENTITY_CHANGED, text, "cluster_uid")
         return session
 
-    async def begin(self, cluster: str, session: Session, given: str) -> None:
+    async def begin(
+        self, cluster: str, session: Session, given: str, agent: Json | None = None
+    ) -> None:
         """A session id that is new supersedes the live one, in the store before anything else.
 
         Whoever speaks in it meanwhile waits; the earlier one is answered until it is written down. If
         that fails, the next try begins it. Raises Rejected SessionSuperseded.
         """
         if session.id == given:
+            await self._confirm(cluster, session)
             return
         async with self._begins.setdefault(cluster, asyncio.Lock()):
             if session.id == given:
                 return
-            retired = session.retired_by(given)
-            await self._db.write(lambda tx: open_session(tx, cluster, given, retired))
-            session.supersede(given, self._clock.now())
+            session.retired_by(given)  # refused without a transaction, if we know as much
+            try:
+                standing = await self._db.write(lambda tx: open_session(tx, cluster, given, agent))
+            except BaseException:
+                if self._db.shared:  # `look_again` passed this one by: it is read anew
+                    self._live.pop(cluster, None)
+                raise
+            session.become(standing)
+
+    async def _confirm(self, cluster: str, session: Session) -> None:
+        """Another hub may have begun a later one, of which nothing was heard here yet."""
+        if not self._db.shared:
+            return
+        standing = await self._speaking.of(cluster)
+        if standing is None or standing.session != session.id:
+            session.end()
+            if self._live.get(cluster) is session:
+                del self._live[cluster]
+            raise Rejected(
+                RejectCode.SESSION_SUPERSEDED, "another agent speaks for this cluster now"
+            )
+
+    async def look_again(self, names: Collection[str]) -> None:
+        """Other hubs may have begun sessions of these clusters, or heard what queue managers they have.
+
+        A session that goes on meanwhile is passed by: of that commit the feed will tell too.
+        """
+        known = {name: self._live[name].id for name in names if name in self._live}
+        if not known:
+            return
+        speaking = await self._db.read(lambda tx: clusters.sessions(tx, known))
+        for name, before in known.items():
+            session, now = self._live.get(name), speaking.get(name)
+            if session is None or session.id != before or self._is_beginning(name):
+                continue
+            session.queue_managers = None
+            if now is None or now.session != session.id:
+                session.end()
+                del self._live[name]
+
+    def ask_again(self) -> None:
+        """Have every agent say anew all that it sees."""
+        for session in self:
+            session.observed.complete = False
+            session.end_turn()
+
+    def _is_beginning(self, cluster: str) -> bool:
+        """Whether a session of this cluster is being written down."""
+        return cluster in self._begins and self._begins[cluster].locked()
 
     async def _load(self, cluster: str, *, anew: bool = False) -> Session:
         """The session of the cluster's row; `anew`: in place of that of another cluster of the name."""

@@ -5,8 +5,9 @@ from the store; a sync without news costs no SQL. `shared.wire.agent_v1` is the 
 """
 
 import asyncio
+import datetime as dt
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import orjson
@@ -14,12 +15,14 @@ import structlog
 
 from hub.services.context import timeline
 from hub.services.context.timeline import StoreTimeline
-from hub.services.members import sessions
+from hub.services.members import forgotten, sessions
 from hub.services.members.desired import ClusterSet, Delta, DesiredSets
+from hub.services.members.in_step import InStep
 from hub.services.members.liveness import joined_clusters
 from hub.services.members.observe import ObservedReport, ReportOutcome, take_reports
 from hub.services.members.roll_call import RollCall
 from hub.services.members.sessions import Heartbeats, Session
+from hub.services.members.terms import AgentTerms
 from hub.services.works import offer, reply_pages
 from hub.services.works.offer import Ask
 from hub.services.works.reply_pages import Composed, ReplyPage
@@ -33,10 +36,8 @@ from shared.clock import Clock
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.failpoints import failpoint
-from shared.reject_codes import RejectCode
 from shared.wire.agent_v1 import (
     MAX_WORKS_PER_REPLY,
-    PROTO,
     SUSPECT_AFTER_S,
     Capacity,
     Order,
@@ -59,6 +60,8 @@ class _Answer:
     refused: list[Refused]
     orders: list[Order]
     need_full: bool
+    protocol: int
+    rotate: Json | None
 
 
 class AgentSync:
@@ -83,7 +86,7 @@ class AgentSync:
         self.hub_id = hub_id
         self.incarnation = incarnation
         self._term = term
-        self._sets = DesiredSets()
+        self._sets = DesiredSets(counts_alone=not db.shared)
         self._sessions = sessions.LiveSessions(db, clock)
         self._pool_keys: Json = {"revision": 0, "keys": []}
         self._ready = asyncio.Event()
@@ -91,6 +94,7 @@ class AgentSync:
         # An agent without news is heard three times before its cluster is suspect.
         self._hold_s = suspect_after_s / 3
         self.heartbeats = Heartbeats()
+        self._in_step = InStep(db, clock)
 
     # --- following the store ------------------------------------------------------------------
 
@@ -99,14 +103,20 @@ class AgentSync:
 
         What can not be read is read again until it can: agents wait meanwhile, and nothing is skipped.
         """
-        changes = self._db.subscribe("works", "settings")
+        kinds = ("works", "settings", *(("clusters",) if self._db.shared else ()))
+        changes = self._in_step.begin(*kinds)
+        begun = self._db.listen(timeline.BEGUN, self._note_runs)
         again = retry.retrying(self._clock, _is_fault, cap_s=_LONGEST_WAIT_S, before_wait=_tell)
         try:
             await again(self._load)
-            async for change in changes:
-                await again(self._follow, change)
+            await self._in_step.follow(changes, lambda change: again(self._follow, change))
         finally:
+            begun.close()
             changes.close()
+
+    def _note_runs(self, change: Change) -> None:
+        if self._timeline is not None:
+            self._timeline.begin_runs(change.keys[timeline.BEGUN], change.revision)
 
     async def _load(self) -> None:
         rows, self._pool_keys = await self._db.read(_load)
@@ -122,17 +132,24 @@ class AgentSync:
         for part in works.chunks(keys or ()):
             rows = await self._db.read(functools.partial(works.desired, keys=part))
             self._sets.refresh(part, rows)
-        if "pool_keys" in change.keys.get("settings", ()):
+        if members := change.keys.get("clusters"):
+            await self._sessions.look_again(members)
+        touched = change.keys.get("settings", frozenset())
+        if forgotten.ASKED in touched:
+            self._sessions.ask_again()
+        if "pool_keys" in touched:
             self._pool_keys = await self._db.read(_pool_keys)
             for session in self._sessions:
                 session.end_turn()
-        if self._timeline is not None and timeline.is_about(
-            change.keys.get("settings", frozenset())
-        ):
-            known, (incarnation, stopped) = self._timeline, await self._db.read(timeline.standing)
+        if self._timeline is not None and timeline.is_about(touched):
             # At once: under its earlier incarnation nothing is given out or ordered away any more.
-            self.incarnation = known.incarnation = incarnation
-            known.stopped = stopped
+            self._timeline.take(await self._db.read(timeline.standing))
+            self.incarnation = self._timeline.incarnation
+            self._announce()
+
+    def hear_of(self, heartbeats: Mapping[str, dt.datetime | None]) -> None:
+        """Other hubs of this store have heard members too, and looked at their marks."""
+        if self._roll_call.heard_of(heartbeats):
             self._announce()
 
     def _announce(self) -> None:
@@ -142,24 +159,24 @@ class AgentSync:
 
     # --- one request ----------------------------------------------------------------------------
 
-    async def sync(self, cluster: str, request: SyncRequest, refused: list[Refused]) -> bytes:
+    async def sync(
+        self,
+        cluster: str,
+        request: SyncRequest,
+        refused: list[Refused],
+        terms: AgentTerms = AgentTerms(),  # noqa: B008 - frozen
+    ) -> bytes:
         """Answer one request of `cluster`'s agent with an `agent_v1.SyncReply` as JSON.
 
-        `refused`: entries that could not even be read. Raises Rejected: UpgradeRequired,
-        ClusterIdentityChanged, SessionSuperseded, StaleSequence, TooManyRequests (with
-        `retry_after_s`).
+        `refused`: entries that could not even be read. Raises Rejected: ClusterIdentityChanged,
+        SessionSuperseded, StaleSequence, TooManyRequests (with `retry_after_s`).
         """
-        if request.proto != PROTO:
-            raise Rejected(
-                RejectCode.UPGRADE_REQUIRED, f"the hub speaks protocol {PROTO}", "proto"
-            )
         await self._ready.wait()
         session = await self._sessions.of(cluster, request.cluster_uid)
         await self._check_marks(cluster, request)
-        # Who has not seen all of its Jobs knows no capacity, nor the marks that they carry.
         if request.capacity is not None and self._roll_call.heard(cluster):
-            self._announce()
-        await self._sessions.begin(cluster, session, request.session)
+            self._announce()  # who has not seen all of its Jobs knows no capacity, nor their marks
+        await self._sessions.begin(cluster, session, request.session, terms.facts())
         replay = session.admit(request)
         turn = session.newer
         self.heartbeats.hear(cluster, self._clock.now())
@@ -174,37 +191,40 @@ class AgentSync:
         said = bool(request.observed.entries or request.capacity or refused or need_full)
         if request.wait_s and not said:
             await self._wait(desired, session, turn, request)
-        page = ReplyPage()
+        page, rotate = ReplyPage(), None
         if session.is_newest(request):
             page = await self._page(cluster, desired, session, request)
-        answer = _Answer(page, refused, taken.orders, need_full)
-        return self._reply(request, session, answer)
+            rotate = await terms.rotation()
+        told = _Answer(page, refused, taken.orders, need_full, terms.protocol, rotate)
+        return self._reply(request, told)
 
     async def _check_marks(self, cluster: str, request: SyncRequest) -> None:
         """Stop where the agent proves that this store has gone back. Raises Rejected HubRolledBack."""
         known = self._timeline
         if known is None or not request.marks:
             return
+        if self._db.shared:
+            await self._in_step.reach(known.newest(request.marks))
         mark = known.first_contradiction(request.marks, self._db.revision)
         if mark is None:
             return
         of = known.incarnation
-        why = await self._db.write(lambda tx: timeline.stop(tx, cluster, mark, of))
-        if why:
+        if why := await self._db.write(lambda tx: timeline.stop(tx, cluster, mark, of, known.key)):
             known.stopped = why
             raise Rejected(timeline.CODE, why, "marks")
 
     async def _store(self, cluster: str, session: Session, request: SyncRequest) -> ReportOutcome:
         """Write what the request says; what of it was refused, and what is to be removed."""
-        capacity: bytes | None = None
-        if request.capacity is not None:
-            capacity = await self._capacity(cluster, session, request.capacity)
+        told = request.capacity
+        capacity = None if told is None else await self._capacity(cluster, session, told)
         said = request.observed
         if not said.entries and capacity is None:
             return ReportOutcome()
-        incarnation = "" if self._is_stopped() else self.incarnation
-        down = request.capacity.api_server if request.capacity is not None else None
-        report = ObservedReport(cluster, said.entries, capacity, down, incarnation)
+        incarnation = self.incarnation if self._may_order() else ""
+        down = None if told is None else told.api_server
+        report = ObservedReport(
+            cluster, said.entries, capacity, down, incarnation, session.id, request.seq
+        )
         taken = await self._db.write_shared(take_reports, report)
         failpoint("H12")
         return taken
@@ -213,6 +233,10 @@ class AgentSync:
         """Whether nothing is given out or ordered away: the store went back, or that is not known yet."""
         at = self._clock.monotonic()
         return bool(self._timeline and self._timeline.stopped) or not self._roll_call.is_over(at)
+
+    def _may_order(self) -> bool:
+        """Whether Jobs of before are told by their incarnation: one began as a backup was restored."""
+        return not self._is_stopped() or bool(self._timeline and self._timeline.recovering)
 
     async def _capacity(self, cluster: str, session: Session, capacity: Capacity) -> bytes:
         """A report as it is stored: kinds that it leaves out stay as they were."""
@@ -319,7 +343,7 @@ class AgentSync:
         page.digest = desired.sent(session.id, last, more=page.more)
         return page
 
-    def _reply(self, request: SyncRequest, session: Session, answer: _Answer) -> bytes:
+    def _reply(self, request: SyncRequest, answer: _Answer) -> bytes:
         """The reply as JSON; manifests are in it as they were composed."""
         page, need_full = answer.page, answer.need_full
         mark = None
@@ -327,7 +351,7 @@ class AgentSync:
             mark = self._timeline.mark(self._db.revision).model_dump()
         return orjson.dumps(
             {
-                "proto": PROTO,
+                "proto": answer.protocol,
                 "hub_id": self.hub_id,
                 "incarnation": self.incarnation,
                 "term": self._term(),
@@ -347,6 +371,7 @@ class AgentSync:
                 "mark": mark,
                 "need_full": need_full,
                 "next_s": 0.0 if page.more or need_full else NEXT_S,
+                **({} if answer.rotate is None else {"rotate": answer.rotate}),
             }
         )
 
@@ -370,7 +395,5 @@ def _pool_keys(tx: Transaction) -> Json:
 
 
 def _queue_managers(tx: Transaction, cluster: str) -> frozenset[str]:
-    found = clusters.get_capacities(tx, [cluster])
-    if cluster not in found:
-        return frozenset()
-    return frozenset(orjson.loads(found[cluster][0]).get("queue_managers") or ())
+    found, _ = clusters.get_capacities(tx, [cluster]).get(cluster, (b"{}", None))
+    return frozenset(orjson.loads(found).get("queue_managers") or ())

@@ -83,13 +83,16 @@ def conclude_deletions(tx: Transaction, uids: Sequence[str]) -> set[str]:
 def delete_jobs(tx: Transaction, uids: Sequence[str]) -> set[str]:
     """Hub Jobs are being deleted: take them back; those of which nothing is left anywhere.
 
-    A Job that had finished keeps its record, for it has not been undone; only its name is free.
+    A Job that had finished keeps its record, for it has not been undone; only its name is free. One that
+    was handed over to REST stays REST's: nothing of it is left for kubectl to delete.
     """
     rows = workloads.get_many(tx, uids)
     asked = [
         uid
         for uid, row in rows.items()
-        if row.live and (row.withdraw_to != WithdrawTo.DELETED or row.state in TERMINAL)
+        if row.live
+        and row.origin == Origin.HUB_CLUSTER
+        and (row.withdraw_to != WithdrawTo.DELETED or row.state in TERMINAL)
     ]
     withdraw_jobs(
         tx, asked, WithdrawTo.DELETED, "DeletedOnHubCluster", "it was deleted on the hub cluster"
@@ -102,7 +105,8 @@ def delete_jobs(tx: Transaction, uids: Sequence[str]) -> set[str]:
     return {
         uid
         for uid in uids
-        if uid not in held and (uid not in rows or State(rows[uid].state) in TERMINAL)
+        if (uid in rows and rows[uid].origin == Origin.REST)
+        or (uid not in held and (uid not in rows or State(rows[uid].state) in TERMINAL))
     }
 
 

@@ -14,6 +14,7 @@ from hub.services.jobs.accept import missing_classes, occupied, say_missing_clas
 from hub.services.jobs.bare import kind_of
 from hub.services.jobs.revise import revise_job
 from hub.services.objects import effects
+from hub.services.objects.adopt import is_handed_over
 from hub.services.queues import cohort_rules
 from hub.services.queues.defaults import ensure_namespaces, row_of
 from hub.services.queues.refresh import concerns_queues, refresh_queues
@@ -23,6 +24,7 @@ from hub.services.works.withdraw import withdraw_jobs
 from hub.store import audit, objects, workloads
 from hub.store.records.objects import ObjectColumns, StoredObject
 from hub.store.transaction import Transaction
+from shared import labels
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds import unheeded
@@ -158,6 +160,9 @@ def _apply_object(
     if parsed.kind == "Namespace" and not parsed.group:
         given = replace(given, origin=Origin.ANY)
     row = objects.find(tx, parsed.group, parsed.kind, parsed.namespace, given.name)
+    if row is not None and given.submitted_by and row.origin == given.origin:
+        # Whoever changes it did not make it.
+        given = replace(given, submitted_by=row.annotations.get(labels.SUBMITTED_BY, ""))
     try:
         result, uid = _settle(tx, given, row, intake, parents)
     except Rejected as refusal:
@@ -177,7 +182,7 @@ def _settle(
 ) -> tuple[str, str]:
     """Create, update or leave one object: what was done, and its uid. Raises Rejected."""
     if row is not None:
-        if row.origin == Origin.HUB or _recreated(given, row):
+        if row.origin == Origin.HUB or _recreated(given, row) or _comes_over(given, row):
             objects.remove(tx, row.uid)
             row = None
         elif row.origin != given.origin:
@@ -238,6 +243,11 @@ def _recreated(given: Draft, row: StoredObject) -> bool:
     """On the hub cluster it was deleted and made anew: another object of the same name."""
     both = {given.origin, row.origin} == {Origin.HUB_CLUSTER}
     return both and given.uid != str(row.uid)
+
+
+def _comes_over(given: Draft, row: StoredObject) -> bool:
+    """REST handed it over, and here it is: the hub cluster's own from now on."""
+    return given.origin == Origin.HUB_CLUSTER and is_handed_over(row)
 
 
 def _content(row: StoredObject) -> Json:

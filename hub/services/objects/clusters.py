@@ -41,7 +41,7 @@ def create_cluster(
         "metadata": {"name": name, "labels": dict(labels)},
         "spec": {"taints": taints} | ({"pools": pools} if pools else {}),
     }
-    given = draft(parse(manifest), tx.now)
+    given = draft(parse(manifest), tx.now, submitted_by=principal)
     if clusters.get(tx, given.name) is not None:
         raise Rejected(RejectCode.ALREADY_EXISTS, f"cluster {given.name} exists", "name")
     applied = apply_documents(tx, [given], settings.intake)[0]

@@ -9,13 +9,15 @@ from hub.services.context.settings import Settings
 from hub.services.index import pool_keys
 from hub.services.index.fleet import read_member, state_of
 from hub.services.members import forgotten
-from hub.store import clusters, jobs
+from hub.services.reading import first_agents
+from hub.store import clusters, jobs, tokens
 from hub.store.records.members import Member
 from hub.store.transaction import Transaction
 from shared import quantity
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
+from shared.wire import versions
 
 
 def get_cluster(tx: Transaction, name: str, settings: Settings) -> Json:
@@ -27,11 +29,16 @@ def get_cluster(tx: Transaction, name: str, settings: Settings) -> Json:
     since = pool_keys.load(tx).since
     left = forgotten.of(tx, name)
     view = _view(member, capacity, held, reserved, tx.now, settings, since)
-    return view | {"leftovers": len(left), "leftoverJobs": left}
+    return view | {
+        "leftovers": len(left),
+        "leftoverJobs": left,
+        "credentialExpiresAt": stamp(tokens.good_until(tx, name)),
+        "hubVersion": versions.release(),
+    }
 
 
 def list_clusters(tx: Transaction, settings: Settings) -> Json:
-    """All members: {"items"}."""
+    """All members: {"items", "hubVersion"}."""
     capacities = clusters.get_capacities(tx)
     held = jobs.count_by_cluster(tx)
     reserved = jobs.reserved_by_cluster(tx)
@@ -50,7 +57,8 @@ def list_clusters(tx: Transaction, settings: Settings) -> Json:
             )
             | {"leftovers": left.get(member.name, 0)}
             for member in clusters.list_all(tx)
-        ]
+        ],
+        "hubVersion": versions.release(),
     }
 
 
@@ -100,10 +108,22 @@ def _view(
         ],
         "properties": dict(cluster.properties),
         "clusterUid": member.cluster_uid,
+        **_agent(member),
         "createdAt": stamp(member.created_at),
         "joinedAt": stamp(member.joined_at),
         "heartbeatAt": stamp(member.heartbeat_at),
         "capacityAt": None if capacity is None else stamp(capacity[1]),
+    }
+
+
+def _agent(member: Member) -> Json:
+    """What the agent is and how it comes, as of its session."""
+    facts = member.agent or {}
+    return {
+        "agentVersion": facts.get("version", ""),
+        "agentProtocol": facts.get("protocol"),
+        "plainHttp": facts.get("plainHttp", False),
+        "clientCertificate": facts.get("clientCertificate", False),
     }
 
 
@@ -112,6 +132,8 @@ def _why(state: str, cluster: Cluster) -> str:
     if state == "Fenced":
         return "it was written off: delete it, or join another cluster under its name"
     if state == "Unhealthy":
+        if cluster.down == first_agents.REASON:
+            return cluster.down
         return f"its API server does not answer its agent: {cluster.down}"
     return ""
 

@@ -7,6 +7,7 @@ from hub.services.context import timeline
 from hub.services.context.paging import Pager
 from hub.services.context.settings import Settings
 from hub.services.members import forgotten
+from hub.services.members.liveness import joined_clusters
 from hub.services.questions import clusters
 from hub.store import audit, changes, objects, tallies, works
 from hub.store.records.objects import StoredObject
@@ -18,6 +19,7 @@ from shared.kinds.placement_v1 import GROUP as PLACEMENT
 from shared.reject_codes import RejectCode
 
 _PLACEMENTS = ("ClusterResourcePlacement", "ResourcePlacement")
+MOST_KEYS = 200  # of a page of the feed, but for its last revision
 
 
 def overview(tx: Transaction, settings: Settings) -> Json:
@@ -45,8 +47,20 @@ def _conditions(tx: Transaction) -> list[Json]:
 
 
 def restored(tx: Transaction) -> Json:
-    """Whether the store went back, and what is left from before: {"stopped", "items"}."""
-    return {"stopped": timeline.stopped(tx), "items": forgotten.list_forgotten(tx)}
+    """Whether the store went back, and what is left from before: {"stopped", "awaited", "items"}.
+
+    `awaited`: members that have not been heard since a backup was restored.
+    """
+    since = timeline.restored_at(tx)
+    awaited = []
+    if since is not None:
+        heard = joined_clusters(tx).items()
+        awaited = sorted(name for name, at in heard if at is None or at <= since)
+    return {
+        "stopped": timeline.stopped(tx),
+        "awaited": awaited,
+        "items": forgotten.list_forgotten(tx),
+    }
 
 
 def list_placements(tx: Transaction) -> Json:
@@ -100,6 +114,8 @@ def list_drift(tx: Transaction, pager: Pager, token: str | None, limit: int) -> 
 def changes_since(tx: Transaction, revision: int, limit: int) -> tuple[Sequence[Json], bool]:
     """Rows of the change feed after `revision`, oldest first, revisions whole; and: is there more?
 
+    A page is shorter where much was touched: whoever does not take it holds no more than that.
+
     Raises Rejected: Expired where `revision` is older than what is kept, or newer than the newest.
     """
     oldest, newest = changes.oldest_revision(tx), changes.last_revision(tx)
@@ -109,9 +125,10 @@ def changes_since(tx: Transaction, revision: int, limit: int) -> tuple[Sequence[
             f"revisions {oldest} to {newest} are kept: list again, then follow from the newest",
             "revision",
         )
-    rows = changes.since(tx, revision, limit)
-    more = len(rows) == limit
-    if more:  # the last revision may go on: it comes with the next page
+    rows = changes.since(tx, revision, limit, MOST_KEYS)
+    full = len(rows) == limit
+    more = full or bool(rows and rows[-1][0] < newest)
+    if full:  # the last revision may go on: it comes with the next page
         rows = [row for row in rows if row[0] != rows[-1][0]]
     return [
         {"revision": number, "kind": kind, "keys": keys, "at": stamp(at)}

@@ -128,7 +128,10 @@ def row_of(given: Draft, tx: Transaction) -> StoredObject:
         origin=given.origin,
         generation=1,
         labels=dict(parsed.labels),
-        annotations=dict(given.manifest["metadata"].get("annotations") or {}),
+        annotations={
+            **(given.manifest["metadata"].get("annotations") or {}),
+            **given.submitter,
+        },
         spec=parsed.spec if is_typed(parsed.api_version, parsed.kind) else None,
         manifest=given.manifest,
         hash=given.hash,

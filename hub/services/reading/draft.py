@@ -26,7 +26,10 @@ from shared.selectors import parse_selector
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A manifest on its way in. `uid` is its hub-cluster uid, or new. `index` is its place in a list."""
+    """A manifest on its way in. `uid` is its hub-cluster uid, or new. `index` is its place in a list.
+
+    `submitted_by`: who sent it by REST; what comes from the hub cluster says so itself.
+    """
 
     parsed: Parsed
     manifest: Json
@@ -37,6 +40,7 @@ class Draft:
     origin: str
     created_at: dt.datetime | None = None  # of a hub cluster's object: its creationTimestamp
     index: int = 0
+    submitted_by: str = ""
 
     @property
     def is_job(self) -> bool:
@@ -56,6 +60,11 @@ class Draft:
         return queue_name(self.parsed)
 
     @property
+    def submitter(self) -> dict[str, str]:
+        """The annotation that says who sent it; {} where nobody did by REST."""
+        return {keys.SUBMITTED_BY: self.submitted_by} if self.submitted_by else {}
+
+    @property
     def shape(self) -> str:
         return shape_hash(self.parsed.pod_sets)
 
@@ -71,6 +80,7 @@ def draft(
     uid: str = "",
     created_at: dt.datetime | None = None,
     index: int = 0,
+    submitted_by: str = "",
 ) -> Draft:
     """Make a draft of what was read. Without `uid` it gets a new one.
 
@@ -93,6 +103,7 @@ def draft(
         origin=origin,
         created_at=created_at,
         index=index,
+        submitted_by=submitted_by,
     )
 
 

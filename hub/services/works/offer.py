@@ -12,8 +12,10 @@ import orjson
 
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import State, Transition
+from hub.services.context import timeline
 from hub.services.works import compose
 from hub.store import clusters, objects, workloads, works
+from hub.store.records.members import Speaking
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import WorkloadMove
 from hub.store.records.works import Composable, Desired, OptionedWork
@@ -59,10 +61,11 @@ def offer(tx: Transaction, asks: Sequence[Ask]) -> list[list[PreparedOffer]]:
     cluster was forgotten or written off hangs on, and the name may be another cluster's by now.
     """
     failpoint("H08")
+    if timeline.stopped(tx):  # another hub of this store may have found out just now
+        return [[] for _ in asks]
     live = clusters.sessions(tx, {ask.cluster for ask in asks})
     found = [
-        works.composable(tx, ask.cluster, ask.uids if live.get(ask.cluster) == ask.session else ())
-        for ask in asks
+        works.composable(tx, ask.cluster, ask.uids if _may_ask(live, ask) else ()) for ask in asks
     ]
     placements = _placements(tx, found)
     prepared: list[list[PreparedOffer]] = []
@@ -90,6 +93,11 @@ def offer(tx: Transaction, asks: Sequence[Ask]) -> list[list[PreparedOffer]]:
     works.offer(tx, changed)
     workloads.transition(tx, Transition.OFFER, offered)
     return prepared
+
+
+def _may_ask(live: Mapping[str, Speaking], ask: Ask) -> bool:
+    speaking = live.get(ask.cluster)
+    return speaking is not None and speaking.session == ask.session
 
 
 def work_of(one: PreparedOffer, hub_id: str, incarnation: str, session: str) -> Json:

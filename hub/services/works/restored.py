@@ -16,7 +16,7 @@ from hub.domain.workloads.origin import Origin
 from hub.domain.workloads.states import State, WithdrawTo, beyond
 from hub.services.context import timeline
 from hub.services.works.withdraw import withdraw_jobs
-from hub.store import audit, doubts, settings, workloads
+from hub.store import audit, doubts, leases, settings, workloads
 from hub.store.records.workloads import Workload, WorkloadColumns, change_of
 from hub.store.transaction import Transaction
 from hub.store.workloads import BARE
@@ -46,17 +46,45 @@ def accept(tx: Transaction, principal: str) -> str:
     What members hold from before and this store does not know is left alone and shown, never removed.
     What may run there unknown to it is held. Raises Rejected: NotRolledBack.
     """
+    recovering = timeline.is_recovering(tx)
     incarnation = timeline.begin_anew(tx)
-    held = hold_everything(tx)
-    timeline.say(
-        tx, "HubRestored", f"{principal} accepted the restored state: {held} jobs are held"
-    )
+    held = 0 if recovering else hold_everything(tx)  # … when the backup was restored
+    also = f": {held} jobs are held" if not recovering else ""
+    timeline.say(tx, "HubRestored", f"{principal} accepted the restored state{also}")
     audit.add(tx, principal, "accept-restored", f"Hub incarnation {incarnation}")
     return incarnation
 
 
+def begin_recovery(
+    tx: Transaction, taken_at: str, principal: str, earlier: Sequence[str]
+) -> tuple[int, str]:
+    """A backup has just been made this store: how many jobs are held, and the incarnation that begins.
+
+    Nothing is dispatched until an administrator accepts it. `earlier`: incarnations of what was in its
+    place. Whoever led the store is not believed any more.
+    """
+    text = (
+        f"this hub's store was restored from a backup{f' of {taken_at}' if taken_at else ''}. Jobs may run "
+        "that it does not know. Nothing is dispatched until an administrator accepts the restored state "
+        "(roadstead restored --accept)"
+    )
+    incarnation = timeline.recover(tx, text, earlier)
+    held = hold_everything(tx)
+    leases.seize(tx, principal, dt.timedelta(0))
+    timeline.say(tx, timeline.CODE, text)
+    audit.add(tx, principal, "restore", f"Hub incarnation {incarnation}")
+    return held, incarnation
+
+
+def incarnations(tx: Transaction) -> tuple[str, ...]:
+    """The incarnation of a store that holds a hub; empty for one that does not."""
+    found = settings.get(tx, "incarnation")
+    return () if found is None else (str(found),)
+
+
 def hold_everything(tx: Transaction) -> int:
     """Hold what waits, and mark what members were given; how many jobs are held."""
+    tx.may_take_long()  # a hundred thousand jobs at once
     settings.put(tx, _ACCEPTED_AT, tx.now.isoformat())
     jobs = doubts.jobs_in(tx, _MAY_START)
     withdraw_jobs(

@@ -20,9 +20,11 @@ class Member(NamedTuple):
     cordoned: bool = False
     session: str = ""
     session_at: dt.datetime | None = None
+    session_seq: int = 0  # the newest request of that session whose report is in the store
     retired_sessions: Sequence[str] | None = None  # ids that were superseded and never come back
     joined_at: dt.datetime | None = None
     heartbeat_at: dt.datetime | None = None
+    agent: Json | None = None  # what its agent is: services.members.terms
 
 
 class DeclaredColumns(TypedDict):
@@ -45,9 +47,18 @@ class MemberColumns(TypedDict, total=False):
     cordoned: bool
     session: str
     session_at: dt.datetime | None
+    session_seq: int
     retired_sessions: Sequence[str] | None
     joined_at: dt.datetime | None
     heartbeat_at: dt.datetime | None
+    agent: Json | None
+
+
+class Speaking(NamedTuple):
+    """Who speaks for a member: its agent's session, and how far that has come."""
+
+    session: str
+    seq: int
 
 
 class DownSince(TypedDict):

@@ -47,6 +47,7 @@ class ObjectColumns(TypedDict, total=False):
     """Columns of an object that may be set."""
 
     api_version: str
+    origin: str
     generation: int
     labels: Mapping[str, str]
     annotations: Mapping[str, str]

@@ -23,8 +23,12 @@ class Token(NamedTuple):
     secret_hash: str
     created_at: dt.datetime
     expires_at: dt.datetime | None
-    used_at: dt.datetime | None  # join tokens: once
+    used_at: dt.datetime | None  # join tokens: once; agents' bearers: first
     revoked_at: dt.datetime | None
+    replaces: str | None  # an agent's bearer: the one that this was given in place of
+    superseded_at: (
+        dt.datetime | None
+    )  # an agent's bearer: when one that replaces it was first used
     role: str
     name: str
     cluster: str

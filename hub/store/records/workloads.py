@@ -71,6 +71,18 @@ class Workload(NamedTuple):
     deleted_at: dt.datetime | None = None
 
 
+class JobPlace(NamedTuple):
+    """What tells whether a workload is worth reading whole."""
+
+    uid: str
+    kind: str
+    namespace: str
+    origin: str
+    live: bool | None
+    created_at: dt.datetime
+    finished_at: dt.datetime | None
+
+
 class ListedJob(NamedTuple):
     """A job as a line of a list needs it."""
 
@@ -215,6 +227,7 @@ class WorkloadColumns(TypedDict, total=False):
     """Columns of a workload that may be set; which state it is in is no one's to set."""
 
     live: bool | None
+    origin: str
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
     queue: str

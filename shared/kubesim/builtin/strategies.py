@@ -18,7 +18,7 @@ from shared.kubesim.builtin.validate_job import (
     job_spec_faults,
     job_update_faults,
 )
-from shared.kubesim.builtin.validate_job_status import job_status_faults
+from shared.kubesim.builtin.validate_job_status import job_status_faults, unmanaged_status_faults
 from shared.kubesim.builtin.validate_pod import spec_faults
 from shared.kubesim.store.lifecycle import label_faults
 from shared.kubesim.store.namespace_lifecycle import NamespaceStrategy
@@ -69,6 +69,13 @@ class JobStrategy(DefaultedStrategy):
 
     def validate_status(self, new: Object, old: Object) -> Sequence[Cause]:
         return job_status_faults(new, old)
+
+
+class UnmanagedJobStrategy(JobStrategy):
+    """Jobs of an API server that does not know spec.managedBy: their status has fewer rules."""
+
+    def validate_status(self, new: Object, old: Object) -> Sequence[Cause]:
+        return unmanaged_status_faults(new)
 
 
 def _labelled(job: Object) -> Object:
@@ -330,8 +337,11 @@ class PriorityClassStrategy(PlainStrategy):
         return bool(new.get("value") != old.get("value"))
 
 
-def built_in_strategies() -> dict[str, KindStrategy]:
-    """By resource key. Kinds that are missing have no rules of their own."""
+def built_in_strategies(*, managed_jobs: bool = True) -> dict[str, KindStrategy]:
+    """By resource key. Kinds that are missing have no rules of their own.
+
+    `managed_jobs`: the API server knows spec.managedBy of Jobs (from Kubernetes 1.32 on).
+    """
     return {
         "namespaces": NamespaceStrategy(),
         "nodes": NodeStrategy(),
@@ -339,7 +349,7 @@ def built_in_strategies() -> dict[str, KindStrategy]:
         "services": ServiceStrategy(),
         "secrets": SecretStrategy(),
         "configmaps": ConfigMapStrategy(),
-        "jobs.batch": JobStrategy(),
+        "jobs.batch": JobStrategy() if managed_jobs else UnmanagedJobStrategy(),
         "cronjobs.batch": CronJobStrategy(),
         "deployments.apps": ReplicatedStrategy(defaults.deployment_spec),
         "replicasets.apps": ReplicatedStrategy(defaults.replica_set_spec),

@@ -24,6 +24,23 @@ def job_status_faults(new: Object, old: Object) -> list[Cause]:
     return list(_Change(new, old).faults())
 
 
+def unmanaged_status_faults(new: Object) -> list[Cause]:
+    """The same where spec.managedBy is not known: Kubernetes 1.30, validateJobStatus without options."""
+    status, spec = new.get("status") or {}, new.get("spec") or {}
+    causes = [
+        errors.bad_value(f"status.{field}", status[field], "must be greater than or equal to 0")
+        for field in _COUNTS
+        if (status.get(field) or 0) < 0
+    ]
+    if _true(status, "SuccessCriteriaMet"):
+        if spec.get("completionMode") != "Indexed":
+            causes.append(_conflict("cannot set SuccessCriteriaMet to NonIndexed Job"))
+        if not spec.get("successPolicy"):
+            why = "cannot set SuccessCriteriaMet=True for Job without SuccessPolicy"
+            causes.append(_conflict(why))
+    return causes
+
+
 def _true(status: dict[str, Any], kind: str) -> bool:
     return any(
         condition.get("type") == kind and condition.get("status") == "True"

@@ -274,7 +274,8 @@ class _Sync:
     def note_suspension(self) -> None:
         conditions = self.out.status["conditions"]
         present = _find(conditions, "Suspended")
-        if self.suspended and (present is None or present.get("status") != "True"):
+        told = {"status": "True", "reason": "JobSuspended", "message": "Job suspended"}
+        if self.suspended and (present is None or not told.items() <= present.items()):
             self.set(self.condition("Suspended", "JobSuspended", "Job suspended"))
             self.out.status.pop("startTime", None)
             self.out.suspension = "Suspended"

@@ -11,6 +11,7 @@ import structlog
 
 from shared.kubesim.apimachinery import errors
 from shared.kubesim.apimachinery.registry import Resource
+from shared.kubesim.apimachinery.writer import acting_as
 from shared.kubesim.requests.call import (
     ANONYMOUS,
     Call,
@@ -20,7 +21,7 @@ from shared.kubesim.requests.call import (
     json_reply,
     read_scope,
 )
-from shared.kubesim.server.discovery import DiscoveryRoutes
+from shared.kubesim.server.discovery import VERSION, DiscoveryRoutes
 from shared.kubesim.server.reading import Reader
 from shared.kubesim.server.writing import Writer
 from shared.kubesim.store.objects import ObjectStore
@@ -70,13 +71,15 @@ class SimulatedApiServer:
         writer: Writer,
         durability: Durability,
         tokens: dict[str, User],
+        *,
+        version: dict[str, str] = VERSION,
     ) -> None:
         self._store = store
         self._reader = reader
         self._writer = writer
         self._durability = durability
         self.tokens = tokens
-        self._discovery = DiscoveryRoutes(store.registry)
+        self._discovery = DiscoveryRoutes(store.registry, version)
         self.authorize: Authorize = lambda user, verb, resource, namespace: ""
         self.intercept: Intercept | None = None
         self.check_watch: Callable[[Call], None] | None = None  # raises ApiError
@@ -98,7 +101,8 @@ class SimulatedApiServer:
         try:
             call.user = self._authenticated(call)
             call.body = await _body(receive)
-            return await self._answer(call, receive, send)
+            with acting_as(call.user.name):
+                return await self._answer(call, receive, send)
         except ConnectionCut:
             _cut(send)
             await self._store.clock.sleep(0)  # uvicorn learns of it in the next turn

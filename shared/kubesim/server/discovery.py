@@ -38,11 +38,20 @@ _FURTHER = (
 )
 
 
+def version_of(major: int, minor: int) -> dict[str, str]:
+    """What a server of this release says at /version."""
+    if (VERSION["major"], VERSION["minor"]) == (str(major), str(minor)):
+        return VERSION
+    told = {"major": str(major), "minor": str(minor), "gitVersion": f"v{major}.{minor}.0+kubesim"}
+    return {**VERSION, **told}
+
+
 class DiscoveryRoutes:
     """Describes a registry; the answers are made anew when it changes."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, version: dict[str, str]) -> None:
         self._registry = registry
+        self._version = version
         self._made: dict[tuple[str, ...], bytes] = {}
         self._revision = -1
 
@@ -50,7 +59,7 @@ class DiscoveryRoutes:
         """The reply to a discovery path, or None if the path is something else."""
         parts = [part for part in call.path.split("/") if part]
         if parts == ["version"]:
-            return json_reply(VERSION)
+            return json_reply(self._version)
         if not parts or parts[0] not in ("api", "apis"):
             return None
         if len(parts) == 1:

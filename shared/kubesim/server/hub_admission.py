@@ -33,9 +33,12 @@ EVERY_NAMESPACE: Final[dict[str, Any]] = {
 class HubAdmission:
     """Marks Jobs as managed by the hub. `namespaces` is a label selector of namespaces, if any."""
 
-    def __init__(self, store: ObjectStore, namespaces: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, store: ObjectStore, namespaces: dict[str, Any] | None = None, *, marks: bool = True
+    ) -> None:
         self._store = store
         self._namespaces = namespaces
+        self._marks = marks
 
     def admit(
         self,
@@ -46,6 +49,8 @@ class HubAdmission:
     ) -> Object:
         if resource.key != "jobs.batch":
             return defaulted(resource.key, in_new_names(resource.key, new, old))
+        if not self._marks:
+            return new
         spec = new["spec"]
         if old is not None:
             kept = old["spec"].get("managedBy")
@@ -89,7 +94,10 @@ class AbsentPods:
     def _refuse(self, namespace: str, uid: str) -> None:
         for job in self._store.list("jobs.batch", namespace):
             meta = job["metadata"]
-            if meta["uid"] == uid and job["spec"].get("managedBy") == labels.JOB_CONTROLLER:
+            ours = job["spec"].get("managedBy") == labels.JOB_CONTROLLER or labels.FINALIZER in (
+                meta.get("finalizers") or ()
+            )
+            if meta["uid"] == uid and ours:
                 where = f"{namespace}/{meta['name']}"
                 raise errors.bad_request(
                     f"Job {where} has no pods here: it runs in a member cluster, and its logs are "

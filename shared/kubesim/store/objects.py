@@ -15,6 +15,7 @@ from shared.clock import Clock
 from shared.kubesim.apimachinery import errors, metadata
 from shared.kubesim.apimachinery.registry import Registry, Resource
 from shared.kubesim.apimachinery.strategies import KindStrategy, Object, PlainStrategy
+from shared.kubesim.apimachinery.writer import acting_as
 from shared.kubesim.store import lifecycle
 
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]
@@ -71,6 +72,7 @@ class ObjectStore:
         self.clock = clock
         self.strategies: dict[str, KindStrategy] = strategies or {}
         self.admissions: list[AdmissionHook] = list(admissions)
+        self.check_delete: Callable[[Resource, Object], None] = lambda resource, obj: None
         self.tracker = tracker
         self.rv = 0
         self._objects: dict[str, dict[str, dict[str, Object]]] = {}
@@ -214,7 +216,8 @@ class ObjectStore:
         """Remove an object, or mark it as terminating while finalizers or a grace period hold it.
 
         `propagation` is Background, Foreground or Orphan; `grace` in seconds matters for pods only.
-        Returns the last version. Raises ApiError NotFound, or Conflict on failed preconditions.
+        Returns the last version. Raises ApiError NotFound, Conflict on failed preconditions, and what
+        `check_delete` raises.
         """
         resource = self.registry.get(key)
         old = self.get(key, namespace, name)
@@ -222,6 +225,7 @@ class ObjectStore:
             raise errors.not_found(resource.plural, resource.group, name)
         wanted = {"uid": uid, "resourceVersion": resource_version}
         lifecycle.check_preconditions(resource, wanted, old)
+        self.check_delete(resource, old)
         new = lifecycle.marked_for_deletion(resource, old, self.clock.now(), propagation, grace)
         if dry_run:
             return new
@@ -335,7 +339,8 @@ class ObjectStore:
         try:
             while self._untold:
                 following = self._untold.popleft()
-                for subscriber in self._subscribers:
-                    subscriber(following)
+                with acting_as(""):  # what follows is the cluster's own doing
+                    for subscriber in self._subscribers:
+                        subscriber(following)
         finally:
             self._telling = False

@@ -68,6 +68,14 @@ async def test_news_makes_a_new_request_while_the_old_one_hangs(member):
     assert sequences == sorted(sequences)
 
 
+async def test_no_request_outlives_its_agent(member):
+    """What hung as it was stopped is given up by then: nobody else ever takes in its answer."""
+    member.start(lease_s=30.0)
+    await member.hub.until(lambda hub: hub.held == 1)
+    await member.stop()
+    assert member.hub.held == 0
+
+
 async def test_a_desired_set_comes_in_pages(member):
     """A hub that sends a few works at a time is asked until it has no more."""
     member.hub.page = 2

@@ -85,7 +85,7 @@ async def test_a_hundred_jobs_survive_a_flaky_member(member, jobs_made):
     faults.add("drop-after", verb="create", resource="jobs", count=10)
     member.hub.put(*(a_job(f"u-{n}", f"job-{n}", run_seconds="0.1") for n in range(100)))
     member.start()
-    await member.hub.seen("u-50", "Applied")
+    await member.hub.seen("u-50", "Applied", timeout_s=60)
     faults.add("cut")
     faults.add("compact")
     for number in range(100):
@@ -137,6 +137,16 @@ async def test_a_manifest_that_no_server_can_decode_is_refused_for_good(member):
     entry = await member.hub.seen("u-1", "Failed")
     assert entry.reason == "Invalid"
     assert "resourceClaimTemplateName" in entry.message
+
+
+def test_a_policys_refusal_is_the_members_own():
+    """Of a manifest it is final, with the reason of the agent's own gate: the job goes to another member."""
+    text = "ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no"
+    for status in (403, 422):
+        refusal = errors.from_status(status, {"message": f'jobs.batch "x" is forbidden: {text}'})
+        trouble = refused(refusal, hopeless=True)
+        assert (trouble.reason, trouble.final) == ("RefusedByMember", True)
+        assert not refused(refusal).final, "of a change, another may follow"
 
 
 @pytest.mark.parametrize(

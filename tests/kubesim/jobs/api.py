@@ -58,6 +58,10 @@ class Api:
         body = {"spec": spec}
         return self._ask("PATCH", f"{self._jobs}/{name}", json=body, headers=_MERGE)
 
+    def patch_job_status(self, name: str, **status: Any) -> Object:
+        path = f"{self._jobs}/{name}/status"
+        return self._ask("PATCH", path, json={"status": status}, headers=_MERGE)
+
     def delete_job(self, name: str, propagation: str) -> None:
         parameters = {"propagationPolicy": propagation}
         self._ask("DELETE", f"{self._jobs}/{name}", params=parameters)

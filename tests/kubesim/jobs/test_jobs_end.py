@@ -12,6 +12,12 @@ def message_of(job, kind):
     return condition["message"]
 
 
+def reason_of(job, kind):
+    (condition,) = [c for c in job["status"]["conditions"] if c["type"] == kind]
+    return condition["reason"]
+
+
+@pytest.mark.kube_from("1.32", "every end has its criteria first")
 def test_too_many_failures(api):
     """FailureTarget, then Failed, BackoffLimitExceeded; failed counts, no completion time."""
     api.create_job("j", annotations={RUN: "1", EXIT: "3"}, backoffLimit=0)
@@ -60,6 +66,7 @@ def test_suspend_and_resume(api):
     assert "Resumed" in api.reasons("j")
 
 
+@pytest.mark.kube_from("1.36", "suspending takes the start time back")
 def test_suspending_a_running_job(api):
     """The pods go without counting as failed, and the start time is taken back."""
     api.create_job("j", annotations={RUN: "60"})
@@ -73,6 +80,19 @@ def test_suspending_a_running_job(api):
     assert "failed" not in status
     assert "active" not in status
     assert "startTime" not in status
+
+
+def test_what_others_say_of_a_suspension_is_set_back(api):
+    """Reason and message of Suspended are the Job controller's own; conditions of others stay."""
+    api.create_job("j", suspend=True)
+    api.until_condition("j", "Suspended")
+    told = [
+        {"type": "Suspended", "status": "True", "reason": "Elsewhere", "message": "it runs there"},
+        {"type": "example.com/Billed", "status": "True", "reason": "Paid"},
+    ]
+    api.patch_job_status("j", conditions=told)
+    api.until(lambda: reason_of(api.job("j"), "Suspended") == "JobSuspended", "set back")
+    assert reason_of(api.job("j"), "example.com/Billed") == "Paid"
 
 
 def test_less_parallelism(api):

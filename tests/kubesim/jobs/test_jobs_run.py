@@ -1,5 +1,7 @@
 """What everybody can see of Jobs that run well; true of the simulated cluster and of a real one."""
 
+import pytest
+
 from tests.kubesim.jobs.api import conditions
 
 RUN = "sim.roadstead.dev/run-seconds"
@@ -7,6 +9,7 @@ INDEX = "batch.kubernetes.io/job-completion-index"
 FINALIZER = "batch.kubernetes.io/job-tracking"
 
 
+@pytest.mark.kube_from("1.32", "every end has its criteria first")
 def test_a_job_completes(api):
     """SuccessCriteriaMet, then Complete, both CompletionsReached, with times and counts."""
     api.create_job("j", annotations={RUN: "1"}, completions=2, parallelism=2)
@@ -92,6 +95,7 @@ def test_indexed_pods(api):
     assert variable["valueFrom"]["fieldRef"]["fieldPath"] == f"metadata.labels['{INDEX}']"
 
 
+@pytest.mark.kube_from("1.31", "success policies")
 def test_a_success_policy_ends_the_job(api):
     """One succeeded index is enough where the policy says so; the reason is SuccessPolicy."""
     api.create_job(
@@ -116,6 +120,7 @@ def test_a_work_queue_is_done_with_its_first_success(api):
     assert 1 <= job["status"]["succeeded"] <= 2
 
 
+@pytest.mark.kube_from("1.32", "the API server knows spec.managedBy")
 def test_a_job_of_another_controller_is_left_alone(api):
     """With managedBy of somebody else the Job controller does nothing at all."""
     api.create_job("theirs", managedBy="example.com/other")

@@ -1,5 +1,7 @@
 """Server-side apply: ownership, conflicts, force, transfer, removal."""
 
+import pytest
+
 from tests.kubesim.server.build import a_config_map, a_deployment, a_managed_job
 from tests.kubesim.server.kube import eventually
 
@@ -183,6 +185,7 @@ def test_a_scaled_deployment_belongs_to_the_scaler(kube):
     assert "f:replicas" not in rows["one", "Apply", ""]["f:spec"]
 
 
+@pytest.mark.kube_from("1.32", "the API server knows spec.managedBy")
 def test_status_ownership_is_kept_apart(kube):
     """A writer of the status has an entry of its own, with the subresource."""
     kube.create("jobs", a_managed_job())
@@ -192,6 +195,7 @@ def test_status_ownership_is_kept_apart(kube):
     assert rows["outsider", "Update", "status"]["f:status"] == {"f:active": {}, "f:startTime": {}}
 
 
+@pytest.mark.kube_from("1.32", "the API server knows spec.managedBy")
 def test_apply_can_write_a_status(kube):
     """Apply to /status writes the status alone."""
     kube.create("jobs", a_managed_job())

@@ -8,6 +8,7 @@ import pytest
 
 from tests.kubesim.server.build import a_condition, a_managed_job
 
+pytestmark = pytest.mark.kube_from("1.32", "the API server knows spec.managedBy")
 START = "2026-01-01T00:00:00Z"
 END = "2026-01-01T00:01:00Z"
 COMPLETE = [a_condition("SuccessCriteriaMet"), a_condition("Complete")]

@@ -70,11 +70,19 @@ def test_a_job_takes_the_labels_of_its_template(kube):
         ("spec.backoffLimit", {"backoffLimit": -1}),
         ("spec.completionMode", {"completionMode": "Sorted"}),
         ("spec.completions", {"completionMode": "Indexed", "parallelism": 1}),
-        ("spec.managedBy", {"managedBy": "nobody"}),
+        pytest.param(
+            "spec.managedBy",
+            {"managedBy": "nobody"},
+            marks=pytest.mark.kube_from("1.32", "the API server knows spec.managedBy"),
+        ),
         ("spec.ttlSecondsAfterFinished", {"ttlSecondsAfterFinished": -5}),
         ("spec.podReplacementPolicy", {"podReplacementPolicy": "Never"}),
         ("spec.backoffLimitPerIndex", {"backoffLimitPerIndex": 1}),
-        ("spec.successPolicy", {"successPolicy": {"rules": [{"succeededCount": 1}]}}),
+        pytest.param(
+            "spec.successPolicy",
+            {"successPolicy": {"rules": [{"succeededCount": 1}]}},
+            marks=pytest.mark.kube_from("1.31", "success policies"),
+        ),
     ],
 )
 def test_bad_specs_are_refused_by_field(kube, field, spec):
@@ -165,6 +173,7 @@ def test_mutable_fields(kube, change):
     assert reply.json()["metadata"]["generation"] == 2
 
 
+@pytest.mark.kube_from("1.36", "resources of suspended Jobs may change")
 def test_a_suspended_job_may_be_placed_anew(kube):
     """Before it ever ran, a suspended Job's node selector, tolerations and resources may change."""
     kube.create("jobs", a_job(managedBy="example.com/outsider"))

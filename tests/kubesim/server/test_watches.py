@@ -4,6 +4,8 @@ import json
 import threading
 import time
 
+import pytest
+
 from tests.kubesim.server.build import a_config_map
 from tests.kubesim.server.kube import PATIENCE_S
 
@@ -111,6 +113,7 @@ def test_a_watch_ends_when_its_time_is_up(kube):
     assert 0.5 < time.monotonic() - started < PATIENCE_S
 
 
+@pytest.mark.kube_from("1.34", "watches that begin with a list")
 def test_initial_events_end_with_a_bookmark(kube):
     """sendInitialEvents shows the present and marks its end."""
     kube.create("configmaps", mine("there"))

@@ -17,11 +17,13 @@ from hub.services.access.credentials import (
     Principal,
 )
 from hub.services.access.enrol import enrol
+from hub.services.access.rotation import Rotation
 from hub.services.context import identity
 from hub.store import audit, clusters, events
 from hub.store.engine import Database
 from shared.clock import ManualClock
 from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 from tests.store.build import START, a_member, call, opened
 
 pytestmark = pytest.mark.anyio
@@ -109,6 +111,52 @@ async def test_the_first_administrator_has_one_token(tmp_path):
         assert (len(one.hub_id), len(one.page_key)) == (16, 32)
 
 
+GIVEN, OTHER = (f"{letter * 32}.{letter * 43}" for letter in "ab")
+
+
+async def test_a_deployment_may_give_the_administrators_token(tmp_path):
+    """It ends the one before it, and is taken again by every hub that starts with it."""
+    clock = ManualClock(START)
+    async with opened(tmp_path, clock) as db:
+        known = Authenticator(db, clock, cache_s=0)
+        before = await db.write(identity.issue_admin_token)
+        assert [await db.write(call(identity.take_admin_token, GIVEN)) for _ in range(2)] == [
+            True
+        ] * 2
+        assert await known.authenticate(before) is None
+        who = await known.authenticate(GIVEN)
+        assert who is not None
+        assert (who.role, who.name) == (ADMINISTRATOR, "admin")
+        assert await db.write(call(identity.take_admin_token, OTHER)) is True
+        assert await known.authenticate(GIVEN) is None
+        assert await db.write(call(identity.take_admin_token, GIVEN)) is False, "it was taken back"
+        assert await known.authenticate(OTHER) == who
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "short.secret", f"{'a' * 32}.{'a' * 20}", "a" * 80, f"{'a' * 32}.{'ä' * 43}",
+     f"{'a' * 37}.{'a' * 43}", f"{'a' * 32}.{'a' * 400}", f"{'a' * 32}.{'a' * 43}\n"],
+    ids=lambda text: text[:8],
+)  # fmt: skip
+async def test_a_token_that_is_given_is_as_long_as_ours(tmp_path, text):
+    """What could be guessed, or is no ID.SECRET, is not taken; the token before it goes on."""
+    clock = ManualClock(START)
+    async with opened(tmp_path, clock) as db:
+        before = await db.write(identity.issue_admin_token)
+        assert await db.write(call(identity.take_admin_token, text)) is False
+        assert await Authenticator(db, clock, cache_s=0).authenticate(before) is not None
+
+
+async def test_another_holders_token_is_not_taken(tmp_path):
+    """An agent's or a viewer's credential never becomes the administrator's."""
+    async with opened(tmp_path) as db:
+        viewer = await db.write(call(credentials.issue_bearer, VIEWER, "ben"))
+        assert await db.write(call(identity.take_admin_token, viewer)) is False
+        swapped = f"{viewer.partition('.')[0]}.{'b' * 43}"
+        assert await db.write(call(identity.take_admin_token, swapped)) is False
+
+
 async def joining(db: Database, cluster: str) -> str:
     return (await db.write(call(credentials.issue_join, cluster, MINUTE)))[0]
 
@@ -125,9 +173,10 @@ async def test_an_agent_speaks_for_the_cluster_of_its_token(tmp_path):
         second = await db.write(call(enrol, await joining(db, "c1"), "uid-1"))
         assert (first.cluster, second.cluster) == ("c1", "c1")
         assert await known.authenticate(first.credential) is None
-        assert await known.was_revoked(first.credential) is True
-        assert await known.was_revoked(second.credential) is False
-        assert await known.was_revoked(first.credential + "x") is False
+        rotation = Rotation(db, clock, MINUTE, MINUTE)
+        gone, _ = await rotation.refusal(first.credential)
+        other, _ = await rotation.refusal(first.credential + "x")
+        assert (gone.code, other.code) == (RejectCode.REVOKED, RejectCode.UNAUTHENTICATED)
         member = await db.read(call(clusters.get, "c1"))
         assert (member.cluster_uid, member.joined_at, member.heartbeat_at) == (
             "uid-1",
@@ -221,4 +270,3 @@ async def test_a_text_that_is_not_it_is_nobodys(tmp_path, spoil):
         bearer = await db.write(call(credentials.issue_bearer, VIEWER, "ana"))
         assert await known.authenticate(bearer) is not None
         assert await known.authenticate(spoil(bearer)) is None
-        assert await known.was_revoked(spoil(bearer)) is False

@@ -11,7 +11,6 @@ from hub.store.errors import StaleTerm
 from hub.store.transaction import Transaction
 from shared.clock import ManualClock
 from shared.errors import Rejected
-from shared.wire.agent_v1 import Mark
 from tests.store.build import START, call, opened
 
 pytestmark = pytest.mark.anyio
@@ -21,7 +20,7 @@ MEANING = "what is absent on the hub cluster counts as deleted"
 def shown(**given: Any) -> dict[str, Any]:
     """Nothing is connected."""
     empty = {"connected": False, "uid": "", "running": False, "reason": "", "message": ""}
-    return empty | {"resuming": ""} | given
+    return empty | {"resuming": "", "jobs": "", "jobsMessage": "", "jobsShown": ""} | given
 
 
 @pytest.mark.parametrize(
@@ -93,12 +92,13 @@ async def test_the_first_proof_that_the_store_went_back_is_the_one_that_is_told(
     clock = ManualClock(START)
     async with opened(tmp_path, clock) as db:
         known = await db.write(identity.load)
-        mark = Mark(run=f"{known.incarnation}.r", revision=7, proof="p")
-        first = await db.write(call(timeline.stop, "c1", mark, known.incarnation))
+        key = known.page_key
+        mark = timeline.StoreTimeline(known.incarnation, key, [("r", 0)]).mark(7)
+        first = await db.write(call(timeline.stop, "c1", mark, known.incarnation, key))
         assert "c1 (run " in first
         assert "revision 7" in first
-        assert await db.write(call(timeline.stop, "c2", mark, known.incarnation)) == first
-        assert await db.read(timeline.standing) == (known.incarnation, first)
+        assert await db.write(call(timeline.stop, "c2", mark, known.incarnation, key)) == first
+        assert await db.read(timeline.standing) == (known.incarnation, first, False)
         (event,) = await db.read(events.list_events)
         assert event[2:] == ("hub", "Hub", "", "hub", "Warning", "HubRolledBack", first)
         kept = await db.read(call(settings.get, "rolled_back"))
@@ -110,9 +110,9 @@ async def test_the_first_proof_that_the_store_went_back_is_the_one_that_is_told(
         assert begun.stopped == first, "over a restart too"
         later = await db.write(timeline.begin_anew)
         assert later > known.incarnation
-        assert await db.read(timeline.standing) == (later, "")
-        assert await db.write(call(timeline.stop, "c1", mark, known.incarnation)) == ""
-        assert await db.read(timeline.standing) == (later, "")
+        assert await db.read(timeline.standing) == (later, "", False)
+        assert await db.write(call(timeline.stop, "c1", mark, known.incarnation, key)) == ""
+        assert await db.read(timeline.standing) == (later, "", False)
         with pytest.raises(Rejected) as refused:
             await db.write(timeline.begin_anew)
         assert refused.value.code == "NotRolledBack"

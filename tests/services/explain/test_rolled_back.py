@@ -8,7 +8,6 @@ from hub.services.context import timeline
 from hub.services.explain import study
 from hub.store import settings
 from hub.store.transaction import Transaction
-from shared.wire.agent_v1 import Mark
 from tests.services.hubs import Running, a_job, a_pool, running
 
 pytestmark = pytest.mark.anyio
@@ -19,7 +18,8 @@ async def stop(hub: Running) -> None:
 
     def run(tx: Transaction) -> None:
         settings.put(tx, "incarnation", "one")
-        timeline.stop(tx, "north", Mark(run="lost", revision=900, proof=""), "one")
+        lost = timeline.StoreTimeline("one", b"", [("lost", 0)]).mark(900)
+        timeline.stop(tx, "north", lost, "one", b"")
 
     await hub.hub.write(run)
 

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import copy
 import datetime as dt
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,8 @@ from hub.services.members.desired import digest_line
 from hub.services.members.sync import AgentSync
 from hub.services.reading.draft import draft
 from hub.store import audit, clusters, events, workloads, works
+from hub.store.backends.backend import Backend
+from hub.store.backends.choose import backend_of
 from hub.store.engine import Database
 from hub.store.records.workloads import Workload, move_of
 from hub.store.records.works import Work
@@ -38,6 +40,7 @@ from shared.errors import Rejected
 from shared.kinds import parse_job
 from shared.wire.agent_v1 import Observed, SetDigest, SyncReply
 from tests import waiting
+from tests.databases import url_of
 from tests.store.build import a_member
 
 JOB: dict[str, Any] = {
@@ -89,12 +92,12 @@ class Running:
             headers={"Authorization": f"Bearer {token}"},
         )
 
-    async def submit(self, name: str = "one", **changes: Any) -> str:
+    async def submit(self, name: str = "one", origin: Origin = Origin.REST, **changes: Any) -> str:
         """Submit a Job; its uid."""
         manifest = copy.deepcopy(JOB)
         manifest["metadata"] |= {"name": name, **changes.pop("metadata", {})}
         manifest["spec"] |= changes
-        return await self.write(_submit, manifest)
+        return await self.write(_submit, manifest, origin)
 
     async def place(
         self, uid: str, cluster: str, *, scores: dict[str, Any] | None = None, **options: Any
@@ -194,7 +197,7 @@ class Agent:
             "observed": {
                 "full": self.full,
                 "digest": self.observed.hex(),
-                "entries": [entry.model_dump() for entry in entries],
+                "entries": [entry.model_dump(exclude_defaults=True) for entry in entries],
             },
             **more,
         }
@@ -246,11 +249,16 @@ def ran(uid: str, epoch: int = 1, **job: Any) -> Observed:
 
 @contextlib.asynccontextmanager
 async def running_hub(
-    directory: Path, clock: Any = None, limits: Settings | None = None
+    directory: Path,
+    clock: Any = None,
+    limits: Settings | None = None,
+    way: Callable[[str], Backend] = backend_of,
 ) -> AsyncIterator[Running]:
     """A hub on a database file in `directory`; the same directory goes on where it stopped."""
     now = clock or ManualClock(dt.datetime(2026, 5, 1, tzinfo=dt.UTC))
-    db = Database.open(f"sqlite:///{directory}/hub.db", now)
+    backend = way(url_of(directory))
+    backend.prepare()
+    db = Database(backend, now)
     hub = Hub(db, now, limits)
     known = await hub.write(identity.load)
     hub.timeline = await hub.write(timeline.begin, known.incarnation, known.page_key)
@@ -267,7 +275,8 @@ async def running_hub(
     app.add_exception_handler(Rejected, _refusal)
     app.state.hub, app.state.agent_sync = hub, sync
     following = asyncio.create_task(sync.run())
-    transport = httpx.ASGITransport(app=Guard(app, hub))
+    app.add_middleware(Guard, hub=hub)  # inside of what answers 500, as in the product
+    transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url="http://hub") as http:
         yield Running(hub, sync, http)
     following.cancel()
@@ -286,8 +295,8 @@ def _add_cluster(tx: Transaction, name: str) -> str:
     return issue_join(tx, name, dt.timedelta(minutes=15))[0]
 
 
-def _submit(tx: Transaction, manifest: dict[str, Any]) -> str:
-    given = draft(parse_job(manifest), tx.now, origin=Origin.REST)
+def _submit(tx: Transaction, manifest: dict[str, Any], origin: Origin = Origin.REST) -> str:
+    given = draft(parse_job(manifest), tx.now, origin=origin)
     answer = submit_jobs(tx, [given], Intake(), strict=False)[0]
     assert not isinstance(answer, Exception), answer
     return str(answer.uid)
@@ -346,4 +355,5 @@ def back(table):
 def a_stray(hub, uid: str, incarnation: str = "", **more):
     """What an agent says of a Job with our labels that it does not find among its works."""
     of = incarnation or hub.sync.incarnation
-    return seen(uid, "Applied", object_uid="m-1", incarnation=of, job={}, **more)
+    told = {"object_uid": "m-1", "incarnation": of, "job": {}, **more}
+    return seen(uid, "Applied", **told)

@@ -7,7 +7,12 @@ import pytest
 
 from hub.domain.workloads.states import State, WithdrawTo
 from hub.services.members import faults, forgotten
-from hub.services.members.observe import ObservedReport, as_observed, take_reports
+from hub.services.members.observe import (
+    ObservedReport,
+    ReportOutcome,
+    as_observed,
+    take_reports,
+)
 from hub.store import audit, clusters, events, on_members, tables, workloads, works
 from hub.store.engine import Database
 from hub.store.records.works import Work
@@ -40,6 +45,14 @@ def given(tx: Transaction, cluster: str, uid: str, **columns: Any) -> None:
     tx.conn.execute(tables.works.insert(), work._asdict())
 
 
+def _taken(
+    tx: Transaction, reports: list[ObservedReport], *, heard: bool = True
+) -> list[ReportOutcome]:
+    """What became of reports none of which is refused."""
+    found = take_reports(tx, reports, heard=heard)
+    return [each for each in found if isinstance(each, ReportOutcome)]
+
+
 async def members(db: Database, *names: str) -> None:
     for name in names:
         await db.write(call(clusters.add, a_member(name, joined_at=START)))
@@ -61,7 +74,7 @@ async def test_all_that_is_observed_is_kept(tmp_path):
             message="M", available=False, drift=[DRIFT], job=JOB, seq=9,
         )  # fmt: skip
         clock.advance(60)
-        await db.write(lambda tx: take_reports(tx, [ObservedReport("c1", [entry])]))
+        await db.write(lambda tx: _taken(tx, [ObservedReport("c1", [entry])]))
         assert await work_of(db, "u") == a_work(
             "c1",
             "u",
@@ -99,7 +112,7 @@ async def test_what_was_once_seen_stays_so(tmp_path, before, phase, after):
     async with opened(tmp_path) as db:
         await members(db, "c1")
         await db.write(call(given, "c1", "u", work={"seen": before}))
-        await db.write(lambda tx: take_reports(tx, [ObservedReport("c1", [seen("u", phase)])]))
+        await db.write(lambda tx: _taken(tx, [ObservedReport("c1", [seen("u", phase)])]))
         assert (await work_of(db, "u")).seen is after
 
 
@@ -143,7 +156,7 @@ async def test_reports_of_several_members_share_a_commit_and_nothing_else(tmp_pa
             ObservedReport("c1", [seen("a", "Applied"), seen("x", "Applied")], b'{"a":1}', down),
             ObservedReport("c2", [seen("b", "Applied"), seen("a", "Applied")], b'{"b":1}'),
         ]
-        first, second = await db.write(lambda tx: take_reports(tx, reports))
+        first, second = await db.write(lambda tx: _taken(tx, reports))
         assert [[(r.uid, r.code) for r in told.refused] for told in (first, second)] == [
             [("x", "Unknown")],
             [("a", "NotYours")],
@@ -158,9 +171,9 @@ async def test_reports_of_several_members_share_a_commit_and_nothing_else(tmp_pa
         }
         told = await db.read(clusters.get_capacities)
         assert {name: row[0] for name, row in told.items()} == {"c1": b'{"a":1}', "c2": b'{"b":1}'}
-        await db.write(lambda tx: take_reports(tx, [ObservedReport("c1")]))
+        await db.write(lambda tx: _taken(tx, [ObservedReport("c1")]))
         assert "c1" in await db.read(clusters.down), "no word of its room: none of its health"
-        await db.write(lambda tx: take_reports(tx, [ObservedReport("c1", (), b"{}")]))
+        await db.write(lambda tx: _taken(tx, [ObservedReport("c1", (), b"{}")]))
         assert await db.read(clusters.down) == {}
 
 
@@ -168,7 +181,7 @@ async def test_an_earlier_word_judged_again_is_no_sign_of_life(tmp_path):
     """Nobody was heard."""
     async with opened(tmp_path) as db:
         await members(db, "c1")
-        await db.write(lambda tx: take_reports(tx, [ObservedReport("c1")], heard=False))
+        await db.write(lambda tx: _taken(tx, [ObservedReport("c1")], heard=False))
         (member,) = await db.read(clusters.list_all)
         assert member.heartbeat_at is None
 
@@ -186,7 +199,7 @@ async def test_what_is_gone_takes_its_row_along_and_nothing_else(tmp_path):
             ran("done", result="Succeeded"),
             seen("lost", "Missing"),
         ]
-        await db.write(lambda tx: take_reports(tx, [ObservedReport("c1", entries)]))
+        await db.write(lambda tx: _taken(tx, [ObservedReport("c1", entries)]))
         rows = await db.read(call(workloads.get_many, ["gone", "done", "lost"]))
         assert {uid: (row.state, row.reason) for uid, row in rows.items()} == {
             "gone": ("Pending", "R"),
@@ -216,7 +229,7 @@ async def test_the_time_of_a_failed_try_counts_where_time_is_limited(
         }  # fmt: skip
         await db.write(call(given, "c1", "u", **row))
         clock.advance(60)
-        await db.write(lambda tx: take_reports(tx, [ObservedReport("c1", [seen("u", "Gone")])]))
+        await db.write(lambda tx: _taken(tx, [ObservedReport("c1", [seen("u", "Gone")])]))
         found = await db.read(call(workloads.get, "u"))
         assert (found.state, found.ran_s) == ("Pending", ran_s)
 
@@ -233,7 +246,7 @@ async def test_a_stray_is_removed_where_this_incarnation_gave_it(tmp_path):
         strays = [stray("mine", "i2"), stray("theirs", "i1"), stray("old", ""),
                   seen("bare", "Applied", job={}), seen("none", "Applied", object_uid="m-none")]  # fmt: skip
         (told,) = await db.write(
-            lambda tx: take_reports(tx, [ObservedReport("c1", strays, incarnation="i2")])
+            lambda tx: _taken(tx, [ObservedReport("c1", strays, incarnation="i2")])
         )
         assert told.orders == [
             Order(uid="mine", object_uid="m-mine", action="Remove"),
@@ -242,7 +255,7 @@ async def test_a_stray_is_removed_where_this_incarnation_gave_it(tmp_path):
         ]
         shown = await db.read(forgotten.list_forgotten)
         assert [row["uid"] for row in shown] == ["theirs"]
-        (quiet,) = await db.write(lambda tx: take_reports(tx, [ObservedReport("c1", strays)]))
+        (quiet,) = await db.write(lambda tx: _taken(tx, [ObservedReport("c1", strays)]))
         assert quiet.orders == []
         assert await db.read(forgotten.list_forgotten) == shown, (
             "who does not know forgets nothing"
@@ -271,6 +284,7 @@ async def test_what_is_shown_of_a_forgotten_job(tmp_path):
                 "there": there,
                 "job": job,
                 "state": state,
+                "decided": "",
             }
             for cluster, uid, there, job, state in (
                 ("c1", "a", "Waiting", "", ""),
@@ -339,7 +353,7 @@ async def test_jobs_of_others_are_told_with_their_number_and_one_of_them(tmp_pat
         for uid in ("a", "b", "c"):
             await db.write(call(given, "c1", uid))
         entries = [seen("a", "Applied"), seen("b", "Applied"), seen("c", "Gone"), ran("x")]
-        (told,) = await db.write(lambda tx: take_reports(tx, [ObservedReport("c2", entries)]))
+        (told,) = await db.write(lambda tx: _taken(tx, [ObservedReport("c2", entries)]))
         assert [each.model_dump() for each in told.refused] == [
             {"uid": "a", "code": "NotYours", "detail": "it is not placed on this cluster"},
             {"uid": "b", "code": "NotYours", "detail": "it is not placed on this cluster"},
@@ -357,7 +371,7 @@ async def test_of_two_words_on_one_job_the_last_counts(tmp_path, order):
         await db.write(call(given, "c1", "u"))
         words = [ran("u", active=1, ready=0), ran("u", active=2, ready=1)]
         entries = [words[place] for place in order]
-        (told,) = await db.write(lambda tx: take_reports(tx, [ObservedReport("c1", entries)]))
+        (told,) = await db.write(lambda tx: _taken(tx, [ObservedReport("c1", entries)]))
         assert told.refused == []
         row = await db.read(call(workloads.get, "u"))
         assert (row.active, row.ready) == ((2, 1), (1, 0))[order[0]]

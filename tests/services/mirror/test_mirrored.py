@@ -18,12 +18,13 @@ from shared.kinds import parse
 from tests.services.members.hubs import ran, running_hub, seen
 
 pytestmark = pytest.mark.anyio
+THEIRS = Origin.HUB_CLUSTER
 
 
 async def test_only_a_deletion_that_was_known_is_concluded(tmp_path: Path):
     """A Job that is gone without having been deleted is left as it is, for somebody to look at."""
     async with running_hub(tmp_path) as hub:
-        known, gone = await hub.submit("known"), await hub.submit("gone")
+        known, gone = await hub.submit("known", THEIRS), await hub.submit("gone", THEIRS)
         agent = await hub.join("north")
         for uid in (known, gone):
             await hub.place(uid, "north")
@@ -45,7 +46,7 @@ async def test_what_had_ended_stays_on_record_when_it_is_deleted(
     """Of a Job that finished, well or not, the record stays and its name is free; of another nothing does."""
     async with running_hub(tmp_path) as hub:
         agent = await hub.join("north")
-        uid = await hub.placed("north") if result else await hub.submit()
+        uid = await (hub.placed("north", origin=THEIRS) if result else hub.submit(origin=THEIRS))
         if result is not None:
             await agent.sync()
             await agent.sync(ran(uid, result=result))
@@ -106,7 +107,7 @@ async def test_a_job_that_ended_is_left_over_until_its_member_has_let_it_go(tmp_
     """However often it is asked: the finalizer stays while the member holds the finished Job."""
     async with running_hub(tmp_path) as hub:
         agent = await hub.join("north")
-        uid = await hub.placed("north")
+        uid = await hub.placed("north", origin=THEIRS)
         await agent.sync()
         await agent.sync(ran(uid, result="Succeeded"))
         assert await hub.work(uid) is not None
@@ -116,3 +117,12 @@ async def test_a_job_that_ended_is_left_over_until_its_member_has_let_it_go(tmp_
         await agent.sync()
         await agent.sync(seen(uid, "Gone"))
         assert await hub.write(mirrored.delete_jobs, [uid]) == {uid}
+
+
+async def test_what_was_handed_over_to_rest_is_not_kubectls_to_delete(tmp_path: Path):
+    """Its finalizer may go at once; the job goes on."""
+    async with running_hub(tmp_path) as hub:
+        uid = await hub.submit()
+        assert await hub.write(mirrored.delete_jobs, [uid]) == {uid}
+        row = await hub.job(uid)
+        assert (row.live, row.state, row.withdraw_to) == (True, "Pending", "")

@@ -5,13 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 
 from hub.domain.workloads.states import State
 from hub.services.context.paging import Pager
 from hub.services.context.settings import Settings
-from hub.services.questions import clusters as of_clusters, jobs, overview, watch
+from hub.services.questions import jobs, overview, watch
 from hub.store import audit, clusters, objects, workloads, works
 from hub.store.engine import Database
 from hub.store.transaction import Transaction
@@ -42,95 +41,6 @@ async def pages(db: Database, ask: Callable[[Transaction, str | None], Json]) ->
         found.append(page["items"])
         token = page["continue"]
     return found
-
-
-async def test_a_member_is_told_whole(tmp_path: Path):
-    """What was declared, what its agent reported, and what the hub knows of both."""
-    taint = {"key": "site", "value": "edge", "effect": "NoSchedule"}
-    capacity = {
-        "pools_revision": 0,
-        "pools": [
-            {
-                "labels": {"disk": "ssd"},
-                "taints": [taint],
-                "resources": ["cpu"],
-                "nodes": [{"name": "n", "allocatable": [4000], "free": [1500]}],
-            },
-            {"labels": {}, "taints": [], "resources": ["cpu"], "nodes": []},
-        ],
-        "bound": [],
-        "node_count": 3,
-        "kubernetes_version": "v1.31.0",
-        "growing": [
-            {
-                "name": "burst",
-                "max_nodes": 5,
-                "nodes": 2,
-                "labels": {"pool": "burst"},
-                "taints": [taint],
-                "resources": ["cpu", "memory"],
-                "shape": [8000, 1 << 30],
-            }
-        ],
-        "properties": {"example.com/cost": "3"},
-    }
-    clock = ManualClock(START)
-    async with opened(tmp_path, clock) as db:
-        member = a_member(
-            "north",
-            labels={"zone": "n"},
-            taints=[taint],
-            cluster_uid="c-1",
-            cordoned=True,
-            joined_at=START + dt.timedelta(seconds=1),
-            heartbeat_at=START + dt.timedelta(seconds=3),
-        )
-
-        def fill(tx: Transaction) -> None:
-            clusters.add(tx, member)
-            clusters.set_capacity(tx, "north", orjson.dumps(capacity))
-            held = {"state": State.RUNNING, "cluster": "north"}
-            workloads.add(tx, [a_workload("one", **held), a_workload("two", **held)])
-
-        clock.advance(2)
-        await db.write(fill)
-        clock.advance(2)
-        view = await db.read(call(of_clusters.get_cluster, "north", Settings()))
-        listed = await db.read(call(of_clusters.list_clusters, Settings()))
-        assert view["properties"].items() >= {"example.com/cost": "3"}.items()
-        assert view == {
-            "name": "north",
-            "state": "Cordoned",
-            "ready": True,
-            "message": "",
-            "cordoned": True,
-            "labels": {"zone": "n"},
-            "taints": [taint],
-            "jobs": 2,
-            "nodeCount": 3,
-            "kubernetesVersion": "v1.31.0",
-            "resources": {"cpu": {"free": "1500m", "allocatable": "4", "reserved": "0"}},
-            "pools": [{"labels": {"disk": "ssd"}, "taints": ["site=edge:NoSchedule"], "nodes": 1}],
-            "growingPools": [
-                {
-                    "name": "burst",
-                    "labels": {"pool": "burst"},
-                    "taints": ["site=edge:NoSchedule"],
-                    "mayAdd": 3,
-                    "allocatable": {"cpu": "8", "memory": "1Gi"},
-                }
-            ],
-            "properties": view["properties"],
-            "clusterUid": "c-1",
-            "createdAt": AT,
-            "joinedAt": "2026-03-01T12:00:01Z",
-            "heartbeatAt": "2026-03-01T12:00:03Z",
-            "capacityAt": "2026-03-01T12:00:02Z",
-            "leftovers": 0,
-            "leftoverJobs": [],
-        }
-        view.pop("leftoverJobs")
-        assert listed == {"items": [view]}
 
 
 async def test_placements_of_both_kinds_are_told_whole(tmp_path: Path):

@@ -1,0 +1,136 @@
+"""A backup: every row as it is at one instant, in one file of SQLite, while hubs run on the database.
+
+Of SQLite it is SQLite's own online copy. Of PostgreSQL it is one snapshot (REPEATABLE READ) that is written
+table by table: `pg_dump` would have to be there, no older than the server, and could be restored to
+PostgreSQL alone.
+"""
+
+import datetime as dt
+import json
+import os
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from hub.admin import opening
+from hub.store import copying, schema
+from hub.store.backends.backend import Backend
+from hub.store.errors import UnusableDatabase
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """What a file holds; `rows` by table. Made by something else than `take`: only what it is for itself."""
+
+    file: str
+    source: str
+    taken_at: str
+    release: str
+    revision: str
+    rows: dict[str, int]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return Path(self.file).stat().st_size
+
+
+def take(url: str, file: Path, now: dt.datetime) -> Backup:
+    """Write a backup of the database at `url` to `file`, which is not there yet. Raises StoreError."""
+    backend = opening.named(url)
+    opening.refuse_absent(backend)
+    if file.exists():
+        raise UnusableDatabase(f"{file} is there already: nothing is overwritten")
+    part = file.with_name(f".{file.name}.part")
+    try:
+        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # it holds secrets
+    except OSError as error:
+        raise UnusableDatabase(f"{part}: {error.strerror}") from error
+    try:
+        source = opening.file_of(backend)
+        _of_server(backend, part) if source is None else _of_file(source, part)
+        made = _described(backend, part, file, now)
+        _settle(part, file)
+    except OSError as error:
+        raise UnusableDatabase(f"{file}: {error.strerror}") from error
+    finally:
+        part.unlink(missing_ok=True)
+    return made
+
+
+def _of_file(source: Path, part: Path) -> None:
+    copying.copy_file(source, part)
+
+
+def _of_server(backend: Backend, part: Path) -> None:
+    part.unlink()  # SQLite makes it
+    with opening.private(), opening.reading(backend) as conn:
+        found = schema.revision(conn)
+        if found != schema.HEAD:
+            raise schema.SchemaBehind(
+                f"{backend.where} is at revision {found}, this release reads {schema.HEAD}: take the "
+                "backup with the release that runs on it"
+            )
+        engine = copying.make_file(part)
+        try:
+            with engine.begin() as copy:
+                copying.copy_rows(conn, copy)
+        finally:
+            engine.dispose()
+        copying.close_log(part)
+
+
+def _described(backend: Backend, part: Path, file: Path, now: dt.datetime) -> Backup:
+    with copying.looking(part) as conn:
+        revision = schema.revision(conn)
+        if revision is None:
+            raise UnusableDatabase(f"{backend.where} holds no tables: there is nothing to back up")
+        rows = copying.counts(conn) if revision == schema.HEAD else {}
+    made = Backup(
+        file=str(file),
+        source=backend.where,
+        taken_at=now.isoformat(),
+        release=metadata.version("roadstead"),
+        revision=revision,
+        rows=rows,
+    )
+    about = {"source": made.source, "taken_at": made.taken_at, "release": made.release}
+    copying.describe(part, {**about, "rows": json.dumps(rows)})
+    return made
+
+
+def read(file: Path) -> Backup:
+    """What a file is a backup of, read through; also one that SQLite's own tools made. Raises StoreError."""
+    if not file.is_file():
+        raise UnusableDatabase(f"{file} is not there")
+    about = copying.description(file)
+    with copying.looking(file) as conn:
+        revision = schema.revision(conn)
+        if revision is None or not schema.is_known(revision):
+            raise schema.UnknownSchema(
+                f"{file} is at revision {revision}, which this release does not know"
+            )
+        rows = json.loads(about.get("rows") or "{}")
+        if rows and copying.counts(conn) != rows:
+            raise UnusableDatabase(f"{file} does not hold the rows that it says")
+    return Backup(
+        file=str(file),
+        source=about.get("source", ""),
+        taken_at=about.get("taken_at", ""),
+        release=about.get("release", ""),
+        revision=revision,
+        rows=rows,
+    )
+
+
+def _settle(part: Path, file: Path) -> None:
+    """The whole file is on the disk before it has its name."""
+    part.chmod(0o600)
+    with part.open("rb") as written:
+        os.fsync(written.fileno())
+    part.rename(file)
+    folder = os.open(file.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,169 @@
+"""Is this store, and what hangs on it, well? Looked at from the database alone, hubs running or not."""
+
+import datetime as dt
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy import Connection
+
+from hub.admin import migrate, opening
+from hub.services.context import timeline
+from hub.services.members import forgotten
+from hub.store import clusters, leases, survey, tokens
+from hub.store.backends.backend import Backend
+from hub.store.errors import StoreError
+from hub.store.records.members import Member
+from hub.store.transaction import Transaction
+from shared.clock import SystemClock
+
+Level = Literal["ok", "warn", "fail"]
+CLOCK_WARN_S, CLOCK_FAIL_S = 2.0, 15.0
+DISK_WARN, DISK_FAIL = 2 << 30, 256 << 20
+SILENT = dt.timedelta(minutes=5)
+STALE = dt.timedelta(days=7)
+EXPIRES_SOON = dt.timedelta(hours=2)
+LARGE = 5_000_000  # rows of one table
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at, and how it is."""
+
+    name: str
+    level: Level
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoreHealth:
+    """All of them, and what each table holds."""
+
+    findings: tuple[Finding, ...]
+    tables: tuple[survey.TableFigures, ...] = ()
+
+
+def examine(url: str) -> StoreHealth:
+    """Look at everything; what can not be looked at is a finding too."""
+    backend = opening.named(url)
+    try:
+        with opening.reading(backend) as conn:
+            schema = _schema(migrate.look(backend, conn))
+            if schema.level == "fail":
+                return StoreHealth((schema,))
+            tx = Transaction(conn, backend.now(conn))
+            found = [schema, *_of_server(backend, conn), *_of_store(tx), *_of_members(tx)]
+            tables = tuple(survey.tables(conn))
+            return StoreHealth((*found, *_of_tables(tables)), tables)
+    except StoreError as error:
+        return StoreHealth((Finding("database", "fail", str(error)),))
+
+
+def _schema(found: migrate.Schema) -> Finding:
+    if found.state == migrate.CURRENT:
+        return Finding("schema", "ok", f"at {found.found}, as this release needs it")
+    if found.usable:
+        return Finding(
+            "schema", "ok", f"at {found.found}, of a newer release; this one runs on it"
+        )
+    if found.state in {migrate.BEHIND, migrate.EMPTY}:
+        text = f"at {found.found or 'nothing'}; this release needs {found.needed}: admin migrate"
+        return Finding("schema", "fail", text)
+    return Finding("schema", "fail", f"{found.state}: at {found.found} {found.differing}".strip())
+
+
+def _of_server(backend: Backend, conn: Connection) -> Iterator[Finding]:
+    off = abs((backend.now(conn) - SystemClock().now()).total_seconds())
+    level: Level = "fail" if off > CLOCK_FAIL_S else "warn" if off > CLOCK_WARN_S else "ok"
+    yield Finding("clock", level, f"{off:.1f} s between this machine and the database")
+    size = survey.size(conn)
+    file = opening.file_of(backend)
+    if file is None:
+        yield Finding(
+            "disk", "ok", f"{_bytes(size)} of data; room on the server is not known here"
+        )
+        hubs = backend.hubs(conn)
+        told = ", ".join(each or "of an earlier release" for each in hubs)
+        yield Finding("hubs", "ok" if hubs else "warn", told or "no hub is connected")
+        return
+    free = shutil.disk_usage(file.parent).free
+    level = "fail" if free < DISK_FAIL else "warn" if free < max(DISK_WARN, 2 * size) else "ok"
+    yield Finding("disk", level, f"{_bytes(size)} of data, {_bytes(free)} free")
+    try:
+        backend.check(conn)
+        yield Finding("file", "ok", "read through, where it is small enough")
+    except StoreError as error:
+        yield Finding("file", "fail", str(error))
+
+
+def _of_store(tx: Transaction) -> Iterator[Finding]:
+    if leases.is_free(tx):
+        yield Finding("leader", "warn", "nobody leads: no hub runs, or none has taken over yet")
+    else:
+        yield Finding("leader", "ok", f"term {leases.present_term(tx)}")
+    if why := timeline.stopped(tx):
+        yield Finding("restored", "fail", why)
+    left = forgotten.counts(tx)
+    if left:
+        where = ", ".join(f"{name} {count}" for name, count in sorted(left.items()))
+        yield Finding(
+            "leftovers", "warn", f"Jobs from before a restore: {where} (admin adopt, forget)"
+        )
+    wrong = survey.miscounted(tx.conn)
+    yield Finding(
+        "counts",
+        "fail" if wrong else "ok",
+        "; ".join(wrong) or "numbers of jobs are those of the rows",
+    )
+
+
+def _of_members(tx: Transaction) -> Iterator[Finding]:
+    members = clusters.list_all(tx)
+    bad = [f"{each.name} {why}" for each in members if (why := _trouble(tx, each))]
+    yield Finding(
+        "members",
+        "warn" if bad else "ok",
+        "; ".join(bad) or f"{len(members)} are as they should be",
+    )
+    versions: dict[str, list[str]] = {}
+    for each in members:
+        if each.joined_at is not None:
+            told = str((each.agent or {}).get("version") or "of an earlier release")
+            versions.setdefault(told, []).append(each.name)
+    if versions:
+        told = "; ".join(f"{version}: {len(names)}" for version, names in sorted(versions.items()))
+        yield Finding("agents", "warn" if len(versions) > 1 else "ok", told)
+
+
+def _trouble(tx: Transaction, member: Member) -> str:
+    """What is wrong with a member; "" for nothing."""
+    if member.joined_at is None:
+        old = tx.now - member.created_at > STALE
+        return (
+            f"was declared {_days(tx.now - member.created_at)} ago and never joined" if old else ""
+        )
+    heard = member.heartbeat_at or member.joined_at
+    if tx.now - heard > STALE:
+        return f"has been silent for {_days(tx.now - heard)}: fence it if it is gone for good"
+    if tx.now - heard > SILENT:
+        return f"has been silent for {round((tx.now - heard).total_seconds())} s"
+    until = tokens.good_until(tx, member.name)
+    if until is not None and until - tx.now < EXPIRES_SOON:
+        return "has a credential that ends soon and is not replaced"
+    return ""
+
+
+def _of_tables(tables: tuple[survey.TableFigures, ...]) -> Iterator[Finding]:
+    large = [f"{each.name} {each.rows}" for each in tables if each.rows > LARGE]
+    total = sum(each.rows for each in tables)
+    words = f"{total} rows" + (f"; large: {', '.join(large)}" if large else "")
+    yield Finding("tables", "warn" if large else "ok", words)
+
+
+def _days(span: dt.timedelta) -> str:
+    return f"{span.days} days"
+
+
+def _bytes(number: int) -> str:
+    return f"{number / (1 << 20):.1f} MiB" if number < 1 << 30 else f"{number / (1 << 30):.1f} GiB"

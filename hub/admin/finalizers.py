@@ -1,0 +1,106 @@
+"""Our finalizers on objects of the hub cluster, let go for good: before the hub is uninstalled.
+
+A hub that runs takes each off by itself, once what its object caused is taken back. Where no hub runs any
+more they would keep objects, and their namespaces, from being deleted.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from hub.bridge import kinds
+from hub.bridge.kinds import Mirrored
+from shared import labels
+from shared.documents import Json
+from shared.kube import errors
+from shared.kube.client import KubeClient
+
+_TRIES: Final = 5
+
+
+class ClusterRefused(Exception):
+    """The cluster does not answer, or does not let us look."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldObject:
+    """One object; `why`: what the cluster said where it could not be let go, "" where it was, or may be."""
+
+    kind: str
+    namespace: str
+    name: str
+    why: str = ""
+
+
+def release(
+    kubeconfig: Path | None, *, do: bool, say: Callable[[HeldObject], None]
+) -> list[HeldObject]:
+    """Every object that carries our finalizer; without `do` nothing is changed. Raises ClusterRefused."""
+    return asyncio.run(_release(kubeconfig, do=do, say=say))
+
+
+async def _release(
+    kubeconfig: Path | None, *, do: bool, say: Callable[[HeldObject], None]
+) -> list[HeldObject]:
+    found: list[HeldObject] = []
+    try:
+        async with await KubeClient.connect(kubeconfig) as client:
+            for kind in (each for each in kinds.ALWAYS if each.finalized):
+                for version, listed in await _held(client, kind):
+                    one = await _let_go(client, kind, version, listed, do=do)
+                    found.append(one)
+                    say(one)
+    except (errors.NotConfigured, errors.KubeError) as fault:
+        raise ClusterRefused(str(fault)) from fault
+    return found
+
+
+async def _held(client: KubeClient, kind: Mirrored) -> list[tuple[str, Json]]:
+    """The objects of a kind that carry it, in the first version that is served; none if none is."""
+    for version in kind.versions:
+        api_version = kind.api_version(version)
+        try:
+            listed = await client.list(api_version, kind.kind)
+        except errors.NotFound:
+            continue
+        return [(api_version, each) for each in listed.items if _carries(each)]
+    return []
+
+
+def _carries(found: Json) -> bool:
+    return labels.FINALIZER in (found["metadata"].get("finalizers") or ())
+
+
+async def _let_go(
+    client: KubeClient, kind: Mirrored, api_version: str, listed: Json, *, do: bool
+) -> HeldObject:
+    """Take it off the object as it now is, and leave those of others."""
+    metadata = listed["metadata"]
+    one = HeldObject(kind.kind, metadata.get("namespace") or "", metadata["name"])
+    if not do:
+        return one
+    where = api_version, kind.kind, one.namespace, one.name
+    try:
+        for _ in range(_TRIES):
+            live = await client.get(*where)
+            if live["metadata"]["uid"] != metadata["uid"] or not _carries(live):
+                return one
+            try:
+                await client.merge_patch(*where, _patch(live), field_manager=labels.FIELD_MANAGER)
+            except errors.Conflict:
+                continue  # it changed meanwhile: as it now is
+            return one
+    except errors.NotFound:
+        return one
+    except errors.KubeError as refusal:
+        return HeldObject(one.kind, one.namespace, one.name, refusal.message)
+    return HeldObject(one.kind, one.namespace, one.name, "it changes all the time")
+
+
+def _patch(live: Json) -> Json:
+    metadata = live["metadata"]
+    left = [name for name in metadata["finalizers"] if name != labels.FINALIZER]
+    mine = {"uid": metadata["uid"], "resourceVersion": metadata.get("resourceVersion")}
+    return {"metadata": {**mine, "finalizers": left}}

@@ -1,0 +1,73 @@
+"""The requests that write mirrors: each names exactly the object, and the version, that was looked at."""
+
+from hub.bridge import shown
+from hub.bridge.sources import Source
+from hub.store.records.objects import StoredObject
+from hub.store.records.workloads import Workload
+from shared import labels
+from shared.documents import Json
+from shared.failpoints import failpoint
+from shared.kube import errors
+from shared.kube.client import KubeClient, Object
+
+_BY = labels.BRIDGE_FIELD_MANAGER
+
+
+async def create(client: KubeClient, wanted: Json) -> Object:
+    """Make a mirror, and its namespace where that is missing. Raises KubeError."""
+    failpoint("H25")
+    try:
+        made = await client.create(wanted, field_manager=_BY)
+    except errors.NotFound as missing:
+        if not missing.of_namespace:
+            raise
+        await _make_namespace(client, wanted["metadata"]["namespace"])
+        made = await client.create(wanted, field_manager=_BY)
+    failpoint("H26")
+    return made
+
+
+async def change(
+    client: KubeClient, row: StoredObject | Workload, source: Source, live: Object, wanted: Json
+) -> Object:
+    """Bring a mirror to `wanted`; of a Job, what can be changed of it. Raises KubeError."""
+    failpoint("H27")
+    if isinstance(row, StoredObject):
+        return await client.replace(shown.replacement(wanted, live), field_manager=_BY)
+    metadata = live["metadata"]
+    return await client.merge_patch(
+        source.informer.api_version,
+        source.kind.kind,
+        metadata.get("namespace") or "",
+        metadata["name"],
+        shown.job_patch(wanted, live),
+        field_manager=_BY,
+    )
+
+
+async def remove(client: KubeClient, source: Source, live: Object) -> None:
+    """Take a mirror away. Raises KubeError."""
+    failpoint("H24")
+    metadata = live["metadata"]
+    await client.delete(
+        source.informer.api_version,
+        source.kind.kind,
+        metadata.get("namespace") or "",
+        metadata["name"],
+        uid=metadata["uid"],
+    )
+
+
+async def hand_over(client: KubeClient, source: Source, live: Object) -> None:
+    """Make a mirror the hub cluster's own. Raises KubeError."""
+    failpoint("H28")
+    made = shown.own_object(live, finalized=source.kind.finalized)
+    await client.replace(made, field_manager=_BY)
+
+
+async def _make_namespace(client: KubeClient, name: str) -> None:
+    made = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    try:
+        await client.create(made, field_manager=_BY)
+    except errors.AlreadyExists:
+        return

@@ -1,0 +1,154 @@
+"""Jobs that members hold from before the store was restored: taken over again, or removed, by decision.
+
+Whoever adopts one says that it is this Job which counts. The store takes on the epoch that it carries, and
+the cluster that it is in, with quota charged as if it had been admitted there; its agent finds it as it
+should be, and what it says from then on is the job's state. It stays doubtful: it is never made anew, and
+once it is gone the job is held, in an epoch beyond all that were given
+(docs/explain/exactly-once.md, rules 12 and 13).
+"""
+
+from typing import Final
+
+from hub.domain.quota.declared import read_cluster_queue, read_local_queue
+from hub.domain.workloads import shape
+from hub.domain.workloads.apply_options import ApplyOptions
+from hub.domain.workloads.states import TERMINAL, State, Transition
+from hub.services.context.settings import Intake
+from hub.services.jobs.accept import submit_jobs
+from hub.services.members import forgotten
+from hub.services.members.forgotten import ForgottenJob
+from hub.services.reading.draft import draft
+from hub.store import audit, clusters, doubts, manifests, objects, workloads, works
+from hub.store.records.workloads import Workload
+from hub.store.records.works import WantedWork
+from hub.store.transaction import Transaction
+from shared.documents import Json
+from shared.errors import Rejected
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.kinds.registry import parse
+from shared.reject_codes import RejectCode
+
+ADOPTED: Final = "Adopted"
+INTAKE: Final = Intake()
+_WAITS: Final = frozenset({State.HELD, State.PENDING, State.DEACTIVATED})
+
+
+def adopt_job(
+    tx: Transaction, uid: str, cluster: str, principal: str, intake: Intake = INTAKE
+) -> Json:
+    """Take over the Job of this uid that `cluster` holds ("": the one cluster that does).
+
+    One that the hub has forgotten altogether is submitted again, as its member says that it was written.
+    Raises Rejected: NotFound, where no member holds it, or none says how it was written; InvalidState
+    where several do, or the job is somewhere else; AlreadyEnded; and what `submit_jobs` refuses.
+    """
+    left = forgotten.find(tx, uid, cluster)
+    row = workloads.get_many(tx, [uid]).get(uid) or _submitted(tx, uid, left, intake)
+    _refuse(tx, row, left)
+    _take_over(tx, row, left)
+    forgotten.drop(tx, uid)
+    told = f"{principal} adopted the Job that {left['cluster']} holds from before the store was restored"
+    tx.say(row, ADOPTED, told)
+    audit.note(tx, principal, "adopt", row)
+    return {"uid": uid, "cluster": left["cluster"], "epoch": left["epoch"]}
+
+
+def forget_job(tx: Transaction, uid: str, cluster: str, principal: str) -> Json:
+    """Have the member that holds this Job remove it, pods first. Raises Rejected as `adopt_job` does."""
+    left = forgotten.find(tx, uid, cluster)
+    forgotten.remove(tx, uid, left["cluster"])
+    audit.add(tx, principal, "forget", f"Job {uid} in {left['cluster']}")
+    return {"uid": uid, "cluster": left["cluster"], "epoch": left["epoch"]}
+
+
+def _submitted(tx: Transaction, uid: str, left: ForgottenJob, intake: Intake) -> Workload:
+    """The job as a new one, under the uid that it had."""
+    manifest = forgotten.manifest_of(tx, uid, left["cluster"])
+    if manifest is None:
+        text = (
+            "the hub has forgotten this job altogether, and its member does not say how it was written: it "
+            "can be removed there (roadstead admin forget), or left to its end"
+        )
+        raise Rejected(RejectCode.NOT_FOUND, text)
+    given = draft(parse(manifest), tx.now, uid=uid)
+    (answer,) = submit_jobs(tx, [given], intake, strict=False)
+    if isinstance(answer, Rejected):
+        raise answer
+    return answer
+
+
+def _refuse(tx: Transaction, row: Workload, left: ForgottenJob) -> None:
+    name = f"{row.namespace}/{row.name}"
+    if row.state in TERMINAL - {State.DEACTIVATED}:
+        raise Rejected(RejectCode.ALREADY_ENDED, f"job {name} is {row.state}")
+    if row.state not in _WAITS or works.of_uids(tx, [row.uid]):
+        text = (
+            f"job {name} is {row.state} in {row.cluster or 'no cluster'}: hold it first, and wait"
+        )
+        raise Rejected(RejectCode.INVALID_STATE, text)
+    if left["epoch"] < 1 or clusters.get(tx, left["cluster"]) is None:
+        raise Rejected(RejectCode.INVALID_STATE, f"{left['cluster']} can not hold it")
+
+
+def _take_over(tx: Transaction, row: Workload, left: ForgottenJob) -> None:
+    """Release, place and offer, in the epoch that the Job has."""
+    uid, epoch, cluster = row.uid, left["epoch"], left["cluster"]
+    options = ApplyOptions(doubtful=True)
+    workloads.change(tx, [{"uid": uid, "epoch": epoch - 1}])
+    if row.state != State.PENDING:
+        workloads.transition(tx, Transition.RELEASE, [{"uid": uid, "epoch": epoch - 1}])
+    queue, admission = _admission(tx, row)
+    placed = {"cluster": cluster, "cluster_queue": queue, "admission": admission, "scores": None}
+    workloads.transition(
+        tx,
+        Transition.PLACE,
+        [{"uid": uid, "epoch": epoch - 1, **placed}],  # type: ignore[typeddict-item]  # of the move
+    )
+    wanted = WantedWork(
+        cluster=cluster,
+        uid=uid,
+        epoch=epoch,
+        generation=row.generation,
+        api_version="batch/v1",
+        kind=row.kind,
+        namespace=row.namespace,
+        name=row.name,
+        options=options,
+        placed_by="",
+    )
+    works.upsert(tx, [wanted])
+    works.offer(tx, [{"cluster": cluster, "uid": uid, "options": options, "hash": ""}])
+    doubts.mark(tx, doubts.given_in(tx, [State.PLACED], [uid]))
+    workloads.transition(tx, Transition.OFFER, [{"uid": uid, "epoch": epoch}])
+
+
+def _admission(tx: Transaction, row: Workload) -> tuple[str, Json | None]:
+    """Its ClusterQueue, and what it is charged there: the first flavor that covers each resource.
+
+    In which flavor it was admitted is lost; that it is more than the quota does not matter, for it runs.
+    """
+    found = objects.find(tx, KUEUE, "LocalQueue", row.namespace, row.queue)
+    if found is None:
+        return "", None
+    name = read_local_queue(row.namespace, row.queue, found.spec).cluster_queue
+    declared = objects.find(tx, KUEUE, "ClusterQueue", "", name)
+    if declared is None:
+        return "", None
+    queue = read_cluster_queue(name, declared.labels, declared.spec or {})
+    pod_sets = shape.decode(manifests.get_shapes(tx, [row.shape])[row.shape])
+    told = []
+    for pod_set in pod_sets:
+        usage = {
+            resource: amount
+            for resource, amount in pod_set.total().items()
+            if queue.group_of(resource) is not None
+        }
+        flavors = {
+            resource: group.flavors[0]
+            for resource in usage
+            if (group := queue.group_of(resource)) is not None
+        }
+        told.append(
+            {"name": pod_set.name, "count": pod_set.count, "flavors": flavors, "usage": usage}
+        )
+    return name, {"podSets": told}

@@ -1,0 +1,46 @@
+"""Which of an agent's reports counts, judged in the transaction that stores it.
+
+Several hubs may answer one agent, each with its own memory of the session. The cluster's row decides:
+whose session speaks, and how far that has come.
+"""
+
+import enum
+from collections.abc import Collection
+
+from hub.store import clusters
+from hub.store.transaction import Transaction
+from shared.errors import Rejected
+from shared.reject_codes import RejectCode
+
+SUPERSEDED = "another agent speaks for this cluster now"
+
+
+class ReportPlace(enum.Enum):
+    """Of a report among those of its session."""
+
+    NEW = enum.auto()
+    STORED = enum.auto()  # the same request came before
+
+
+class ReportOrder:
+    """Of the sessions of these clusters. `newest`: the last request of each that this transaction stores."""
+
+    def __init__(self, tx: Transaction, names: Collection[str]) -> None:
+        self._speaking = clusters.sessions(tx, names)
+        self.newest: dict[str, int] = {}
+
+    def place(self, cluster: str, session: str, seq: int) -> ReportPlace | Rejected:
+        """Where a report stands; a refusal (SessionSuperseded, StaleSequence) for one that is over."""
+        if not session:
+            return ReportPlace.NEW
+        speaking = self._speaking.get(cluster)
+        if speaking is None or speaking.session != session:
+            return Rejected(RejectCode.SESSION_SUPERSEDED, SUPERSEDED)
+        last = self.newest.get(cluster, speaking.seq)
+        if seq < last:
+            text = f"request {seq} after {last}"
+            return Rejected(RejectCode.STALE_SEQUENCE, text, "seq")
+        if seq == last:
+            return ReportPlace.STORED
+        self.newest[cluster] = seq
+        return ReportPlace.NEW

@@ -1,0 +1,35 @@
+"""On which terms an agent speaks: the protocol that was chosen, what it is, and who renews its credential."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from shared.documents import Json
+from shared.wire import versions
+
+ROTATES = 2  # the first protocol in which credentials are replaced
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTerms:
+    """Of one request. `successor`: asks for a new credential, None while the old one is fresh enough."""
+
+    protocol: int = versions.OLDEST
+    version: str = ""
+    plain_http: bool = False
+    client_certificate: bool = False
+    successor: Callable[[], Awaitable[Json | None]] | None = None
+
+    def facts(self) -> Json:
+        """What is written down of the agent when its session begins."""
+        return {
+            "version": self.version,
+            "protocol": self.protocol,
+            "plainHttp": self.plain_http,
+            "clientCertificate": self.client_certificate,
+        }
+
+    async def rotation(self) -> Json | None:
+        """What the reply says of the agent's credential; None: nothing."""
+        if self.successor is None or self.protocol < ROTATES:
+            return None
+        return await self.successor()

@@ -1,0 +1,97 @@
+"""Handing an object over: from whoever keeps it with kubectl to REST, or the other way round.
+
+To REST is done here: from now on the row is REST's, and the bridge makes the object of the hub cluster its
+mirror. To the hub cluster is begun here: the row says so, the bridge lets the mirror go, and what it then
+finds there takes the row's place (`hub.services.objects.apply`). A crash in between leaves either a
+mirror, or an object that is taken in: never two, never none.
+"""
+
+from typing import Final, Literal
+
+from hub.domain.workloads.origin import Origin
+from hub.services.context.hub_cluster import hub_cluster_uid
+from hub.services.context.settings import BridgeSettings
+from hub.services.questions.objects import find
+from hub.store import audit, objects, workloads
+from hub.store.records.objects import StoredObject
+from hub.store.transaction import Transaction
+from shared import labels
+from shared.documents import Json
+from shared.errors import Rejected
+from shared.groups import CLUSTER, KUEUE, PLACEMENT
+from shared.reject_codes import RejectCode
+
+To = Literal["rest", "hub-cluster"]
+REST: Final = "rest"
+DONE, BEGUN, UNCHANGED = "adopted", "adopting", "unchanged"
+_GROUPS: Final = frozenset({KUEUE, CLUSTER, PLACEMENT})
+
+
+def adopt(
+    tx: Transaction,
+    place: tuple[str, str, str, str],
+    to: To,
+    principal: str,
+    settings: BridgeSettings,
+) -> Json:
+    """Hand over what is at `place` (group, kind, namespace, name): {"uid", "result"}.
+
+    Raises Rejected: NotFound; NotAdoptable for kinds that are not shown on the hub cluster, for Jobs,
+    placements and members to the hub cluster (what depends on their uids would be lost), and
+    without a hub cluster.
+    """
+    group, kind, namespace, name = place
+    if (group, kind) == ("batch", "Job"):
+        return _adopt_job(tx, namespace, name, to, principal)
+    if group not in _GROUPS or kind == "Workload":
+        raise _refusal(f"a {kind} is not shown on the hub cluster: it stays where it was made")
+    row = find(tx, group, kind, namespace, name)
+    if row.origin == to:
+        return {"uid": row.uid, "result": UNCHANGED}
+    if row.deleted_at is not None:
+        raise Rejected(RejectCode.BEING_DELETED, f"{kind} {name} is being deleted")
+    if to == REST:
+        objects.change(tx, row.uid, origin=REST, updated_at=tx.now)
+        _note(tx, row, to, principal)
+        return {"uid": row.uid, "result": DONE}
+    if group != KUEUE:
+        raise _refusal(f"a {kind} of REST stays REST's: delete it, and make another with kubectl")
+    if not hub_cluster_uid(tx) or settings.objects != "On":
+        raise _refusal("there is no hub cluster that shows it")
+    marked = {**row.annotations, labels.HAND_OVER: to}
+    objects.change(tx, row.uid, annotations=marked, updated_at=tx.now)
+    _note(tx, row, to, principal)
+    return {"uid": row.uid, "result": BEGUN}
+
+
+def is_handed_over(row: StoredObject) -> bool:
+    """Is it on its way from REST to the hub cluster?"""
+    return row.origin == Origin.REST and row.annotations.get(labels.HAND_OVER) is not None
+
+
+def _adopt_job(tx: Transaction, namespace: str, name: str, to: To, principal: str) -> Json:
+    row = workloads.live_by_name(tx, [(namespace, name)]).get((namespace, name))
+    if row is None:
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no job {namespace}/{name}")
+    if row.origin == to:
+        return {"uid": row.uid, "result": UNCHANGED}
+    if to != REST:
+        raise _refusal("a Job of REST stays REST's: delete it, and make another with kubectl")
+    if row.deleted_at is not None or row.withdraw_to == "Deleted":
+        raise Rejected(RejectCode.BEING_DELETED, f"job {namespace}/{name} is being deleted")
+    workloads.change(tx, [{"uid": row.uid, "origin": REST}])
+    tx.touch("objects", row.uid)  # the bridge makes its object a mirror, shown or not
+    tx.say(row, "Adopted", f"it is kept by REST from now on, says {principal}")
+    audit.note(tx, principal, "adopt", row, to)
+    return {"uid": row.uid, "result": DONE}
+
+
+def _note(tx: Transaction, row: StoredObject, to: To, principal: str) -> None:
+    where = "by REST" if to == REST else "on the hub cluster"
+    tx.say(row, "Adopted", f"it is kept {where} from now on, says {principal}")
+    what = "/".join(part for part in (row.kind, row.namespace, row.name) if part)
+    audit.add(tx, principal, "adopt", what, to)
+
+
+def _refusal(text: str) -> Rejected:
+    return Rejected(RejectCode.NOT_ADOPTABLE, text)

@@ -1,0 +1,1 @@
+"""The databases that a hub may keep its data in, each behind one small protocol."""

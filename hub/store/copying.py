@@ -1,0 +1,179 @@
+"""Every row of a database into another one of the same schema, whatever the two are.
+
+A backup is always a file of SQLite: one that any release from the first on can look into, bring up to date
+and check, that moves between SQLite and PostgreSQL, and that needs no program of a server's own version.
+"""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Engine,
+    Executable,
+    LargeBinary,
+    Row,
+    Table,
+    bindparam,
+    create_engine,
+    func,
+    insert,
+    select,
+    text,
+    type_coerce,
+)
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import StaticPool
+from sqlalchemy.types import TypeEngine
+
+from hub.store import schema
+from hub.store.backends.sqlite import Sqlite
+from hub.store.columns import JsonColumn, OptionsColumn, SealedColumn
+from hub.store.errors import UnusableDatabase
+from hub.store.tables import metadata
+
+_ROWS: Final = 1000  # at a time
+# In a backup, beside the hub's tables: what it is of. Not there any more once it is restored.
+ABOUT: Final = "backup_about"
+
+
+@contextmanager
+def looking(path: Path) -> Iterator[Connection]:
+    """A file that nobody writes, and that is not changed by being read. Raises UnusableDatabase."""
+    engine = create_engine(
+        "sqlite://",
+        creator=lambda: sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True),
+        poolclass=StaticPool,
+    )
+    try:
+        with engine.connect() as conn:
+            yield conn
+    except DBAPIError as error:
+        raise UnusableDatabase(f"{path}: {error.orig}") from error
+    finally:
+        engine.dispose()
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """The database of a file as it is at one instant, hubs writing or not. Raises UnusableDatabase."""
+    try:
+        with (
+            closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True)) as live,
+            closing(sqlite3.connect(target)) as copy,
+        ):
+            live.backup(copy)
+        close_log(target)
+    except sqlite3.DatabaseError as error:
+        raise UnusableDatabase(f"{source}: {error}") from error
+
+
+def close_log(path: Path) -> None:
+    """Have the whole database in the one file."""
+    with closing(sqlite3.connect(path)) as conn:
+        conn.execute("PRAGMA journal_mode=DELETE")
+
+
+def make_file(target: Path) -> Engine:
+    """A new file with this release's tables, and no triggers. The caller disposes of the engine."""
+    engine = Sqlite(f"sqlite:///{target}").writer_engine()
+    with engine.begin() as conn:
+        schema.create(conn)
+    return engine
+
+
+def copy_rows(source: Connection, target: Connection) -> dict[str, int]:
+    """Add every row of `source`'s tables to the empty ones of `target`; how many of each table."""
+    return {table.name: _copy_table(table, source, target) for table in metadata.sorted_tables}
+
+
+def empty(conn: Connection) -> None:
+    """Take every row away."""
+    for table in reversed(metadata.sorted_tables):
+        conn.execute(table.delete())
+
+
+def counts(conn: Connection) -> dict[str, int]:
+    """How many rows each table has."""
+    return {
+        table.name: int(conn.execute(select(func.count()).select_from(table)).scalar_one())
+        for table in metadata.sorted_tables
+    }
+
+
+def describe(path: Path, about: dict[str, str]) -> None:
+    """Write into a backup what it is of."""
+    with closing(sqlite3.connect(path)) as conn, conn:
+        conn.execute(f"CREATE TABLE {ABOUT} (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+        conn.executemany(f"INSERT INTO {ABOUT} VALUES (?, ?)", about.items())  # noqa: S608 - a constant
+
+
+def description(path: Path) -> dict[str, str]:
+    """What a backup says of itself; empty for a copy that somebody else made. Raises UnusableDatabase."""
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)) as conn:
+            found = conn.execute("PRAGMA integrity_check(1)").fetchone()[0]
+            if found != "ok":
+                raise UnusableDatabase(f"{path} is damaged ({found})")
+            tables = conn.execute("SELECT name FROM sqlite_master WHERE name = ?", (ABOUT,))
+            if tables.fetchone() is None:
+                return {}
+            return dict(conn.execute(f"SELECT name, value FROM {ABOUT}").fetchall())  # noqa: S608 - a constant
+    except sqlite3.DatabaseError as error:
+        raise UnusableDatabase(f"{path}: {error}") from error
+
+
+def undescribe(conn: Connection) -> None:
+    """Take what it says of itself out of a copy that is to be a hub's."""
+    conn.execute(text(f"DROP TABLE IF EXISTS {ABOUT}"))
+
+
+def _copy_table(table: Table, source: Connection, target: Connection) -> int:
+    statement = insert(table).values(
+        {column.name: bindparam(f"b_{column.name}", type_=_raw(column)) for column in table.c}
+    )
+    names = [f"b_{column.name}" for column in table.c]
+    number = 0
+    for rows in _pages(source, select(*(_as_it_is(column) for column in table.c))):
+        target.execute(statement, [dict(zip(names, row, strict=True)) for row in rows])
+        number += len(rows)
+    _go_on_numbering(table, target)
+    return number
+
+
+def _pages(conn: Connection, query: Executable) -> Iterator[Sequence[Row[tuple[object, ...]]]]:
+    streamed = conn.execution_options(stream_results=True, yield_per=_ROWS).execute(query)
+    yield from streamed.partitions(_ROWS)
+
+
+def _as_it_is(column: Column[object]) -> ColumnElement[object]:
+    """JSON, and what is encrypted, is handed on as the bytes that it is."""
+    return type_coerce(column, _raw(column)) if _is_json(column) else column
+
+
+def _raw(column: Column[object]) -> TypeEngine[object] | LargeBinary:
+    return LargeBinary() if _is_json(column) else column.type
+
+
+def _is_json(column: Column[object]) -> bool:
+    """Or encrypted: nobody needs the key for a copy."""
+    return isinstance(column.type, JsonColumn | OptionsColumn | SealedColumn)
+
+
+def _go_on_numbering(table: Table, conn: Connection) -> None:
+    """PostgreSQL numbers rows by a sequence, which knows nothing of what was put in with its number."""
+    column = table.autoincrement_column
+    if conn.dialect.name != "postgresql" or column is None:
+        return
+    asked = text("SELECT pg_get_serial_sequence(:table, :column)")
+    sequence = conn.execute(asked, {"table": table.name, "column": column.name}).scalar()
+    if sequence is not None:
+        newest = conn.execute(select(func.coalesce(func.max(column), 0))).scalar_one()
+        conn.execute(
+            text("SELECT setval(CAST(:sequence AS regclass), :value, :used)"),
+            {"sequence": sequence, "value": max(newest, 1), "used": newest > 0},
+        )

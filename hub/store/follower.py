@@ -1,0 +1,65 @@
+"""Hears of what other hubs commit to the same database, and learns what time the database says it is.
+
+A notification tells at once; one that is lost costs `EVERY_S`, for the feed is looked at anyway.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Final
+
+import structlog
+from sqlalchemy import Connection
+
+from hub.store.backends.backend import Backend, Feed, Learn
+from hub.store.errors import LeftBehind
+
+EVERY_S: Final = 1.0
+_log = structlog.get_logger(__name__)
+
+
+class Follower:
+    """A thread. `found(conn, revision)` reads and tells what is new, if `revision` (0: any) is not yet."""
+
+    def __init__(
+        self, backend: Backend, found: Callable[[Connection, int], None], learn: Learn | None
+    ) -> None:
+        self._backend = backend
+        self._found = found
+        self._learn = learn
+        self._feed: Feed | None = None
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="store-follower", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._stopping.set()
+        feed = self._feed
+        if feed is not None:
+            feed.interrupt()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._feed = self._backend.open_feed()
+                while self._feed is not None and not self._stopping.is_set():
+                    self._follow(self._feed)
+            except LeftBehind:
+                return
+            except Exception as error:  # noqa: BLE001 - whatever it is, the next connection may do better
+                if not self._stopping.is_set():
+                    _log.warning("feed of the database lost", fault=f"{error!r}"[:300])
+                    self._stopping.wait(EVERY_S)
+            finally:
+                if self._feed is not None:
+                    self._feed.close()
+                    self._feed = None
+
+    def _follow(self, feed: Feed) -> None:
+        """Once through: the time, then what is new, until nothing has been for a while."""
+        if self._learn is not None:
+            self._learn(self._backend.now(feed.connection))
+        self._found(feed.connection, 0)
+        while revision := feed.wait(EVERY_S):
+            self._found(feed.connection, revision)

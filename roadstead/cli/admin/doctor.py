@@ -1,0 +1,71 @@
+"""`roadstead admin doctor`: whether a hub's database, and the hub on it, are well."""
+
+import dataclasses
+from typing import Any
+
+import click
+
+from roadstead.cli.admin.store import database_option
+from roadstead.cli.output import answer_option, client, dump, moment
+from roadstead.cli.tables import Column, table
+from roadstead.errors import RoadsteadError
+
+CODES = {"ok": 0, "warn": 1, "fail": 3}
+_FINDINGS = [
+    Column("", lambda row: row["level"]),
+    Column("LOOKED AT", lambda row: row["name"]),
+    Column("IS", lambda row: row["message"], wraps=True),
+]
+_TABLES = [
+    Column("TABLE", lambda row: row["name"]),
+    Column("ROWS", lambda row: row["rows"]),
+    Column("BYTES", lambda row: row["size"]),
+    Column("OLDEST", lambda row: row["oldest"] or ""),
+]
+
+
+@click.command()
+@database_option
+@click.option("--tables", is_flag=True, help="Show what each table holds too.")
+@answer_option
+@click.pass_context
+def doctor(ctx: click.Context, database: str, tables: bool, output: str) -> int:
+    """Look whether the hub's database is well.
+
+    And what hangs on it: schema, clock, disk room, who leads, members and their agents, numbers
+    that are kept beside the rows; and the hub, where it answers. Exit code 0: all is well; 1:
+    something should be looked at; 3: something is wrong.
+    """
+    from hub.admin import doctor as looking
+
+    health = looking.examine(database)
+    findings = [dataclasses.asdict(each) for each in health.findings]
+    findings.append(_of_hub(ctx))
+    worst = max((each["level"] for each in findings), key=lambda level: CODES[level])
+    held = [
+        {**each._asdict(), "oldest": moment(each.oldest) if each.oldest else None}
+        for each in health.tables
+    ]
+    if output != "text":
+        dump({"level": worst, "findings": findings, "tables": held}, output)
+    else:
+        click.echo(table(findings, _FINDINGS))
+        if tables:
+            click.echo("\n" + table(held, _TABLES))
+    return CODES[worst]
+
+
+def _of_hub(ctx: click.Context) -> dict[str, Any]:
+    """What the hub itself says, where it is reached."""
+    try:
+        with client(ctx) as hub:
+            told = hub.overview()
+    except RoadsteadError as error:
+        return {"name": "hub", "level": "warn", "message": f"not asked: {error}"}
+    bad = told.conditions  # each is of something that somebody has to see to
+    words = "; ".join(f"{each.type}: {each.message}" for each in bad)
+    return {
+        "name": "hub",
+        "level": "warn" if bad else "ok",
+        "message": words or f"answers, at revision {told.revision}",
+    }

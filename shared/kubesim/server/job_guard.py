@@ -1,0 +1,121 @@
+"""What a hub cluster older than Kubernetes 1.36 does with Jobs: it refuses those that could run there.
+
+The built-in equivalent of deploy/hub-cluster/job-guard.yaml, word for word, and of an API server that
+does not know spec.managedBy yet (before 1.32): it drops the field before policies see the Job.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Self
+
+from shared import labels
+from shared.kubesim.apimachinery import metadata
+from shared.kubesim.apimachinery.errors import ApiError
+from shared.kubesim.apimachinery.registry import Resource
+from shared.kubesim.apimachinery.selectors import labels_match
+from shared.kubesim.apimachinery.strategies import Object
+from shared.kubesim.store.objects import ObjectStore
+
+POLICY: Final = "roadstead-jobs"
+UNMARKED: Final = (
+    f"a Job of Roadstead never runs on the hub cluster: write spec.managedBy: {labels.JOB_CONTROLLER}, "
+    "or, where Kubernetes is older than 1.32, spec.suspend: true"
+)
+STARTED: Final = (
+    "a Job of Roadstead stays suspended on the hub cluster, where it would run a second time: it is "
+    "started in a member by the hub, and held with `roadstead jobs hold`"
+)
+TAKEN_AWAY: Final = (
+    "a Job of Roadstead stays Roadstead's: delete it, and create another without the queue name"
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Release:
+    """A minor version of Kubernetes, and what an API server of it does with Jobs."""
+
+    major: int = 1
+    minor: int = 36
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Of `1.30`. Raises ValueError."""
+        major, _, minor = text.partition(".")
+        return cls(int(major), int(minor))
+
+    @property
+    def knows_managed_by(self) -> bool:
+        return self >= Release(1, 32)
+
+    @property
+    def mutates_by_policy(self) -> bool:
+        return self >= Release(1, 36)
+
+
+class JobGuard:
+    """Refuses Jobs of Roadstead that could run here; `namespaces` selects namespaces by their labels."""
+
+    def __init__(self, store: ObjectStore, namespaces: dict[str, Any] | None = None) -> None:
+        self._store = store
+        self._namespaces = namespaces
+
+    def admit(
+        self,
+        operation: Literal["CREATE", "UPDATE"],
+        resource: Resource,
+        new: Object,
+        old: Object | None,
+    ) -> Object:
+        """Raises ApiError Invalid, as a policy's refusal reads."""
+        unguarded = resource.key != "jobs.batch" or new["spec"].get("managedBy")
+        if unguarded or metadata.controller_of(old or new) is not None:
+            return new
+        why = self._why_not(new, old)
+        if why:
+            raise _denied(new["metadata"]["name"], why)
+        return new
+
+    def _why_not(self, new: Object, old: Object | None) -> str:
+        selected = self._is_selected(new)
+        suspended = bool(new["spec"].get("suspend"))
+        if old is None:
+            return UNMARKED if (_is_queued(new) or selected) and not suspended else ""
+        if not old["spec"].get("suspend"):
+            return ""
+        if not suspended and (_is_queued(old) or selected):
+            return STARTED
+        leaving = "deletionTimestamp" in new["metadata"]
+        lost = _is_queued(old) and not _is_queued(new)
+        return TAKEN_AWAY if lost and not selected and not leaving else ""
+
+    def _is_selected(self, job: Object) -> bool:
+        if self._namespaces is None:
+            return False
+        namespace = self._store.get("namespaces", "", job["metadata"].get("namespace", ""))
+        its_labels = (namespace or {"metadata": {}})["metadata"].get("labels") or {}
+        return labels_match(self._namespaces, its_labels)
+
+
+def without_managed_by(
+    operation: Literal["CREATE", "UPDATE"],
+    resource: Resource,
+    new: Object,
+    old: Object | None,
+) -> Object:
+    """An admission step before all others: the field is not known."""
+    if resource.key != "jobs.batch" or "managedBy" not in new["spec"]:
+        return new
+    spec = {name: value for name, value in new["spec"].items() if name != "managedBy"}
+    return {**new, "spec": spec}
+
+
+def _is_queued(job: Object) -> bool:
+    meta = job["metadata"]
+    return labels.FINALIZER in (meta.get("finalizers") or ()) or any(
+        labels.QUEUE_NAME in (meta.get(part) or {}) for part in ("labels", "annotations")
+    )
+
+
+def _denied(name: str, why: str) -> ApiError:
+    text = f"ValidatingAdmissionPolicy '{POLICY}' with binding '{POLICY}' denied request: {why}"
+    details = {"name": name, "group": "batch", "kind": "jobs", "causes": [{"message": text}]}
+    return ApiError(422, "Invalid", f'jobs.batch "{name}" is forbidden: {text}', details)

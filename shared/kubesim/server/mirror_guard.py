@@ -1,0 +1,70 @@
+"""What a hub cluster does with mirrors: objects that show what came by REST are the hub's alone to write.
+
+The built-in equivalent of deploy/hub-cluster/mirror-guard.yaml, word for word. Behaviours of the cluster
+itself write without asking here, as its own controllers may there: a namespace that goes takes its
+mirrors with it.
+"""
+
+from typing import Final, Literal
+
+from shared import labels
+from shared.groups import CLUSTER, KUEUE, PLACEMENT
+from shared.kubesim.apimachinery.errors import ApiError
+from shared.kubesim.apimachinery.registry import Resource
+from shared.kubesim.apimachinery.strategies import Object
+from shared.kubesim.apimachinery.writer import writer
+from shared.kubesim.requests.call import User
+
+POLICY: Final = "roadstead-mirrors"
+# Whose credential an embedded hub has.
+HUB: Final = User(
+    "system:serviceaccount:roadstead:hub",
+    ("system:serviceaccounts", "system:serviceaccounts:roadstead", "system:authenticated"),
+)
+KEPT: Final = (
+    "it shows what came by REST, and only the hub changes it: change it there (roadstead apply, or roadstead "
+    "jobs), or make it the hub cluster's own first (roadstead adopt)"
+)
+RESERVED: Final = f"the label {labels.ORIGIN} is the hub's: leave it out"
+_GROUPS: Final = frozenset({KUEUE, PLACEMENT, CLUSTER})
+
+
+def admit(
+    operation: Literal["CREATE", "UPDATE"], resource: Resource, new: Object, old: Object | None
+) -> Object:
+    """An admission step. Raises ApiError Invalid, as a policy's refusal reads."""
+    if not _is_free(resource):
+        if old is not None and _is_mirror(old):
+            raise _denied(resource, old["metadata"]["name"], KEPT)
+        if _is_mirror(new):
+            raise _denied(resource, new["metadata"]["name"], RESERVED)
+    return new
+
+
+def admit_delete(resource: Resource, old: Object) -> None:
+    """The same before an object is deleted."""
+    if not _is_free(resource) and _is_mirror(old):
+        raise _denied(resource, old["metadata"]["name"], KEPT)
+
+
+def _is_free(resource: Resource) -> bool:
+    """May anybody write here, or is it somebody who may?"""
+    if resource.key != "jobs.batch" and resource.group not in _GROUPS:
+        return True
+    return writer() in ("", HUB.name)
+
+
+def _is_mirror(obj: Object) -> bool:
+    return labels.ORIGIN in (obj["metadata"].get("labels") or {})
+
+
+def _denied(resource: Resource, name: str, why: str) -> ApiError:
+    text = f"ValidatingAdmissionPolicy '{POLICY}' with binding '{POLICY}' denied request: {why}"
+    details = {
+        "name": name,
+        "group": resource.group,
+        "kind": resource.plural,
+        "causes": [{"message": text}],
+    }
+    where = f'{resource.plural}.{resource.group} "{name}" is forbidden: {text}'
+    return ApiError(422, "Invalid", where, details)

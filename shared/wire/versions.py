@@ -1,0 +1,83 @@
+"""Which protocol hub and agent speak with each other: the agent offers a range, the hub chooses.
+
+Both go in headers, which either side's older releases ignore, with registration and with every request
+of a session. A message has nothing of a newer protocol than the one chosen; what it has besides is ignored,
+and what it lacks has a default, so that releases one minor apart understand each other both ways.
+
+    1   sessions, desired and observed sets; credentials without end
+    2   credentials are replaced (`SyncReply.rotate`), and their first secret is the agent's own
+"""
+
+import importlib.metadata
+from typing import Final
+
+OLDEST: Final = 1
+NEWEST: Final = 2
+PROTOCOL_HEADER: Final = (
+    "Roadstead-Protocol"  # agent: `1-2`, what it speaks; hub: `2`, what it chose
+)
+LINK_HEADER: Final = "Roadstead-Link"
+PLAIN_HTTP: Final = "plain-http"  # its only value: by --hub-plain-http, from another machine
+_USER_AGENT: Final = "roadstead-agent/"
+_LONGEST_VERSION: Final = 64
+
+
+class NotSpoken(Exception):
+    """There is no protocol that both sides speak; the message says which is to be upgraded."""
+
+
+def release() -> str:
+    """The release that is installed here; "" if there is none."""
+    try:
+        return importlib.metadata.version("roadstead")
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def offer() -> str:
+    """What this agent speaks."""
+    return f"{OLDEST}-{NEWEST}"
+
+
+def choose(offered: str, spoken: int, oldest: int = OLDEST) -> int:
+    """The newest protocol of both. `spoken`: what the message itself is of, for who offers nothing.
+
+    Raises NotSpoken.
+    """
+    low, high = _range(offered, spoken)
+    oldest = max(oldest, OLDEST)
+    told = f"protocol {oldest}" if oldest == NEWEST else f"protocol {oldest} to {NEWEST}"
+    if high < oldest:
+        raise NotSpoken(f"the hub speaks {told}, the agent {high} at most: upgrade the agent")
+    if low > NEWEST:
+        raise NotSpoken(f"the hub speaks {told}, the agent {low} at least: upgrade the hub")
+    return min(high, NEWEST)
+
+
+def chosen(answered: str | None) -> int:
+    """What a hub chose, by its answer's header; one that says nothing speaks the first protocol."""
+    found = _number(answered or "")
+    return found if found is not None and OLDEST <= found <= NEWEST else OLDEST
+
+
+def user_agent(version: str) -> str:
+    """How an agent of this version calls itself."""
+    return f"{_USER_AGENT}{version or 'unknown'}"
+
+
+def version_of(given: str) -> str:
+    """The agent's version, of what it calls itself; "" if it does not say."""
+    found = given.removeprefix(_USER_AGENT) if given.startswith(_USER_AGENT) else ""
+    return found[:_LONGEST_VERSION] if found.isascii() and found.isprintable() else ""
+
+
+def _range(offered: str, spoken: int) -> tuple[int, int]:
+    low, dash, high = offered.partition("-")
+    first, last = _number(low), _number(high)
+    if not dash or first is None or last is None or first > last:
+        return spoken, spoken
+    return first, last
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 6 else None

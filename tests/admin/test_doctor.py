@@ -1,0 +1,101 @@
+"""What is looked at in a store, and what is said of it."""
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hub.admin import doctor, migrate
+from hub.services.context import identity
+from hub.services.works.restored import begin_recovery
+from hub.store import clusters, leases, schema, workloads
+from hub.store.engine import Database
+from hub.store.tables import metadata
+from hub.store.transaction import Transaction
+from shared.clock import SystemClock
+from tests.databases import url_of
+from tests.store.build import a_member, a_workload
+
+pytestmark = pytest.mark.anyio
+
+
+async def examined(folder: Path, *steps: Any) -> dict[str, tuple[str, str]]:
+    """What is found of each thing in a store in which a hub leads, after these steps."""
+    url = url_of(folder)
+    db = Database.open(url, SystemClock())
+    try:
+        await db.write(identity.load)
+        await db.write(lambda tx: leases.take(tx, "hub", dt.timedelta(minutes=5)))
+        for step in steps:
+            await db.write(step)
+        return {each.name: (each.level, each.message) for each in doctor.examine(url).findings}
+    finally:
+        await db.close()
+
+
+def declared(name: str, **ago: dt.timedelta) -> Any:
+    """A member that was declared, joined and heard so long ago."""
+
+    def add(tx: Transaction) -> None:
+        columns = {column: tx.now - span for column, span in ago.items()}
+        clusters.add(tx, a_member(name, **{"created_at": tx.now, **columns}))
+
+    return add
+
+
+async def test_a_store_that_is_well_has_no_finding(tmp_path: Path):
+    """A hub leads, its member was heard: all is as it should be, and every table is counted."""
+    joined = declared("north", joined_at=dt.timedelta(), heartbeat_at=dt.timedelta())
+    found = await examined(tmp_path, joined)
+    assert {name for name, (level, _) in found.items() if level != "ok"} == set(), found
+    tables = doctor.examine(url_of(tmp_path)).tables
+    assert {each.name for each in tables} == set(metadata.tables)
+
+
+@pytest.mark.parametrize(
+    ("ago", "says"),
+    [
+        ({"joined_at": dt.timedelta(days=9), "heartbeat_at": dt.timedelta(days=8)}, "fence it"),
+        ({"joined_at": dt.timedelta(days=9), "heartbeat_at": dt.timedelta(minutes=6)}, "silent"),
+        ({"created_at": dt.timedelta(days=8)}, "never joined"),
+    ],
+    ids=["stale", "silent", "never joined"],
+)
+async def test_members_that_are_not_heard_are_named(tmp_path: Path, ago: Any, says: str):
+    """Silent for minutes, for days, or declared and never seen."""
+    level, message = (await examined(tmp_path, declared("north", **ago)))["members"]
+    assert level == "warn"
+    assert "north" in message
+    assert says in message
+
+
+async def test_a_restored_store_is_a_failure_until_it_is_accepted(tmp_path: Path):
+    """Nothing is dispatched; and whoever led it before does no longer."""
+    found = await examined(tmp_path, lambda tx: begin_recovery(tx, "", "somebody", ()))
+    assert found["restored"][0] == "fail"
+    assert found["leader"][0] == "warn"
+
+
+async def test_numbers_that_are_not_the_rows_are_found(tmp_path: Path):
+    """Whatever changed the rows without the triggers: by hand, or with other software."""
+
+    def spoil(tx: Transaction) -> None:
+        workloads.add(tx, [a_workload("one")])
+        tx.conn.execute(metadata.tables["tallies"].update().values(number=7))
+
+    level, message = (await examined(tmp_path, spoil))["counts"]
+    assert level == "fail"
+    assert "7 for 1" in message
+
+
+async def test_a_schema_that_does_not_fit_is_all_that_is_said(tmp_path: Path):
+    """The rest can not be read: behind, or not there at all."""
+    url = url_of(tmp_path)
+    missing = doctor.examine(url).findings
+    assert [each.level for each in missing] == ["fail"]
+    migrate.up(url)
+    migrate.down(url, schema.FIRST_OF_POSTGRES)
+    (behind,) = doctor.examine(url).findings
+    assert (behind.name, behind.level) == ("schema", "fail")
+    assert "admin migrate" in behind.message

@@ -1,0 +1,114 @@
+"""An earlier release beside this one: its tree, and parts of a fleet replaced by another release's."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
+
+from tests.e2e.running import REPOSITORY, RunningFleet, until
+
+
+def lacks(commit: str) -> bool:
+    """Whether a commit is not in this clone's history (a shallow one, or none at all)."""
+    asked = ["git", "cat-file", "-e", f"{commit}^{{commit}}"]
+    with contextlib.suppress(OSError):
+        return (
+            subprocess.run(asked, cwd=REPOSITORY, check=False, capture_output=True).returncode != 0
+        )
+    return True
+
+
+@contextlib.contextmanager
+def tree_of(commit: str, folder: Path) -> Iterator[Path]:
+    """The files of a commit, for the length of the block."""
+    tree = folder / commit
+    tree.mkdir()
+    packed = subprocess.run(
+        ["git", "archive", commit], cwd=REPOSITORY, check=True, capture_output=True
+    ).stdout
+    subprocess.run(["tar", "-x", "-C", str(tree)], input=packed, check=True)
+    yield tree
+
+
+class Parts:
+    """Hub and agents of a fleet, which nobody but the test looks after for the length of the block."""
+
+    def __init__(self, fleet: RunningFleet) -> None:
+        self.fleet = fleet
+        self._commands = {name: _command(fleet.pid(name)) for name in ("hub", *_agents(fleet))}
+        self._running: dict[str, subprocess.Popen[Any]] = {}
+
+    def __enter__(self) -> Self:
+        os.kill(self.fleet.process.pid, signal.SIGSTOP)  # or it would start again what we end
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._running.values():
+            process.kill()
+            process.wait()
+        os.kill(self.fleet.process.pid, signal.SIGCONT)
+
+    def stop(self, name: str) -> None:
+        """End a part as an upgrade does: by SIGTERM."""
+        ours = self._running.pop(name, None)
+        if ours is not None:
+            ours.terminate()
+            ours.wait(30)
+            return
+        pid = self.fleet.pid(name)
+        os.kill(pid, signal.SIGTERM)
+        until(lambda: _has_ended(pid), 30, f"{name} has ended")
+
+    def start(self, name: str, tree: Path = REPOSITORY) -> None:
+        """Start a part with the code of `tree`, as the fleet had started it."""
+        with (self.fleet.folder / "logs" / f"{name}.log").open("ab") as log:
+            self._running[name] = subprocess.Popen(
+                self._commands[name], cwd=tree, env=_environment(tree), stdout=log, stderr=log
+            )
+
+    def replace(self, name: str, tree: Path = REPOSITORY) -> None:
+        """Another release's in the place of the one that runs."""
+        self.stop(name)
+        self.start(name, tree)
+
+    def refusal(self, name: str, tree: Path) -> tuple[int, str]:
+        """How a part ends that can not run: exit code, and what it says last."""
+        done = subprocess.run(
+            self._commands[name],
+            cwd=tree,
+            env=_environment(tree),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        return done.returncode, done.stderr.strip().splitlines()[-1]
+
+    def says(self, name: str) -> str:
+        """The log of a part, of all releases that it was of."""
+        return (self.fleet.folder / "logs" / f"{name}.log").read_text(errors="replace")
+
+
+def _agents(fleet: RunningFleet) -> list[str]:
+    return sorted(each.name for each in (fleet.folder / "pids").glob("agent-*"))
+
+
+def _command(pid: int) -> list[str]:
+    told = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")[1:-1]
+    return [sys.executable, *told]
+
+
+def _environment(tree: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(tree)}
+
+
+def _has_ended(pid: int) -> bool:
+    """Its supervisor, which is stopped, has not taken note of it: it may be a zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except FileNotFoundError:
+        return True

@@ -1,0 +1,85 @@
+"""Two hubs on one PostgreSQL: whichever ends, and when the database does, every job runs exactly once."""
+
+import os
+import signal
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tests import databases, waiting
+from tests.e2e import exactly_once
+from tests.e2e.running import RunningFleet, until
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.kubectl,
+    pytest.mark.timeout(400),
+    pytest.mark.skipif(
+        databases.postgres_is_missing() is not None, reason="no PostgreSQL server on this host"
+    ),
+]
+LEADS_WITHIN_S = 15
+
+
+@pytest.fixture
+def server() -> Iterator[databases.Server]:
+    """A server that may be stopped."""
+    with databases.own_server() as started:
+        yield started
+
+
+def leading(server: databases.Server, after: int = 0) -> tuple[int, int]:
+    """The process that leads under a later term than `after`, and its term, once there is one."""
+
+    def found() -> tuple[int, int] | None:
+        asked = "SELECT holder, term FROM leases WHERE expires_at > now() AND term > %s"
+        with psycopg.connect(server.address("hub")) as conn:
+            row = conn.execute(asked, (after,)).fetchone()
+        return None if row is None else (int(row[0].rpartition("/")[2]), int(row[1]))
+
+    held = until(found, LEADS_WITHIN_S, "somebody leads")
+    assert held is not None
+    return held
+
+
+def two_hubs(server: databases.Server) -> tuple[str, ...]:
+    return "--replicas=2", f"--database={server.database('hub')}"
+
+
+def test_every_job_runs_exactly_once_when_the_leader_is_killed(tmp_path, server):
+    """kill -9 of the hub that leads, twice: another leads within 15 s, and no job is lost or runs twice."""
+
+    def kill_leaders(fleet: RunningFleet) -> None:
+        for _ in range(2):
+            pid, term = leading(server)
+            assert pid in {fleet.pid("hub"), fleet.pid("hub-2")}
+            os.kill(pid, signal.SIGKILL)
+            leading(server, after=term)
+
+    assert exactly_once.run(tmp_path, kill_leaders, more=two_hubs(server)) == []
+
+
+def test_every_job_runs_exactly_once_when_the_database_restarts(tmp_path, server):
+    """As in a crash, for some seconds, while hubs write and agents report."""
+
+    def restart(_fleet: RunningFleet) -> None:
+        server.stop(signal.SIGQUIT)
+        waiting.pause(5, why="the fault itself: so long there is no database")
+        server.start()
+
+    assert exactly_once.run(tmp_path, restart, more=two_hubs(server)) == []
+
+
+def test_every_job_runs_exactly_once_when_the_leader_is_paused(tmp_path, server):
+    """It is stopped until another leads, and wakes up with what it believed before."""
+
+    def pause(_fleet: RunningFleet) -> None:
+        pid, term = leading(server)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            leading(server, after=term)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+    assert exactly_once.run(tmp_path, pause, more=two_hubs(server)) == []

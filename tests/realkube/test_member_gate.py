@@ -1,0 +1,282 @@
+"""The second gate of a member on a real API server: what the agent's account may not write is denied.
+
+The simulated cluster evaluates no CEL, so it is proven here alone. What is sent goes with the credentials
+of the agent's own account and the rights of its chart; that the same is taken from an administrator shows
+that it is this policy that denies.
+"""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from agent.config import Settings
+from agent.decide.member_policy import MemberPolicy
+from agent.main import Agent
+from shared.podsecurity import Rules
+from tests.agent.scripted_hub import ScriptedHub
+from tests.attack.hostile import (
+    HARDENED,
+    TENANT,
+    HostileJob,
+    harmless_job,
+    hostile_jobs,
+)
+from tests.attack.hostile_objects import HostileObject, hostile_objects
+from tests.attack.works import work_of
+from tests.charts import helm
+from tests.charts.helm import AGENT, Release
+from tests.e2e.running import REPOSITORY, until
+from tests.realkube import build
+from tests.realkube.plane import Plane, PlaneError
+
+pytestmark = [pytest.mark.realkube, pytest.mark.timeout(500)]
+_HUB = {"hub": {"url": "https://192.0.2.1"}}
+_MARK = {"roadstead.dev/managed-by": "hub-1"}
+# Rights beyond the chart's, so that nothing but the policy is in the way.
+_MORE = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
+
+
+class Gate:
+    """A member whose agent's chart is installed with `policy`; `account` speaks as the agent does."""
+
+    def __init__(self, plane: Plane, policy: dict[str, str]) -> None:
+        self.plane = plane
+        values = {**_HUB, "profile": "objects", "policy": policy, "objects": {"rules": _MORE}}
+        self.release = Release(AGENT, values)
+        helm.install(self.release, plane.kubeconfig)
+        for name in (TENANT, HARDENED):
+            _ensured(plane, name)
+        account = plane.kubeconfig_of("agent", namespace="roadstead")
+        self.account = Path(account)
+        until(self._is_closed, 60, "the policy is in force")
+
+    def _is_closed(self) -> bool:
+        probe = next(each for each in hostile_jobs() if each.name == "host-pid")
+        named = {"name": "probe", "namespace": TENANT}
+        unmarked = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": named}
+        return "denied request" in self.said(marked(probe.manifest)) and (
+            "denied request" in self.said(unmarked)
+        )
+
+    def said(self, manifest: dict[str, Any], verb: str = "create") -> str:
+        """What the API server answers the agent to a dry run, refusals included."""
+        return _said(self.plane, manifest, verb, self.account)
+
+
+def _said(plane: Plane, manifest: dict[str, Any], verb: str, account: Path | None = None) -> str:
+    arguments = (verb, "--dry-run=server", "--validate=strict", "-f", "-")
+    try:
+        return plane.kubectl(*arguments, stdin=json.dumps(manifest), kubeconfig=account)
+    except PlaneError as refusal:
+        return str(refusal)
+
+
+def marked(manifest: dict[str, Any]) -> dict[str, Any]:
+    """As the agent writes it: with the labels of Roadstead's objects."""
+    metadata = manifest["metadata"]
+    return {
+        **manifest,
+        "metadata": {**metadata, "labels": {**metadata.get("labels", {}), **_MARK}},
+    }
+
+
+def _ensured(plane: Plane, name: str) -> None:
+    with contextlib.suppress(PlaneError):
+        plane.kubectl("create", "namespace", name)
+
+
+@pytest.fixture(scope="module")
+def gate(real_control_plane: Plane) -> Iterator[Gate]:
+    """The defaults, and one namespace that is restricted."""
+    made = Gate(real_control_plane, {"podSecurityLevels": f"{HARDENED}=restricted"})
+    yield made
+    helm.uninstall(made.release, real_control_plane.kubeconfig)
+
+
+def _is_known(hostile: HostileJob) -> bool:
+    return build.version() >= hostile.since
+
+
+OPEN = [each for each in hostile_jobs() if not each.fields and _is_known(each)]
+CLOSED = [each for each in hostile_jobs() if each.fields and _is_known(each)]
+
+
+@pytest.mark.parametrize("hostile", OPEN, ids=lambda each: each.name)
+def test_the_policy_denies_what_no_tenant_may_run(gate: Gate, hostile: HostileJob) -> None:
+    """With the agent's credentials: denied by the policy, with the code; taken from an administrator."""
+    said = gate.said(marked(hostile.manifest))
+    assert "ValidatingAdmissionPolicy 'roadstead-agent-" in said, said
+    assert f"{hostile.code}: " in said
+    assert "(server dry run)" in _said(gate.plane, hostile.manifest, "create")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [each for each in hostile_objects() if not each.is_beyond_policies],
+    ids=lambda each: each.name,
+)
+def test_the_policy_denies_other_commands(gate: Gate, command: HostileObject) -> None:
+    """Every right granted to the account, and still: denied by the policy, with the code."""
+    said = gate.said(marked(command.manifest))
+    assert "ValidatingAdmissionPolicy 'roadstead-agent-" in said, said
+    assert f"{command.code}: " in said
+
+
+OPEN_AGENT = MemberPolicy(
+    Rules(
+        level="privileged",
+        denied_namespaces="none",
+        service_accounts="*",
+        schedulers="mine",
+        priority_classes="*,system-cluster-critical",
+        token_audiences="https://kubernetes.default.svc",
+        fields="nodeName,tolerateEverything,controlPlane,hostUsers",
+    )
+)
+
+
+@pytest.mark.anyio
+async def test_an_agent_that_judges_nothing_gets_no_further(gate: Gate, tmp_path: Path) -> None:
+    """A hub that has been taken over and an agent without rules: the member's API server refuses for good."""
+    hub = ScriptedHub()
+    sent = [
+        each for each in OPEN if OPEN_AGENT.refuse(work_of(each.manifest, "u"), "Create") is None
+    ]
+    assert len(sent) >= 35
+    hub.put(*(work_of(each.manifest, f"u-{each.name}") for each in sent))
+    hub.put(work_of(harmless_job(), "u-harmless"))
+    token = tmp_path / "join.token"
+    token.write_text("join-me")
+    settings = Settings(
+        hub_url="http://hub",
+        credential=tmp_path / "credential.json",
+        kubeconfig=gate.account,
+        join_token=token,
+        policy=OPEN_AGENT,
+    )
+    running = asyncio.create_task(Agent(settings, transport=hub).run())
+    try:
+        for each in sent:
+            entry = await hub.seen(f"u-{each.name}", "Failed", "RefusedByMember", timeout_s=60)
+            assert f"{each.code}: " in entry.message
+        await hub.finished("u-harmless")
+    finally:
+        running.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await running
+    names = gate.plane.kubectl("get", "jobs", "-A", "-o", "jsonpath={.items[*].metadata.name}")
+    assert not {each.name for each in sent} & set(names.split())
+
+
+def test_harmless_jobs_pass(gate: Gate) -> None:
+    """What the hostile are made from, a Job of a restricted namespace, the guide's and the examples'."""
+    hard = harmless_job("hard", HARDENED)
+    hard["spec"]["template"]["spec"]["securityContext"] = {
+        "runAsNonRoot": True,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    hard["spec"]["template"]["spec"]["containers"][0]["securityContext"] = {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]},
+    }
+    for job in (harmless_job("by-itself"), hard, *_jobs_of_the_examples()):
+        _ensured(gate.plane, job["metadata"].setdefault("namespace", "default"))
+        assert "created" in (said := gate.said(marked(job))), said
+
+
+def _jobs_of_the_examples() -> Iterator[dict[str, Any]]:
+    for path in sorted((REPOSITORY / "examples").rglob("*.yaml")):
+        for each in yaml.safe_load_all(path.read_text()):
+            if isinstance(each, dict) and each.get("kind") == "Job":
+                yield each
+
+
+def test_what_is_not_roadsteads_is_out_of_reach(gate: Gate) -> None:
+    """No Job without the mark is changed or deleted, whatever the rights; what has it, is."""
+    plane = gate.plane
+    mine = marked(harmless_job("mine"))
+    mine["spec"]["suspend"] = True
+    plane.create(harmless_job("theirs") | {"spec": mine["spec"]}, mine)
+
+    def tried(name: str, *arguments: str) -> str:
+        try:
+            return plane.kubectl("-n", TENANT, *arguments, kubeconfig=gate.account)
+        except PlaneError as refusal:
+            return str(refusal)
+
+    patch = ("--type=merge", "-p", json.dumps({"metadata": {"labels": _MARK}}))
+    assert "changes no Job" in tried("theirs", "patch", "job", "theirs", *patch)
+    assert "denied request" in tried("theirs", "delete", "job", "theirs", "--wait=false")
+    assert "patched" in tried("mine", "patch", "job", "mine", "--type=merge", "-p", _resumed())
+    assert "deleted" in tried("mine", "delete", "job", "mine", "--wait=false")
+    plane.kubectl("-n", TENANT, "delete", "job", "theirs", "--wait=false")
+
+
+def _resumed() -> str:
+    return json.dumps({"spec": {"suspend": False}})
+
+
+def test_what_was_taken_may_be_let_go(real_control_plane: Plane, gate: Gate) -> None:
+    """A Job made under wider rules, or in a namespace denied since, can still be changed and deleted."""
+    plane, old = real_control_plane, marked(harmless_job("old", "kube-public"))
+    old["spec"]["suspend"] = True
+    old["spec"]["template"]["spec"]["hostPID"] = True
+    old["metadata"]["finalizers"] = ["roadstead.dev/result"]
+    plane.create(old)
+    released = json.dumps({"metadata": {"finalizers": []}})
+    for arguments in (
+        ("delete", "job", "old", "--wait=false"),
+        ("patch", "job", "old", "--type=merge", "-p", released),
+    ):
+        plane.kubectl("-n", "kube-public", *arguments, kubeconfig=gate.account)
+
+
+def test_the_policies_are_sound(gate: Gate) -> None:
+    """The API server has checked their types and has no warning."""
+    for name in ("writes", "pods"):
+        asked = ("get", "validatingadmissionpolicy", f"roadstead-agent-{name}", "-o", "json")
+        until(partial(_status, gate.plane, asked), 30, "it is checked")
+        status = _status(gate.plane, asked)
+        assert not status.get("typeChecking", {}).get("expressionWarnings"), status
+
+
+def _status(plane: Plane, asked: tuple[str, ...]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(plane.kubectl(*asked)).get("status", {})
+    return found
+
+
+def test_nobody_else_is_judged(gate: Gate) -> None:
+    """The policy is the agent's alone: other accounts write what their rights allow."""
+    job = marked(hostile_jobs()[0].manifest)
+    assert "created" in _said(gate.plane, job, "create")
+
+
+def _denies(gate: Gate, hostile: HostileJob) -> bool:
+    return hostile.code in gate.said(marked(hostile.manifest))
+
+
+def test_what_an_administrator_closes_is_closed(gate: Gate) -> None:
+    """With no field open, three more are denied; with the pods' level open, all of baseline is taken."""
+    plane = gate.plane
+    strict = Release(AGENT, {**gate.release.values, "policy": {"fields": "none"}})
+    helm.install(strict, plane.kubeconfig)
+    try:
+        for hostile in CLOSED:
+            until(partial(_denies, gate, hostile), 30, hostile.name)
+        wide = {"podSecurity": "privileged", "fields": "hostAliases", "kinds": "core/*"}
+        helm.install(Release(AGENT, {**gate.release.values, "policy": wide}), plane.kubeconfig)
+        by_name = {each.name: each.manifest for each in hostile_jobs()}
+        until(lambda: "created" in gate.said(marked(by_name["host-pid"])), 30, "privileged")
+        assert "created" in gate.said(marked(by_name["host-aliases"]))
+        assert "PlacementFieldForbidden" in gate.said(marked(by_name["node-name"]))
+        deployment = next(each for each in hostile_objects() if each.name == "deployment")
+        assert "UnsupportedKind" in gate.said(marked(deployment.manifest))
+    finally:
+        helm.install(gate.release, plane.kubeconfig)

@@ -1,0 +1,155 @@
+"""Jobs that a member holds from before the store was restored: taken over, or removed, by decision."""
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from hub.services.jobs import adopt
+from hub.services.members import forgotten
+from hub.services.works.restored import begin_recovery
+from hub.store import workloads
+from hub.store.tables import settings
+from shared.errors import Rejected
+from tests.services.members.hubs import JOB, Running, a_stray, ran, running_hub
+
+pytestmark = pytest.mark.anyio
+OLD = "inc-0"
+
+
+async def left_in(
+    hub: Running, *names: str, uid: str = "", epoch: int = 3
+) -> tuple[str, list[Any]]:
+    """A job that is held, and that each of these members says to run since before; its uid."""
+    agents = [await hub.join(name) for name in names]
+    uid = uid or await hub.submit()
+    await hub.write(begin_recovery, "yesterday", "somebody", ())
+    for agent in agents:
+        await hub.settled()
+        await agent.sync(a_stray(hub, uid, OLD, epoch=epoch, object_uid=f"m-{agent.name}"))
+    return uid, agents
+
+
+async def test_an_adopted_job_is_what_its_member_says(tmp_path: Path):
+    """It takes the epoch that the member has, is never made anew, and its result there is the job's."""
+    async with running_hub(tmp_path) as hub:
+        uid, (agent,) = await left_in(hub, "north")
+        assert (await hub.job(uid)).state == "Held"
+        done = await hub.write(adopt.adopt_job, uid, "", "ann")
+        assert done == {"uid": uid, "cluster": "north", "epoch": 3}
+        row, work = await hub.job(uid), await hub.work(uid)
+        assert (row.state, row.epoch, row.cluster) == ("Offered", 3, "north")
+        assert (work.epoch, work.seen, work.options.doubtful) == (3, True, True)
+        await hub.settled()
+        await agent.sync(ran(uid, epoch=3, running_since="2026-05-01T00:00:00Z", active=1))
+        assert (await hub.job(uid)).state == "Running"
+        await agent.sync(ran(uid, epoch=3, result="Succeeded", succeeded=1))
+        assert (await hub.job(uid)).state == "Succeeded"
+        assert await hub.hub.read(forgotten.list_forgotten) == []
+
+
+async def test_an_adopted_job_that_goes_is_held_beyond_every_epoch(tmp_path: Path):
+    """It may have been started elsewhere in the time that is lost: a person lets it start again."""
+    async with running_hub(tmp_path) as hub:
+        uid, (agent,) = await left_in(hub, "north")
+        await hub.write(adopt.adopt_job, uid, "", "ann")
+        await hub.settled()
+        await agent.sync(ran(uid, epoch=3, active=1))
+        missing = ran(uid, epoch=3)
+        missing.phase = "Missing"
+        await agent.sync(missing)
+        gone = ran(uid, epoch=3)
+        gone.phase, gone.job = "Gone", None
+        await agent.sync(gone)
+        row = await hub.job(uid)
+        assert (row.state, row.reason) == ("Held", "Restored")
+        assert row.epoch > 100_000
+
+
+async def test_an_adopted_job_is_charged(tmp_path: Path):
+    """What it asks for counts against the queue that it is in, whether or not that has room."""
+    async with running_hub(tmp_path) as hub:
+        uid, _ = await left_in(hub, "north")
+        await hub.write(adopt.adopt_job, uid, "", "ann")
+        row = await hub.job(uid)
+        assert row.cluster_queue
+        (pod_set,) = row.admission["podSets"]
+        assert pod_set["usage"].keys() == pod_set["flavors"].keys() != set()
+
+
+@pytest.mark.parametrize("cluster", ["", "south"])
+async def test_what_no_member_holds_can_not_be_adopted(tmp_path: Path, cluster: str):
+    """Nor what another member holds, nor what the hub has forgotten altogether."""
+    async with running_hub(tmp_path) as hub:
+        uid, _ = await left_in(hub, "north")
+        asked = uid if cluster else "nobody"
+        with pytest.raises(Rejected, match="hold") as caught:
+            await hub.write(adopt.adopt_job, asked, cluster, "ann")
+        assert caught.value.code == "NotFound"
+        await left_in(hub, "west", uid="unknown")
+        with pytest.raises(Rejected, match="forgotten this job altogether"):
+            await hub.write(adopt.adopt_job, "unknown", "", "ann")
+
+
+async def test_what_the_hub_has_forgotten_is_adopted_as_it_was_written(tmp_path: Path):
+    """Its member says how, once it was told to leave it alone; it is the job of that uid again."""
+    async with running_hub(tmp_path) as hub:
+        uid, (agent,) = await left_in(hub, "north", uid="unknown")
+        told = {"epoch": 3, "object_uid": "m-north", "manifest": JOB}
+        await agent.sync(a_stray(hub, uid, OLD, **told))
+        await hub.write(adopt.adopt_job, uid, "", "ann")
+        row, work = await hub.job(uid), await hub.work(uid)
+        assert (row.state, row.epoch, row.cluster) == ("Offered", 3, "north")
+        assert (work.seen, work.options.doubtful) == (True, True)
+        assert (row.namespace, row.name) == (JOB["metadata"]["namespace"], JOB["metadata"]["name"])
+        names = await hub.hub.read(
+            lambda tx: tx.conn.execute(select(settings.c.name)).scalars().all()
+        )
+        assert not [name for name in names if name.startswith("forgotten:")]
+
+
+async def test_of_several_that_hold_it_one_must_be_named(tmp_path: Path):
+    """It moved in the time that is lost: which of the two counts, a person knows."""
+    async with running_hub(tmp_path) as hub:
+        uid, _ = await left_in(hub, "north", "south")
+        with pytest.raises(Rejected, match="north, south"):
+            await hub.write(adopt.adopt_job, uid, "", "ann")
+        done = await hub.write(adopt.adopt_job, uid, "south", "ann")
+        assert done["cluster"] == "south"
+
+
+async def test_a_job_that_is_somewhere_can_not_be_adopted_elsewhere(tmp_path: Path):
+    """The one that counts is known, or the job has ended: what is left can be removed."""
+    async with running_hub(tmp_path) as hub:
+        placed = await hub.placed("south", name="two") if await hub.add_cluster("south") else ""
+        uid, _ = await left_in(hub, "north", uid=placed)
+        moves = [{"uid": uid, "epoch": (await hub.job(uid)).epoch}]
+        await hub.write(workloads.transition, "cancel", moves)
+        with pytest.raises(Rejected) as caught:
+            await hub.write(adopt.adopt_job, uid, "", "ann")
+        assert caught.value.code == "AlreadyEnded"
+
+
+async def test_what_is_forgotten_is_ordered_away_by_its_object(tmp_path: Path):
+    """Its member is asked to say again what it holds, and told to remove exactly this object."""
+    async with running_hub(tmp_path) as hub:
+        uid, (agent,) = await left_in(hub, "north", uid="nobody")
+        await hub.write(adopt.forget_job, uid, "", "ann")
+        hub.sync._sessions.ask_again()
+        assert (await agent.sync())["need_full"]
+        reply = await agent.sync()
+        assert reply["orders"] == [{"uid": uid, "object_uid": "m-north", "action": "Remove"}]
+        (row,) = await hub.hub.read(forgotten.list_forgotten)
+        assert row["decided"] == "Remove"
+
+
+async def test_while_a_backup_is_not_accepted_leftovers_are_shown(tmp_path: Path):
+    """An incarnation has begun: what is of an earlier one is known by that, and nothing else goes."""
+    async with running_hub(tmp_path) as hub:
+        assert hub.sync._timeline is None or not hub.sync._timeline.recovering
+        uid, _ = await left_in(hub, "north", uid="nobody")
+        (row,) = await hub.hub.read(forgotten.list_forgotten)
+        assert (row["uid"], row["cluster"]) == (uid, "north")
+        assert row["seenAt"] >= dt.datetime(2026, 1, 1, tzinfo=dt.UTC).isoformat()

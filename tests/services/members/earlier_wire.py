@@ -1,0 +1,341 @@
+"""Messages between hub and agent as the release before had them, whole: a judge of what is said now.
+
+The agent says what it observes, the hub answers what the cluster should hold. Both directions are
+deltas guarded by a digest; a full set goes over at session start, on mismatch and every ten minutes.
+A lost, doubled or reordered message delays work and never loses or doubles it (docs/explain/exactly-once.md).
+
+Four counters, each against one hazard: `incarnation` (hub store rolled back), `term` (paused old
+leader), `session`+`seq` (two agents, replays, reordered replies), `epoch` (stale placements).
+"""
+
+import hashlib
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+PROTO = 1
+SYNC_PATH = "/agent/v1/sync"
+REGISTER_PATH = "/agent/v1/register"
+
+# A cluster silent for this long gets no new work.
+SUSPECT_AFTER_S = 45.0
+# An agent starts Jobs only within this lease, counted from when it SENT its last answered request. A new
+# session concludes nothing from absence before the lease of any earlier one is over, counted from when
+# its first answer CAME, with a tenth for clocks of unequal speed.
+LEASE_S = 30.0
+LEASE_MARGIN = 1.1
+FULL_EVERY_S = 600.0
+MAX_WORKS_PER_REPLY = 1000
+MAX_OBSERVED_PER_REQUEST = 2000
+MAX_MARKS = 64
+
+# A whole number that the hub can keep. Some come from what anybody may write on objects of a member.
+Whole = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
+Count = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]  # int32, as of a Job's pods
+
+
+class Message(BaseModel):
+    """Unknown fields are refused: a misspelt field must not be silently ignored."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Register(Message):
+    """Sent once, with the join token as bearer; binds the credential to the cluster's identity."""
+
+    cluster_uid: str = Field(min_length=1, max_length=253)  # uid of namespace kube-system
+    agent_version: str = ""
+    kubernetes_version: str = ""
+
+
+class Registered(Message):
+    """The agent's identity from now on. `credential` is shown once: `id.secret`."""
+
+    cluster: str
+    credential: str
+    hub_id: str
+    incarnation: str
+
+
+Action = Literal["Apply", "Keep", "Withdraw"]
+"""Apply: hold the manifest. Keep: a finished Job: never create it, delete it `ttl_s` after its end.
+Withdraw: delete it (foreground) and report Gone when the object and its pods are gone."""
+
+
+class Work(Message):
+    """What one cluster should hold of one object: a Job's placement (epoch ≥ 1) or an object (epoch 0)."""
+
+    uid: str  # of the job, or of the hub's object
+    epoch: int
+    generation: int
+    action: Action
+    api_version: str
+    kind: str
+    namespace: str  # "" for cluster-scoped
+    name: str
+    hash: str  # of the manifest and its apply options; "" for Withdraw
+    manifest: dict[str, Any] | None = None  # given with action Apply
+    when_to_apply: Literal["Always", "IfNotDrifted"] = "Always"
+    when_to_take_over: Literal["IfNoDiff", "Always", "Never"] = "IfNoDiff"
+    ignore_drift: list[str] = []  # JSON pointers from annotation roadstead.dev/ignore-drift
+    placed_by: str = ""  # placement or queue that chose this cluster
+    ttl_s: int | None = None  # Jobs: their own ttlSecondsAfterFinished, withheld from the member
+    seen: bool = False  # the hub was told that this epoch exists in the member: never create again
+    fresh: bool = False  # first offered in this very session: no earlier one can have started it
+
+    def digest_line(self) -> str:
+        """The line whose hash enters the digest of the desired set."""
+        return f"{self.uid}:{self.epoch}:{self.generation}:{self.action}:{self.hash}"
+
+
+class Pools(Message):
+    """Node label keys that the hub wants nodes grouped by; `revision` grows when the keys change."""
+
+    revision: int
+    keys: list[str]
+
+
+class Taint(Message):
+    key: str
+    value: str = ""
+    effect: str
+
+
+class NodeFree(Message):
+    """One node: amounts in the order of `Pool.resources`; exact ints (cpu milli, else base units)."""
+
+    name: str
+    allocatable: list[Whole]
+    free: list[Whole]  # allocatable minus requests of bound, non-terminal pods; may be negative
+
+
+class Pool(Message):
+    """Schedulable, ready nodes that agree in the pool keys' labels and in their taints."""
+
+    labels: dict[str, str]
+    taints: list[Taint] = []
+    resources: list[str]
+    nodes: list[NodeFree]
+    unusable: Whole = 0  # nodes alike that are not ready or cordoned
+
+
+class GrowingPool(Message):
+    """An autoscaled pool, as its nodes' labels `roadstead.dev/pool` and `…/pool-max-nodes` say."""
+
+    name: str
+    max_nodes: Whole
+    nodes: Whole  # that are there, ready or not
+    labels: dict[str, str]  # of the keys that pools are grouped by
+    taints: list[Taint] = []
+    resources: list[str]
+    shape: list[Whole]  # allocatable of one node, in the order of `resources`
+
+
+class Bound(Message):
+    """Pods of one work, from the same cache snapshot as the pools' free vectors."""
+
+    uid: str
+    epoch: Whole
+    bound: Whole  # on a node and not terminal, terminating ones included
+    succeeded: Whole
+
+
+class ApiServerDown(Message):
+    """The member's API server does not answer its agent."""
+
+    reason: str = Field(max_length=300)
+    down_s: float = Field(ge=0, le=1e9, allow_inf_nan=False)  # when reported
+
+
+class Capacity(Message):
+    """What the cluster has, as of one snapshot of the agent's cache."""
+
+    pools_revision: Whole  # revision of the keys the pools are grouped by
+    pools: list[Pool]
+    bound: list[Bound]
+    node_count: Whole = 0
+    kubernetes_version: str = ""
+    growing: list[GrowingPool] = []
+    properties: dict[str, str] = {}  # further properties: name → quantity text
+    queue_managers: list[str] = []  # "namespace/name" of LocalQueues with condition Active=True
+    kinds: list[str] | None = None  # "apiVersion/Kind" served there; None = unchanged
+    api_server: ApiServerDown | None = None  # None: it answers, or the agent does not look
+
+
+class Drift(Message):
+    """One desired path that no longer holds (JSON pointer). Values are JSON texts, secrets redacted."""
+
+    path: str
+    hub: str | None = None
+    member: str | None = None
+    first_seen: str  # RFC3339
+
+
+Phase = Literal[
+    "Waiting",  # accepted by the agent, not in the cluster yet (wave, lease, earlier epoch going)
+    "Applied",  # the object is there as desired (a Job: created)
+    "Gone",  # nothing of it runs or can start; `job` says how it ended
+    "Missing",  # was there once, is absent, and is not created again
+    "Failed",  # could not be applied: see reason and message
+]
+
+
+class JobStatus(Message):
+    """A member Job's own status, as its controller wrote it."""
+
+    suspended: bool = False
+    active: Count = 0
+    ready: Count = 0
+    terminating: Count = 0
+    succeeded: Count = 0
+    failed: Count = 0
+    start_time: str | None = None
+    completion_time: str | None = None
+    completed_indexes: str | None = None
+    failed_indexes: str | None = None
+    running_since: str | None = None  # first time a pod was seen running
+    result: Literal["Succeeded", "Failed"] | None = None  # terminal
+    reason: str = ""  # of the terminal condition, or why pods do not run (ImagePullBackOff …)
+    message: str = ""
+    held_by: str = ""  # field manager that keeps the Job suspended although it should run
+
+
+class Observed(Message):
+    """What the agent sees of one work. Entries are re-sent until a reply acknowledges them."""
+
+    uid: str
+    epoch: int
+    generation: Whole
+    seq: Whole  # grows per session with each change of this or any entry
+    phase: Phase
+    object_uid: str = ""
+    reason: str = ""  # NameConflict, KindNotServed, ApplyFailed, FoundDrifts, … when Failed
+    message: str = ""
+    job: JobStatus | None = None
+    available: bool | None = None  # None: not trackable for this kind
+    member_generation: Whole = 0
+    drift: list[Drift] = []
+    incarnation: str = ""  # of something not desired: the hub's incarnation that gave it
+
+    def digest_line(self) -> str:
+        """The line whose hash enters the digest of the observed set."""
+        return f"{self.uid}:{self.epoch}:{self.seq}"
+
+
+class Mark(Message):
+    """How far the hub's store had come, as one start of the hub counted: `run` names the start.
+
+    A hub whose store does not hold a mark that it once gave out has gone back to an older copy.
+    """
+
+    run: str = Field(max_length=64)
+    revision: Whole = Field(ge=0)
+    proof: str = Field(max_length=64)  # that this hub made it
+
+
+class DesiredBase(Message):
+    """The desired set the agent holds: 0 and the empty digest before the first reply."""
+
+    revision: Whole = 0
+    digest: str = ""
+
+
+class ObservedSet(Message):
+    """Changes since the last acknowledged request, or the whole set. `digest` is of the whole set."""
+
+    full: bool = False
+    digest: str = ""
+    entries: list[Observed] = []
+    more: bool = False  # further entries follow: the digest is not of what has been sent so far
+
+
+class SyncRequest(Message):
+    """`wait_s` > 0 lets the hub hold the request until there is news, at most that long."""
+
+    proto: int = PROTO
+    session: str = Field(min_length=8, max_length=64)
+    seq: Whole = Field(ge=1)
+    cluster_uid: str
+    incarnation_seen: str = ""
+    marks: list[Mark] = Field(default=[], max_length=MAX_MARKS)
+    wait_s: float = Field(default=0, ge=0, le=60)
+    desired: DesiredBase = DesiredBase()
+    observed: ObservedSet = ObservedSet()
+    capacity: Capacity | None = None  # None: unchanged since the last acknowledged one
+
+
+class Desired(Message):
+    """The hub's answer: the whole set, or what changed since `DesiredBase.revision`."""
+
+    full: bool = False
+    revision: int = 0
+    digest: str = ""  # of the whole set after this delta; meaningless while `more`
+    works: list[Work] = []
+    removed: list[str] = []  # uids no longer desired and already gone
+    more: bool = False  # ask again at once
+
+
+class Refused(Message):
+    """One observed entry the hub did not take; the others of the request are stored."""
+
+    uid: str
+    code: str
+    detail: str
+
+
+class Order(Message):
+    """What to do with something reported that the hub does not want: exactly the object of this uid."""
+
+    uid: str
+    object_uid: str
+    action: Literal["Remove", "Quarantine"]  # Quarantine: leave it alone, an operator decides
+
+
+class SyncReply(Message):
+    """A reply is applied only if it answers the newest request of the live session."""
+
+    proto: int = PROTO
+    hub_id: str
+    incarnation: str
+    term: int
+    session: str
+    seq: int  # of the request answered
+    desired: Desired
+    pool_keys: Pools
+    refused: list[Refused] = []
+    orders: list[Order] = []
+    mark: Mark | None = None
+    need_full: bool = False  # send the whole observed set (and capacity) next
+    next_s: float = 10.0
+
+
+class SetDigest:
+    """Order-free digest of a set of lines, kept up to date by adding and removing lines.
+
+    The sum modulo 2^128 of each line's 16-byte BLAKE2b: independent of order, O(1) per change.
+    """
+
+    __slots__ = ("_hex", "_sum")
+    _MOD = 1 << 128
+
+    def __init__(self) -> None:
+        self._sum = 0
+        self._hex: str | None = ""  # None: to be written anew
+
+    @staticmethod
+    def _hash(line: str) -> int:
+        return int.from_bytes(hashlib.blake2b(line.encode(), digest_size=16).digest(), "big")
+
+    def add(self, line: str) -> None:
+        self._sum = (self._sum + self._hash(line)) % self._MOD
+        self._hex = None
+
+    def remove(self, line: str) -> None:
+        self._sum = (self._sum - self._hash(line)) % self._MOD
+        self._hex = None
+
+    def hex(self) -> str:
+        """32 hexadecimal digits; of the empty set, the empty string."""
+        if self._hex is None:
+            self._hex = f"{self._sum:032x}" if self._sum else ""
+        return self._hex

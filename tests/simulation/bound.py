@@ -1,0 +1,57 @@
+"""The product's services over the store in memory: a second instance of each module."""
+
+import importlib.util
+from types import ModuleType
+from typing import Any
+
+from tests.simulation import memory
+
+
+def bound(name: str, **names: Any) -> ModuleType:
+    """A second instance of one of the product's modules, in which `names` mean something else."""
+    spec = importlib.util.find_spec(name)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    used = module.__dict__
+    used.update({name: value for name, value in names.items() if name in used})
+    return module
+
+
+_STORE = {
+    "works": memory.WORKS,
+    "workloads": memory.WORKLOADS,
+    "clusters": memory.CLUSTERS,
+    "objects": memory.OBJECTS,
+    "on_members": memory.ON_MEMBERS,
+    "settings": memory.SETTINGS,
+    "compose": memory.COMPOSE,
+    "deadlines": memory.SILENT,
+    "note_fault": memory.nobody,
+    "counters": memory.SILENT,
+}
+withdraw = bound("hub.services.works.withdraw", **_STORE)
+forgotten = bound("hub.services.members.forgotten", **_STORE)
+report_order = bound("hub.services.members.report_order", **_STORE)
+observe_service = bound(
+    "hub.services.members.observe",
+    **_STORE,
+    ReportOrder=report_order.ReportOrder,
+    ReportPlace=report_order.ReportPlace,
+    purge_deleted=withdraw.purge_deleted,
+    forgotten=forgotten,
+)
+timeline = bound("hub.services.context.timeline", **_STORE, changes=memory.CHANGES)
+offers = bound("hub.services.works.offer", **_STORE, timeline=timeline)
+evict = bound("hub.services.works.evict", **_STORE, withdraw_jobs=withdraw.withdraw_jobs)
+holding = bound("hub.services.jobs.hold", **_STORE, evict=evict.evict)
+sessions = bound("hub.services.members.sessions", **_STORE)
+sync = bound(
+    "hub.services.members.sync",
+    **_STORE,
+    offer=offers,
+    sessions=sessions,
+    timeline=timeline,
+    take_reports=observe_service.take_reports,
+)

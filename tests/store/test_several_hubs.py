@@ -1,0 +1,186 @@
+"""Several hubs on one PostgreSQL database: what one commits the others hear, and one writes at a time."""
+
+import asyncio
+import contextlib
+import datetime as dt
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from hub.store import changes, settings
+from hub.store.backends.postgres import IDLE_S, Postgres
+from hub.store.engine import Database
+from hub.store.errors import LeftBehind, StoreUnavailable
+from hub.store.feed import Change
+from hub.store.transaction import Transaction
+from shared.clock import ManualClock, SystemClock
+from tests import databases, waiting
+from tests.store.build import START, call, opened
+from tests.store.other_backends import Deaf, Silent
+
+pytestmark = [pytest.mark.anyio, pytest.mark.store("postgres")]
+
+
+@contextlib.asynccontextmanager
+async def of(kind: type[Postgres], folder: Path) -> AsyncIterator[Database]:
+    """The database of `folder`, by another way."""
+    db = Database(kind(databases.url_of(folder)), ManualClock(START))
+    try:
+        yield db
+    finally:
+        await db.close()
+
+
+def touch(tx: Transaction, kind: str, *keys: str) -> None:
+    tx.touch(kind, *keys)
+
+
+def add_one(tx: Transaction) -> int:
+    count = int(settings.get(tx, "count") or 0) + 1
+    settings.put(tx, "count", count)
+    return count
+
+
+async def heard(db: Database, revision: int) -> None:
+    await waiting.eventually(lambda: db.revision >= revision)
+
+
+async def test_what_one_hub_commits_the_others_hear(tmp_path):
+    """In order, each commit with its kinds and keys."""
+    async with opened(tmp_path) as ours, opened(tmp_path) as theirs:
+        told: list[Change] = []
+        theirs.listen("jobs", told.append)
+        for number in range(5):
+            await ours.write(call(touch, "jobs", f"j{number}"))
+        await heard(theirs, ours.revision)
+        assert [sorted(each.keys["jobs"]) for each in told] == [[f"j{n}"] for n in range(5)]
+        assert [each.revision for each in told] == list(range(told[0].revision, ours.revision + 1))
+
+
+async def test_one_that_is_told_nothing_looks_by_itself(tmp_path):
+    """A notification that is lost costs a second."""
+    async with of(Silent, tmp_path) as ours, opened(tmp_path) as theirs:
+        await ours.write(call(touch, "jobs", "j1"))
+        await heard(theirs, ours.revision)
+
+
+async def test_whoever_writes_has_heard_of_all_before(tmp_path):
+    """A hub that heard nothing for a while hears it with its own commit, in order, and once."""
+    async with opened(tmp_path) as ours, of(Deaf, tmp_path) as theirs:
+        told: list[Change] = []
+        theirs.listen("jobs", told.append)
+        await ours.write(call(touch, "jobs", "theirs"))
+        await theirs.write(call(touch, "jobs", "ours"))
+        assert [sorted(each.keys["jobs"]) for each in told] == [["theirs"], ["ours"]]
+        assert theirs.revision == told[-1].revision
+
+
+async def test_what_was_heard_in_a_transaction_that_failed_is_told_with_the_next(tmp_path):
+    """A refused write of one's own loses nothing of what others have committed."""
+
+    def refuse(_tx: Transaction) -> None:
+        raise ValueError("not so")
+
+    async with opened(tmp_path) as ours, of(Deaf, tmp_path) as theirs:
+        told: list[Change] = []
+        theirs.listen("jobs", told.append)
+        await ours.write(call(touch, "jobs", "theirs"))
+        with pytest.raises(ValueError, match="not so"):
+            await theirs.write(refuse)
+        await theirs.write(call(touch, "jobs", "ours"))
+        assert [sorted(each.keys["jobs"]) for each in told] == [["theirs"], ["ours"]]
+
+
+async def test_what_a_transaction_remembers_is_forgotten_when_another_hub_touches_it(tmp_path):
+    """A hub's next transaction sees what the other one wrote, not what it read before."""
+
+    def remembered(tx: Transaction) -> int:
+        return tx.remembered("jobs", "count", lambda: int(settings.get(tx, "count") or 0))
+
+    async with opened(tmp_path) as ours, opened(tmp_path) as theirs:
+        assert await ours.write(remembered) == 0
+        await theirs.write(add_one)
+        await theirs.write(call(touch, "jobs", "j1"))
+        assert await ours.write(remembered) == 1
+
+
+async def test_hubs_write_one_at_a_time(tmp_path):
+    """Nothing that one reads in a transaction is changed by another before it commits."""
+    async with opened(tmp_path) as ours, opened(tmp_path) as theirs:
+
+        async def count(db: Database) -> None:
+            for _ in range(40):
+                await db.write(add_one)
+                await db.write(call(touch, "jobs", "j"))
+
+        before = ours.revision
+        await asyncio.gather(*(count(db) for db in (ours, theirs, ours, theirs)))
+        assert await ours.read(lambda tx: settings.get(tx, "count")) == 160
+        kept = await ours.read(lambda tx: changes.since(tx, before, 1000))
+        touched = [revision for revision, *_ in kept]
+        assert touched == list(range(before + 1, before + 161))
+
+
+async def test_a_hub_that_stops_in_a_transaction_holds_up_the_others_for_seconds(tmp_path):
+    """Its connection ends, with it the lock, and nothing of what it was about to write is there."""
+    async with opened(tmp_path) as ours, opened(tmp_path) as theirs:
+        begun, go_on = threading.Event(), threading.Event()
+
+        def pause(tx: Transaction) -> None:
+            settings.put(tx, "paused", True)
+            begun.set()
+            go_on.wait(60)
+
+        paused = asyncio.create_task(ours.write(pause))
+        await asyncio.to_thread(begun.wait)
+        async with asyncio.timeout(3 * IDLE_S):
+            await theirs.write(add_one)
+        go_on.set()
+        with pytest.raises(StoreUnavailable):
+            await paused
+        assert await theirs.read(lambda tx: settings.get(tx, "paused")) is None
+        assert await ours.write(add_one) == 2
+
+
+async def test_a_transaction_that_may_take_long_is_waited_for(tmp_path):
+    """What an administrator does to a hundred thousand rows is not ended in the middle."""
+    asked = "SELECT current_setting('idle_in_transaction_session_timeout')"
+
+    def limits(tx: Transaction) -> list[str]:
+        before = tx.conn.exec_driver_sql(asked).scalar_one()
+        tx.may_take_long()
+        return [before, tx.conn.exec_driver_sql(asked).scalar_one()]
+
+    async with opened(tmp_path) as db:
+        assert await db.write(limits) == [f"{IDLE_S}s", "0"]
+        assert await db.write(limits) == [f"{IDLE_S}s", "0"]
+
+
+async def test_who_missed_what_is_kept_nowhere_begins_anew(tmp_path):
+    """It says so for good: what it remembers may be of any time."""
+    async with opened(tmp_path) as ours, of(Deaf, tmp_path) as theirs:
+        for number in range(3):
+            await ours.write(call(touch, "jobs", f"j{number}"))
+        await ours.write(call(changes.trim, START + dt.timedelta(days=1), 1000))
+        with pytest.raises(LeftBehind):
+            await theirs.write(add_one)
+        assert isinstance(theirs.left_behind, LeftBehind)
+        with pytest.raises(LeftBehind):
+            await theirs.require_writable()
+        assert await ours.read(lambda tx: settings.get(tx, "count")) is None
+
+
+async def test_a_hub_learns_what_time_the_database_says_it_is(tmp_path):
+    """At the start and ever after: hubs whose clocks differ agree about spans."""
+    told: list[dt.datetime] = []
+    db = Database.open(databases.url_of(tmp_path), ManualClock(START), told.append)
+    try:
+        assert told
+        until_now = abs(SystemClock().now() - told[0])
+        assert until_now < dt.timedelta(minutes=1)
+        await waiting.eventually(lambda: len(told) >= 3)
+        assert told == sorted(told)
+    finally:
+        await db.close()
