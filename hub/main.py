@@ -211,20 +211,12 @@ async def _composed(
 def _open(arguments: argparse.Namespace) -> tuple[Database, Clock]:
     """The store, and the clock of all that is stamped: the database's own where several hubs share it."""
     keys = Keyring.read(arguments.secrets_key) if arguments.secrets_key else NO_KEYS
-    if arguments.database is None:
-        clock = SteadyClock(SystemClock())
-        url = f"sqlite:///{arguments.data / folder.DATABASE}"
-        db = Database.open(url, clock, keys=keys, may_migrate=not arguments.no_migrate)
-        return db, clock
+    url = arguments.database or f"sqlite:///{arguments.data / folder.DATABASE}"
     agreed = AgreedClock(SystemClock())
-    db = Database.open(
-        arguments.database,
-        agreed,
-        agreed.learn,
-        keys=keys,
-        may_migrate=not arguments.no_migrate,
-    )
-    return db, agreed
+    clock = agreed if arguments.database else SteadyClock(SystemClock())
+    learn = agreed.learn if arguments.database else None
+    db = Database.open(url, clock, learn, keys=keys, may_migrate=not arguments.no_migrate)
+    return db, clock
 
 
 class _Watch:

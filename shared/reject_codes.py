@@ -53,7 +53,7 @@ class RejectCode(StrEnum):
     CLUSTER_NOT_EMPTY = "ClusterNotEmpty", 409
     HUB_ROLLED_BACK = "HubRolledBack", 409
     NAMESPACE_NOT_EMPTY = "NamespaceNotEmpty", 409
-    NOT_ADOPTABLE = "NotAdoptable", 409
+    NOT_HANDED_OVER = "NotHandedOver", 409
     NOT_RESERVED = "NotReserved", 409
     NOT_ROLLED_BACK = "NotRolledBack", 409
     OWNED_ELSEWHERE = "OwnedElsewhere", 409

@@ -9,13 +9,13 @@ import datetime as dt
 import json
 import os
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 from hub.admin import opening
 from hub.store import copying, schema
 from hub.store.backends.backend import Backend
 from hub.store.errors import UnusableDatabase
+from shared.wire import versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def _described(backend: Backend, part: Path, file: Path, now: dt.datetime) -> Ba
         file=str(file),
         source=backend.where,
         taken_at=now.isoformat(),
-        release=metadata.version("roadstead"),
+        release=versions.release(),
         revision=revision,
         rows=rows,
     )

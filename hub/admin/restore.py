@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from hub.admin import backup, opening
 from hub.admin.backup import Backup
 from hub.services.works import restored
-from hub.store import changes, compatibility, copying, schema, tallies
+from hub.store import changes, copying, schema, tallies
 from hub.store.backends.backend import Backend
 from hub.store.errors import StoreError, UnusableDatabase
 from hub.store.transaction import Transaction
@@ -93,7 +93,6 @@ def _to_server(
             copying.empty(conn)
             copying.copy_rows(copy, conn)
             tallies.ensure(conn)
-            compatibility.tell(conn, schema.HEAD, schema.BESIDE)
     return RestoredStore(backend.where, found, incarnation, held)
 
 
@@ -140,7 +139,7 @@ def _behind_the_barrier(
 ) -> tuple[int, str]:
     tx = Transaction(conn, now)
     held, incarnation = restored.begin_recovery(tx, found.taken_at, PRINCIPAL, earlier)
-    changes.seal(tx)
+    changes.seal(tx, changes.last_revision(tx) + 1)
     return held, incarnation
 
 

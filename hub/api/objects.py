@@ -7,9 +7,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.api.models.objects import (
-    Adopted,
-    Adoption,
     Deletion,
+    HandedOver,
+    HandOver,
     KindList,
     ObjectList,
     Options,
@@ -23,7 +23,7 @@ from hub.api.routing import new_router, refuses
 from hub.domain.workloads.origin import Origin
 from hub.services.context import secrecy
 from hub.services.objects import delete
-from hub.services.objects.adopt import adopt
+from hub.services.objects.hand_over import hand_over
 from hub.services.questions import objects
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
@@ -127,16 +127,16 @@ async def delete_namespaced_object(
     return await _delete(request, _group(group, kind), kind, namespace, name, options)
 
 
-@router.post("/v1/adopt", response_model=Adopted)
+@router.post("/v1/hand-over", response_model=HandedOver)
 @allow(ADMINISTRATOR)
-@refuses(RejectCode.NOT_FOUND, RejectCode.NOT_ADOPTABLE, RejectCode.BEING_DELETED)
-async def adopt_object(request: Request, given: Adoption) -> Response:
+@refuses(RejectCode.NOT_FOUND, RejectCode.NOT_HANDED_OVER, RejectCode.BEING_DELETED)
+async def hand_over_object(request: Request, given: HandOver) -> Response:
     """Hand an object over: what kubectl made to REST, or a queue kind of REST to the hub cluster."""
     hub = hub_of(request)
     group = "" if given.group == "core" else given.group
     place = (group, given.kind, given.namespace, given.name)
     who = caller(request).name
-    return JsonResponse(await hub.write(adopt, place, given.to, who, hub.settings.bridge))
+    return JsonResponse(await hub.write(hand_over, place, given.to, who, hub.settings.bridge))
 
 
 async def _delete(

@@ -24,7 +24,7 @@ from hub.domain.workloads.states import TERMINAL
 from hub.services.context.hub import Hub
 from hub.services.mirror import shown as store
 from hub.services.mirror.shown import MirrorNews
-from hub.services.objects.adopt import is_handed_over
+from hub.services.objects.hand_over import is_handed_over
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
 from shared.documents import Json

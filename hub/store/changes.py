@@ -73,13 +73,15 @@ def merged(tx: Transaction, revision: int) -> list[Change]:
     return [Change(each, keys) for each, keys in found.items()]
 
 
-def seal(tx: Transaction) -> int:
-    """End a transaction that no writer ends: its events, then what it touched, under the next revision."""
+def seal(tx: Transaction, revision: int) -> Change | None:
+    """End a transaction: its events, then, last, what it touched, under `revision`; None if nothing."""
     if tx.events:
         tx.touch("events", str(events.add(tx, tx.events)))
-    revision = last_revision(tx) + 1
-    add(tx, revision, {kind: frozenset(keys) for kind, keys in tx.touched.items()})
-    return revision
+    if not tx.touched:
+        return None
+    change = Change(revision, {kind: frozenset(keys) for kind, keys in tx.touched.items()})
+    add(tx, change.revision, change.keys)
+    return change
 
 
 def trim(tx: Transaction, before: dt.datetime, limit: int) -> int:

@@ -264,7 +264,7 @@ clusters = Table(
     Column("joined_at", Utc),
     Column("heartbeat_at", Utc),
     Column("created_at", Utc, nullable=False),
-    Column("agent", JsonColumn),  # what its agent is,, as of its session: services.members.terms
+    Column("agent", JsonColumn),  # what its agent is, as of its session: services.members.terms
 )
 # … and what it last reported, whole, replaced with each report.
 capacities = Table(

@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, RootTransaction
 from sqlalchemy.exc import SQLAlchemyError
 
-from hub.store import changes, events, room
+from hub.store import changes, room
 from hub.store.backends.backend import Backend
 from hub.store.errors import Damaged, LeftBehind, OutcomeUnknown, StoreUnavailable, told
 from hub.store.feed import Change
@@ -232,10 +232,11 @@ class Writer:
         else:
             for group in groups:
                 settled.extend(self._run_group(whole, group))
-        change = self._seal(whole, _newest(news, self._revision) + 1)
-        self._commit(transaction, entered.ticket)
+        change = changes.seal(whole, _newest(news, self._revision) + 1)
         if change is not None:
+            self._backend.tell(self._conn, change.revision)
             news.append(change)
+        self._commit(transaction, entered.ticket)
         self._revision = _newest(news, self._revision)  # not before: what failed has told nobody
         return settled, news
 
@@ -287,17 +288,6 @@ class Writer:
         whole.absorb(part)
         for kind in part.touched:
             self._memory.pop(kind, None)
-
-    def _seal(self, whole: Transaction, revision: int) -> Change | None:
-        """Write the events, then, last, what was touched, under the next revision."""
-        if whole.events:
-            whole.touch("events", str(events.add(whole, whole.events)))
-        if not whole.touched:
-            return None
-        change = Change(revision, {kind: frozenset(keys) for kind, keys in whole.touched.items()})
-        changes.add(whole, change.revision, change.keys)
-        self._backend.tell(self._conn, change.revision)
-        return change
 
 
 def _newest(news: Sequence[Change], before: int) -> int:

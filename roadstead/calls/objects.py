@@ -3,7 +3,7 @@
 from roadstead.calls.bodies import body_of
 from roadstead.errors import NotFound
 from roadstead.media_types import type_of
-from roadstead.models.objects import Adopted, Applied, Deleted, HeldKind, KubernetesObject
+from roadstead.models.objects import Applied, Deleted, HandedOver, HeldKind, KubernetesObject
 from roadstead.models.placements import DriftedField, Placement
 from roadstead.paths import either, object_path, part
 from roadstead.steps import Flow, Request, Steps, counted_pages, items, one, pages
@@ -77,12 +77,12 @@ def delete_object(
     return one(Request("DELETE", path, {"drain": "true" if drain else None}), Deleted)
 
 
-def adopt(
+def hand_over(
     kind: str, name: str, *, group: str = "core", namespace: str = "", to: str = "rest"
-) -> Steps[Adopted]:
-    """Hand an object over to `rest` or the `hub-cluster`. Raises NotFound, Rejected (NotAdoptable)."""
+) -> Steps[HandedOver]:
+    """Hand an object over to `rest` or the `hub-cluster`. Raises NotFound, Rejected (NotHandedOver)."""
     asked = {"group": group, "kind": kind, "namespace": namespace, "name": name, "to": to}
-    return one(Request("POST", "/v1/adopt", body=body_of(asked)), Adopted)
+    return one(Request("POST", "/v1/hand-over", body=body_of(asked)), HandedOver)
 
 
 def placements() -> Steps[list[Placement]]:

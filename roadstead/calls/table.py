@@ -38,7 +38,7 @@ class Calls:
     kinds = Call(object_calls.kinds)
     find = Call(object_calls.find)
     delete_object = Call(object_calls.delete_object)
-    adopt = Call(object_calls.adopt)
+    hand_over = Call(object_calls.hand_over)
     placements = Call(object_calls.placements)
     placement = Call(object_calls.placement)
     drift = Listing(object_calls.drift)

@@ -17,7 +17,6 @@ from roadstead.errors import RoadsteadError
 # verb → (module of roadstead.cli, its click command, one line of help)
 VERBS: dict[str, tuple[str, str, str]] = {
     "admin": ("admin.verbs", "admin", "The hub's store: schema, backups, health."),
-    "adopt": ("adopt", "adopt", "Hand an object over, from kubectl to REST or back."),
     "apply": ("apply", "apply", "Apply manifests of any kind, as kubectl would."),
     "checks": ("checks", "checks", "Admission checks: who waits for an answer; answer."),
     "clusters": ("clusters", "clusters", "Member clusters: list, show, add, cordon, remove."),
@@ -26,6 +25,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "drift": ("drift", "drift", "Objects that no longer are as the hub wants them."),
     "events": ("events", "events", "What happened lately, in the whole fleet or to one job."),
     "explain": ("explain", "explain", "Where a job is and why it waits or went there."),
+    "hand-over": ("hand_over", "hand_over", "Hand an object over, from kubectl to REST or back."),
     "hub-cluster": ("hub_cluster", "hub_cluster", "The bridge to the hub cluster: show, resume."),
     "jobs": ("jobs", "jobs", "Jobs: list, show, hold, release, cancel, delete."),
     "placements": ("placements", "placements", "Placements: list, show."),

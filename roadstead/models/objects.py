@@ -73,8 +73,8 @@ class Deleted(Record):
     result: str
 
 
-class Adopted(Record):
-    """Who keeps an object: `result` is adopted, unchanged, or adopting (to the hub cluster)."""
+class HandedOver(Record):
+    """Who keeps an object: `result` is handed-over, unchanged, or handing-over (to the hub cluster)."""
 
     uid: str = ""
     result: str

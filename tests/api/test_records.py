@@ -173,7 +173,9 @@ async def _of_objects(hub: Served, seen: Seen) -> None:
         objects.placement("p"),
         objects.drift(),
         objects.kinds(),
-        objects.adopt("LocalQueue", "q", group="kueue.x-k8s.io", namespace="team-a", to="rest"),
+        objects.hand_over(
+            "LocalQueue", "q", group="kueue.x-k8s.io", namespace="team-a", to="rest"
+        ),
         objects.delete_object("LocalQueue", "q", group="kueue.x-k8s.io", namespace="team-a"),
     ):
         await call(hub, steps, seen)

@@ -44,7 +44,7 @@ async def test_deleting_is_refused_with_the_way_to_go(tmp_path: Path):
             await remove_job(it, uid)
         assert refused.value.code == "OwnedElsewhere"
         assert "kubectl delete job train -n team-a" in refused.value.detail
-        assert "roadstead adopt job team-a/train" in refused.value.detail
+        assert "roadstead hand-over job team-a/train" in refused.value.detail
 
 
 async def made(it: World) -> str:

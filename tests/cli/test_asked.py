@@ -122,8 +122,8 @@ ACTS: list[tuple[str, str, Any]] = [
         {"reason": "HubClusterChanged"},
     ),
     (
-        "adopt cq q --to hub-cluster",
-        "POST /v1/adopt",
+        "hand-over cq q --to hub-cluster",
+        "POST /v1/hand-over",
         {
             "group": "kueue.x-k8s.io",
             "kind": "ClusterQueue",
@@ -133,8 +133,8 @@ ACTS: list[tuple[str, str, Any]] = [
         },
     ),
     (
-        "adopt job j -n a",
-        "POST /v1/adopt",
+        "hand-over job j -n a",
+        "POST /v1/hand-over",
         {"group": "batch", "kind": "Job", "namespace": "a", "name": "j", "to": "rest"},
     ),
     ("restored", "GET /v1/restored", None),

@@ -28,7 +28,7 @@ from roadstead.models.hub import (
     WorkloadState,
 )
 from roadstead.models.jobs import Event, Job, WholeJob
-from roadstead.models.objects import Adopted, Applied, Deleted, HeldKind, KubernetesObject
+from roadstead.models.objects import Applied, Deleted, HandedOver, HeldKind, KubernetesObject
 from roadstead.models.placements import DriftedField, Placement
 from roadstead.models.queues import ClusterQueue, LocalQueue, PendingWorkload
 from roadstead.models.record import Record
@@ -271,20 +271,20 @@ CALLS: list[Call] = [
         HubCluster,
     ),
     (
-        "adopt",
+        "hand_over",
         ("K", "a"),
         {"group": "g", "namespace": "n", "to": "hub-cluster"},
-        "POST /v1/adopt",
+        "POST /v1/hand-over",
         {"group": "g", "kind": "K", "namespace": "n", "name": "a", "to": "hub-cluster"},
-        Adopted,
+        HandedOver,
     ),
     (
-        "adopt",
+        "hand_over",
         ("K", "a"),
         {},
-        "POST /v1/adopt",
+        "POST /v1/hand-over",
         {"group": "core", "kind": "K", "namespace": "", "name": "a", "to": "rest"},
-        Adopted,
+        HandedOver,
     ),
     ("restored", (), {}, "GET /v1/restored", None, Restored),
     ("accept_restored", (), {}, "POST /v1/restored:accept", None, Incarnation),

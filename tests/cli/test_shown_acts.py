@@ -140,14 +140,14 @@ This token joins one agent as name, once, within 0s. On the member:
     ("clusters rm c", [Answer({"result": "deleted"})], "c removed\n", ""),
     ("hub-cluster resume r", [Answer(filled(HubCluster))], "the bridge goes on: resuming\n", ""),
     (
-        "adopt cq q",
-        [Answer({"uid": "u", "result": "adopted"})],
+        "hand-over cq q",
+        [Answer({"uid": "u", "result": "handed-over"})],
         "ClusterQueue q is kept by REST from now on\n",
         "",
     ),
     (
-        "adopt job a/j --to hub-cluster",
-        [Answer({"uid": "u", "result": "adopting"})],
+        "hand-over job a/j --to hub-cluster",
+        [Answer({"uid": "u", "result": "handing-over"})],
         "Job a/j goes to kubectl on the hub cluster, within seconds\n",
         "",
     ),

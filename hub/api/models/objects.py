@@ -134,7 +134,7 @@ Options = Annotated[
 ]
 
 
-class Adoption(Body):
+class HandOver(Body):
     """What is to change hands, and to whom."""
 
     model_config = example_of(
@@ -148,12 +148,12 @@ class Adoption(Body):
     to: Literal["rest", "hub-cluster"]
 
 
-class Adopted(Model):
+class HandedOver(Model):
     """Who keeps the object."""
 
     uid: str
-    result: Literal["adopted", "adopting", "unchanged"]
-    """`adopting`: the bridge hands it over to the hub cluster."""
+    result: Literal["handed-over", "handing-over", "unchanged"]
+    """`handing-over`: the bridge hands it over to the hub cluster."""
 
 
 class Deletion(Model):

@@ -21,6 +21,7 @@ from typing import Final
 from hub.services.context.incarnations import began_ms, new_incarnation
 from hub.store import changes, settings
 from hub.store.transaction import Transaction
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 from shared.wire.agent_v1 import Mark
@@ -144,17 +145,24 @@ def load(tx: Transaction, key: bytes) -> StoreTimeline:
 
 def standing(tx: Transaction) -> tuple[str, str, bool]:
     """What the store says now: its incarnation, why it is stopped, and whether that is for a backup."""
-    return str(settings.get(tx, "incarnation")), stopped(tx), is_recovering(tx)
+    found = _stop(tx)
+    return str(settings.get(tx, "incarnation")), found.get("message", ""), bool(found.get("begun"))
 
 
 def stopped(tx: Transaction) -> str:
     """Why nothing is dispatched; "" while all is well."""
-    return str((settings.get(tx, _STOPPED) or {}).get("message", ""))
+    return str(_stop(tx).get("message", ""))
 
 
 def is_recovering(tx: Transaction) -> bool:
     """Whether it is stopped because a backup was restored, under an incarnation of its own."""
-    return bool((settings.get(tx, _STOPPED) or {}).get("begun"))
+    return bool(_stop(tx).get("begun"))
+
+
+def _stop(tx: Transaction) -> Json:
+    """What was written down as dispatch was stopped; empty while all is well."""
+    found: Json = settings.get(tx, _STOPPED) or {}
+    return found
 
 
 def recover(tx: Transaction, message: str, earlier: Iterable[str]) -> str:
@@ -168,7 +176,7 @@ def recover(tx: Transaction, message: str, earlier: Iterable[str]) -> str:
 
 def restored_at(tx: Transaction) -> dt.datetime | None:
     """When a backup was restored that is not accepted yet."""
-    found = settings.get(tx, _STOPPED) or {}
+    found = _stop(tx)
     return dt.datetime.fromisoformat(found["at"]) if found.get("begun") else None
 
 
@@ -220,12 +228,13 @@ def begin_anew(tx: Transaction) -> str:
 
     Raises Rejected: NotRolledBack.
     """
-    if not stopped(tx):
+    found = _stop(tx)
+    if not found:
         raise Rejected(
             RejectCode.NOT_ROLLED_BACK, "the hub is not stopped: there is nothing to accept"
         )
-    shown = str((settings.get(tx, _STOPPED) or {}).get("incarnation", ""))
-    if is_recovering(tx):
+    shown = str(found.get("incarnation", ""))
+    if found.get("begun"):
         settings.remove(tx, _STOPPED)
         return shown
     earlier = str(settings.get(tx, "incarnation")), shown

@@ -48,7 +48,7 @@ def delete_job(tx: Transaction, uid: str, principal: str, expected: str = "") ->
         )
         text += f"delete {kind} {name} -n {namespace}"
         if row.kind == "Job":
-            text += f"; or make it REST's first: roadstead adopt job {namespace}/{name}"
+            text += f"; or make it REST's first: roadstead hand-over job {namespace}/{name}"
         raise Rejected(RejectCode.OWNED_ELSEWHERE, text)
     if row.withdraw_to != WithdrawTo.DELETED or row.state in TERMINAL:
         withdraw_jobs(tx, [uid], WithdrawTo.DELETED, "DeletedByUser", f"deleted by {principal}")

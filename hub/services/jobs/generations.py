@@ -55,7 +55,7 @@ def keep_next(
     if row.origin == Origin.REST:  # whoever changes it did not submit it
         first = row.annotations.get(labels.SUBMITTED_BY)
         by = {labels.SUBMITTED_BY: first} if first else {}
-        changed["annotations"] = {**shape_columns(given)["annotations"], **by}
+        changed["annotations"] = {**changed["annotations"], **by}
     if row.state in QUEUED and queue.name != row.queue:
         changed["queue"] = queue.name
         changed["reason"], changed["message"] = queue.reason, queue.message

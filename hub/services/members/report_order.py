@@ -12,7 +12,11 @@ from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
-SUPERSEDED = "another agent speaks for this cluster now"
+
+def superseded() -> Rejected:
+    """What an agent is told whose session is not the one that speaks for its cluster."""
+    text = "another agent speaks for this cluster now"
+    return Rejected(RejectCode.SESSION_SUPERSEDED, text)
 
 
 class ReportPlace(enum.Enum):
@@ -35,7 +39,7 @@ class ReportOrder:
             return ReportPlace.NEW
         speaking = self._speaking.get(cluster)
         if speaking is None or speaking.session != session:
-            return Rejected(RejectCode.SESSION_SUPERSEDED, SUPERSEDED)
+            return superseded()
         last = self.newest.get(cluster, speaking.seq)
         if seq < last:
             text = f"request {seq} after {last}"

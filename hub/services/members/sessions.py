@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from hub.services.members import report_order
 from hub.services.members.speaking import SpeakingSessions
 from hub.store import clusters
 from hub.store.engine import Database
@@ -120,9 +121,7 @@ class Session:
         Raises Rejected: SessionSuperseded, StaleSequence.
         """
         if request.session != self.id:
-            raise Rejected(
-                RejectCode.SESSION_SUPERSEDED, "another agent speaks for this cluster now"
-            )
+            raise report_order.superseded()
         if request.seq < self.seq:
             text = f"request {request.seq} after {self.seq}"
             raise Rejected(RejectCode.STALE_SEQUENCE, text, "seq")
@@ -290,9 +289,7 @@ class LiveSessions:
             session.end()
             if self._live.get(cluster) is session:
                 del self._live[cluster]
-            raise Rejected(
-                RejectCode.SESSION_SUPERSEDED, "another agent speaks for this cluster now"
-            )
+            raise report_order.superseded()
 
     async def look_again(self, names: Collection[str]) -> None:
         """Other hubs may have begun sessions of these clusters, or heard what queue managers they have.

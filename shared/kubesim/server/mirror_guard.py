@@ -23,7 +23,7 @@ HUB: Final = User(
 )
 KEPT: Final = (
     "it shows what came by REST, and only the hub changes it: change it there (roadstead apply, or roadstead "
-    "jobs), or make it the hub cluster's own first (roadstead adopt)"
+    "jobs), or make it the hub cluster's own first (roadstead hand-over)"
 )
 RESERVED: Final = f"the label {labels.ORIGIN} is the hub's: leave it out"
 _GROUPS: Final = frozenset({KUEUE, PLACEMENT, CLUSTER})

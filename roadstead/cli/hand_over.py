@@ -1,4 +1,4 @@
-"""`roadstead adopt`: an object changes hands, from kubectl to REST or the other way round."""
+"""`roadstead hand-over`: an object changes hands, from kubectl to REST or the other way round."""
 
 import click
 
@@ -6,14 +6,14 @@ from roadstead.cli import kinds
 from roadstead.cli.output import client
 
 _SAID = {
-    "adopted": "{what} is kept by {whom} from now on",
-    "adopting": "{what} goes to {whom}, within seconds",
+    "handed-over": "{what} is kept by {whom} from now on",
+    "handing-over": "{what} goes to {whom}, within seconds",
     "unchanged": "{what} is kept by {whom} already",
 }
 _WHOM = {"rest": "REST", "hub-cluster": "kubectl on the hub cluster"}
 
 
-@click.command()
+@click.command("hand-over")
 @click.argument("kind")
 @click.argument("name")
 @click.option("-n", "--namespace", metavar="NAME", help="Where it lives [default: default].")
@@ -25,7 +25,7 @@ _WHOM = {"rest": "REST", "hub-cluster": "kubectl on the hub cluster"}
     help="Who keeps it.",
 )
 @click.pass_context
-def adopt(ctx: click.Context, kind: str, name: str, namespace: str | None, to: str) -> None:
+def hand_over(ctx: click.Context, kind: str, name: str, namespace: str | None, to: str) -> None:
     """Hand an object over to REST, or to the hub cluster.
 
     To REST: what kubectl made is changed by `roadstead` from now on; on the hub cluster it is shown,
@@ -36,6 +36,6 @@ def adopt(ctx: click.Context, kind: str, name: str, namespace: str | None, to: s
         named = kinds.kind_of(hub, kind)
         within, slash, short = name.rpartition("/")
         inside = within if slash else "" if named.namespaced is False else namespace or "default"
-        told = hub.adopt(named.name, short, group=named.group, namespace=inside, to=to)
+        told = hub.hand_over(named.name, short, group=named.group, namespace=inside, to=to)
     what = f"{named.name} {inside}/{short}" if inside else f"{named.name} {short}"
     click.echo(_SAID[told.result].format(what=what, whom=_WHOM[to]))

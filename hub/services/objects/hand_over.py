@@ -23,11 +23,11 @@ from shared.reject_codes import RejectCode
 
 To = Literal["rest", "hub-cluster"]
 REST: Final = "rest"
-DONE, BEGUN, UNCHANGED = "adopted", "adopting", "unchanged"
+DONE, BEGUN, UNCHANGED = "handed-over", "handing-over", "unchanged"
 _GROUPS: Final = frozenset({KUEUE, CLUSTER, PLACEMENT})
 
 
-def adopt(
+def hand_over(
     tx: Transaction,
     place: tuple[str, str, str, str],
     to: To,
@@ -36,13 +36,13 @@ def adopt(
 ) -> Json:
     """Hand over what is at `place` (group, kind, namespace, name): {"uid", "result"}.
 
-    Raises Rejected: NotFound; NotAdoptable for kinds that are not shown on the hub cluster, for Jobs,
+    Raises Rejected: NotFound; NotHandedOver for kinds that are not shown on the hub cluster, for Jobs,
     placements and members to the hub cluster (what depends on their uids would be lost), and
     without a hub cluster.
     """
     group, kind, namespace, name = place
     if (group, kind) == ("batch", "Job"):
-        return _adopt_job(tx, namespace, name, to, principal)
+        return _hand_over_job(tx, namespace, name, to, principal)
     if group not in _GROUPS or kind == "Workload":
         raise _refusal(f"a {kind} is not shown on the hub cluster: it stays where it was made")
     row = find(tx, group, kind, namespace, name)
@@ -69,7 +69,7 @@ def is_handed_over(row: StoredObject) -> bool:
     return row.origin == Origin.REST and row.annotations.get(labels.HAND_OVER) is not None
 
 
-def _adopt_job(tx: Transaction, namespace: str, name: str, to: To, principal: str) -> Json:
+def _hand_over_job(tx: Transaction, namespace: str, name: str, to: To, principal: str) -> Json:
     row = workloads.live_by_name(tx, [(namespace, name)]).get((namespace, name))
     if row is None:
         raise Rejected(RejectCode.NOT_FOUND, f"there is no job {namespace}/{name}")
@@ -81,17 +81,17 @@ def _adopt_job(tx: Transaction, namespace: str, name: str, to: To, principal: st
         raise Rejected(RejectCode.BEING_DELETED, f"job {namespace}/{name} is being deleted")
     workloads.change(tx, [{"uid": row.uid, "origin": REST}])
     tx.touch("objects", row.uid)  # the bridge makes its object a mirror, shown or not
-    tx.say(row, "Adopted", f"it is kept by REST from now on, says {principal}")
-    audit.note(tx, principal, "adopt", row, to)
+    tx.say(row, "HandedOver", f"it is kept by REST from now on, says {principal}")
+    audit.note(tx, principal, "hand-over", row, to)
     return {"uid": row.uid, "result": DONE}
 
 
 def _note(tx: Transaction, row: StoredObject, to: To, principal: str) -> None:
     where = "by REST" if to == REST else "on the hub cluster"
-    tx.say(row, "Adopted", f"it is kept {where} from now on, says {principal}")
+    tx.say(row, "HandedOver", f"it is kept {where} from now on, says {principal}")
     what = "/".join(part for part in (row.kind, row.namespace, row.name) if part)
-    audit.add(tx, principal, "adopt", what, to)
+    audit.add(tx, principal, "hand-over", what, to)
 
 
 def _refusal(text: str) -> Rejected:
-    return Rejected(RejectCode.NOT_ADOPTABLE, text)
+    return Rejected(RejectCode.NOT_HANDED_OVER, text)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hub.services.objects.adopt import adopt
+from hub.services.objects.hand_over import hand_over
 from hub.store import objects, workloads
 from shared import labels
 from shared.errors import Rejected
@@ -34,7 +34,7 @@ async def test_a_queue_of_kubectl_becomes_rests(tmp_path: Path):
         await mirror(it, "LocalQueue", "team", "team-a")
         (made,) = await it.apply(OF_KUBECTL)
         await until(lambda: row(it, "other"))
-        assert (await hand(it, "other", "rest"))["result"] == "adopted"
+        assert (await hand(it, "other", "rest"))["result"] == "handed-over"
         live = await mirror(it, *OTHER)
         assert live["metadata"]["uid"] == made["metadata"]["uid"]
         assert not live["metadata"].get("finalizers")
@@ -51,7 +51,7 @@ async def test_a_queue_of_rest_becomes_the_hub_clusters(tmp_path: Path):
     """The same object, now with our finalizer; kubectl changes it, and REST is refused."""
     async with showing(tmp_path) as it:
         shown = await mirror(it, *QUEUE)
-        assert (await hand(it, "main", "hub-cluster"))["result"] == "adopting"
+        assert (await hand(it, "main", "hub-cluster"))["result"] == "handing-over"
 
         async def there() -> Any:
             found = await row(it, "main")
@@ -83,7 +83,7 @@ async def test_a_running_job_of_kubectl_becomes_rests(tmp_path: Path):
         await it.hub.place(uid, "north")
         await agent.sync()
         await agent.sync(ran(uid, active=2, ready=2, running_since="2026-05-01T00:00:01Z"))
-        assert (await hand_job(it, "rest"))["result"] == "adopted"
+        assert (await hand_job(it, "rest"))["result"] == "handed-over"
         live = await mirror(it, "Job", "train", "team-a")
         assert live["metadata"]["uid"] == uid
         assert live["spec"]["suspend"] is True
@@ -95,7 +95,7 @@ async def test_a_running_job_of_kubectl_becomes_rests(tmp_path: Path):
         assert (await it.hub.job(uid)).withdraw_to == "Deleted"
 
 
-async def test_where_jobs_are_not_shown_an_adopted_one_goes_on_unseen(tmp_path: Path):
+async def test_where_jobs_are_not_shown_one_handed_over_goes_on_unseen(tmp_path: Path):
     """Its object leaves the hub cluster, and takes nothing with it."""
     async with showing(tmp_path, jobs="Off") as it:
         await mirror(it, "LocalQueue", "team", "team-a")
@@ -114,10 +114,10 @@ async def test_what_can_not_change_hands_is_refused(tmp_path: Path):
         await submit(it)
         with pytest.raises(Rejected, match="stays REST's") as refused:
             await hand_job(it, "hub-cluster")
-        assert refused.value.code == "NotAdoptable"
+        assert refused.value.code == "NotHandedOver"
         with pytest.raises(Rejected, match="not shown"):
             await it.hub.write(
-                adopt,
+                hand_over,
                 ("", "ConfigMap", "team-a", "one"),
                 "rest",
                 "ann",
@@ -127,12 +127,12 @@ async def test_what_can_not_change_hands_is_refused(tmp_path: Path):
 
 async def hand(it: World, name: str, to: str) -> Any:
     place = (KUEUE, "ClusterQueue", "", name)
-    return await it.hub.write(adopt, place, to, "ann", it.hub.hub.settings.bridge)
+    return await it.hub.write(hand_over, place, to, "ann", it.hub.hub.settings.bridge)
 
 
 async def hand_job(it: World, to: str) -> Any:
     place = ("batch", "Job", "team-a", "train")
-    return await it.hub.write(adopt, place, to, "ann", it.hub.hub.settings.bridge)
+    return await it.hub.write(hand_over, place, to, "ann", it.hub.hub.settings.bridge)
 
 
 async def row(it: World, name: str) -> Any:
