@@ -16,9 +16,8 @@ from shared.extras import leave_without
 
 try:
     from agent.objects.facts import is_held_by_us
-    from agent.objects.manifests import release_patch
     from shared import labels
-    from shared.kube import errors
+    from shared.kube import errors, release
     from shared.kube.client import KubeClient
 except ModuleNotFoundError as missing:
     leave_without(missing, "python -m agent.release", "agent")
@@ -83,22 +82,13 @@ async def _release(client: KubeClient, job: dict[str, object], *, do: bool) -> b
     if not do:
         return True
     try:
-        for _ in range(5):
-            live = await client.get(*where)
-            if live["metadata"]["uid"] != metadata["uid"] or not is_held_by_us(live):
-                return True
-            try:
-                await client.merge_patch(
-                    *where, release_patch(live), field_manager=labels.FIELD_MANAGER
-                )
-            except errors.Conflict:
-                continue  # it changed meanwhile: as it now is
-            return True
-    except errors.NotFound:
-        return True
+        await release.let_go(
+            client, where, str(metadata["uid"]), labels.MEMBER_FINALIZER, labels.FIELD_MANAGER
+        )
     except errors.KubeError as refusal:
         sys.stderr.write(f"  {refusal.message}\n")
-    return False
+        return False
+    return True
 
 
 if __name__ == "__main__":

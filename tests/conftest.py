@@ -43,8 +43,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(autouse=True)
 def store(request: pytest.FixtureRequest) -> str:
-    """The database that `tests.databases.url_of` makes addresses for in this test."""
+    """The database that `tests.databases.url_of` makes addresses for in this test.
+
+    That of the run, or the one that the test is about alone (marker `store`).
+    """
     kind: str = request.config.getoption("--store")
+    only = request.node.get_closest_marker("store")
+    if only is not None and kind not in only.args:
+        (kind,) = only.args
     if kind == databases.POSTGRES and (reason := databases.postgres_is_missing()):
         pytest.skip(reason)
     databases.choose(kind)

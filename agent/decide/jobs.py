@@ -21,7 +21,6 @@ from agent.decide.decision import (
 from agent.objects.facts import (
     Object,
     epoch_of,
-    finalizers_of,
     finished,
     is_deleting,
     is_held_by_us,
@@ -30,6 +29,7 @@ from agent.objects.facts import (
 )
 from agent.objects.manifests import job_patch, release_patch, start_patch
 from shared import labels
+from shared.finalizers import finalizers_of
 from shared.wire.agent_v1 import Phase, Work
 
 FOREGROUND = "foregroundDeletion"

@@ -4,6 +4,7 @@ import datetime as dt
 from typing import Any
 
 from shared import labels
+from shared.finalizers import finalizers_of
 from shared.wire.agent_v1 import Work
 
 Object = dict[str, Any]
@@ -67,10 +68,6 @@ def generation_of(obj: Object, otherwise: int) -> int:
 
 def is_deleting(obj: Object) -> bool:
     return bool(obj["metadata"].get("deletionTimestamp"))
-
-
-def finalizers_of(obj: Object) -> list[str]:
-    return list(obj["metadata"].get("finalizers") or ())
 
 
 def is_held_by_us(obj: Object) -> bool:

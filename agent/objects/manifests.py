@@ -1,7 +1,7 @@
 """What is written for one work: the manifest with our marks, and the patches of a Job. Pure."""
 
-from agent.objects.facts import Object, finalizers_of, outdated
-from shared import labels
+from agent.objects.facts import Object, outdated
+from shared import finalizers, labels
 from shared.wire.agent_v1 import Work
 
 # Job fields that its API lets change after creation and that Roadstead keeps as declared. Never
@@ -133,10 +133,7 @@ def start_patch(work: Work, live: Object) -> Object:
 
 def release_patch(live: Object) -> Object:
     """The merge patch that takes our finalizer off this very version of the object."""
-    metadata = live["metadata"]
-    left = [name for name in finalizers_of(live) if name != labels.MEMBER_FINALIZER]
-    mine = {"uid": metadata["uid"], "resourceVersion": metadata.get("resourceVersion")}
-    return {"metadata": {**mine, "finalizers": left}}
+    return finalizers.without(live, labels.MEMBER_FINALIZER)
 
 
 def job_patch(work: Work, live: Object) -> Object:

@@ -15,7 +15,6 @@ from agent.objects.facts import (
     JOB,
     Object,
     epoch_of,
-    finalizers_of,
     generation_of,
     is_deleting,
     is_unstarted,
@@ -24,6 +23,7 @@ from agent.objects.facts import (
 from agent.objects.pods import JobPods
 from shared import labels
 from shared.conditions import rfc3339
+from shared.finalizers import finalizers_of
 from shared.wire.agent_v1 import Drift, JobStatus, Observed, Work
 
 _FIRST_RETRY_S = 0.5

@@ -8,16 +8,15 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from hub.bridge import kinds
 from hub.bridge.kinds import Mirrored
 from shared import labels
 from shared.documents import Json
+from shared.finalizers import finalizers_of
 from shared.kube import errors
 from shared.kube.client import KubeClient
-
-_TRIES: Final = 5
+from shared.kube.release import let_go
 
 
 class ClusterRefused(Exception):
@@ -65,12 +64,12 @@ async def _held(client: KubeClient, kind: Mirrored) -> list[tuple[str, Json]]:
             listed = await client.list(api_version, kind.kind)
         except errors.NotFound:
             continue
-        return [(api_version, each) for each in listed.items if _carries(each)]
+        return [(api_version, each) for each in listed.items if _is_ours(each)]
     return []
 
 
-def _carries(found: Json) -> bool:
-    return labels.FINALIZER in (found["metadata"].get("finalizers") or ())
+def _is_ours(found: Json) -> bool:
+    return labels.FINALIZER in finalizers_of(found)
 
 
 async def _let_go(
@@ -83,24 +82,7 @@ async def _let_go(
         return one
     where = api_version, kind.kind, one.namespace, one.name
     try:
-        for _ in range(_TRIES):
-            live = await client.get(*where)
-            if live["metadata"]["uid"] != metadata["uid"] or not _carries(live):
-                return one
-            try:
-                await client.merge_patch(*where, _patch(live), field_manager=labels.FIELD_MANAGER)
-            except errors.Conflict:
-                continue  # it changed meanwhile: as it now is
-            return one
-    except errors.NotFound:
-        return one
+        await let_go(client, where, metadata["uid"], labels.FINALIZER, labels.FIELD_MANAGER)
     except errors.KubeError as refusal:
         return HeldObject(one.kind, one.namespace, one.name, refusal.message)
-    return HeldObject(one.kind, one.namespace, one.name, "it changes all the time")
-
-
-def _patch(live: Json) -> Json:
-    metadata = live["metadata"]
-    left = [name for name in metadata["finalizers"] if name != labels.FINALIZER]
-    mine = {"uid": metadata["uid"], "resourceVersion": metadata.get("resourceVersion")}
-    return {"metadata": {**mine, "finalizers": left}}
+    return one

@@ -13,7 +13,7 @@ import structlog
 
 from hub.bridge.condition import BridgeCondition
 from hub.bridge.kinds import JOB, NAMESPACE, WORKLOAD, Mirrored
-from hub.bridge.mirror import Mirror, MirrorRefusal, finalizer_patch
+from hub.bridge.mirror import Mirror, MirrorRefusal
 from hub.bridge.sources import Absence, Place, Source, Sources
 from hub.bridge.workload_words import job_of
 from hub.services.context.hub import Hub
@@ -21,6 +21,7 @@ from hub.services.mirror import objects as mirrored
 from shared import labels
 from shared.errors import Rejected
 from shared.failpoints import failpoint
+from shared.finalizers import finalizers_of, without
 from shared.kube import errors
 from shared.kube.client import KubeClient, Object
 
@@ -161,7 +162,7 @@ class Deletions:
                 self._mirror.leaving.discard(place)
                 continue
             source, obj = found
-            if labels.FINALIZER not in (obj["metadata"].get("finalizers") or ()):
+            if labels.FINALIZER not in finalizers_of(obj):
                 self._mirror.leaving.discard(place)
             elif source.kind == JOB:
                 jobs.append((place, source, obj))
@@ -189,7 +190,6 @@ class Deletions:
         self, gate: asyncio.Semaphore, place: Place, source: Source, obj: Object
     ) -> None:
         metadata = obj["metadata"]
-        rest = [each for each in metadata["finalizers"] if each != labels.FINALIZER]
         async with gate:
             try:
                 self._released.add(metadata["uid"])
@@ -198,7 +198,7 @@ class Deletions:
                     source.kind.kind,
                     metadata.get("namespace") or "",
                     metadata["name"],
-                    finalizer_patch(obj, rest),
+                    without(obj, labels.FINALIZER),
                     field_manager=labels.BRIDGE_FIELD_MANAGER,
                 )
             except errors.NotFound:

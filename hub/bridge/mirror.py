@@ -37,6 +37,7 @@ from hub.store.errors import StaleTerm, StoreUnavailable
 from shared import labels
 from shared.errors import Rejected
 from shared.failpoints import failpoint
+from shared.finalizers import finalizers_of, patch
 from shared.kinds import parse
 from shared.kube import errors
 from shared.kube.client import KubeClient, Object
@@ -155,7 +156,7 @@ class Mirror:
         loose = [
             (source, obj)
             for _, source, obj in fresh
-            if (source.kind.finalized and labels.FINALIZER not in _finalizers(obj))
+            if (source.kind.finalized and labels.FINALIZER not in finalizers_of(obj))
             or _is_loose(source, obj)
         ]
         held = await self._hold(loose)
@@ -241,10 +242,10 @@ class Mirror:
 
         async def one(source: Source, obj: Object) -> None:
             metadata = obj["metadata"]
-            finalizers = [each for each in _finalizers(obj) if each != labels.FINALIZER]
-            patch = finalizer_patch(obj, [*finalizers, labels.FINALIZER])
+            others = [each for each in finalizers_of(obj) if each != labels.FINALIZER]
+            marked = patch(obj, [*others, labels.FINALIZER])
             if _is_loose(source, obj):
-                patch["spec"] = {"suspend": True}
+                marked["spec"] = {"suspend": True}
                 log.warning("job.suspended-again", name=metadata["name"])
             async with gate:
                 try:
@@ -253,7 +254,7 @@ class Mirror:
                         source.kind.kind,
                         metadata.get("namespace") or "",
                         metadata["name"],
-                        patch,
+                        marked,
                         field_manager=labels.BRIDGE_FIELD_MANAGER,
                     )
                 except errors.KubeError as refusal:
@@ -263,18 +264,6 @@ class Mirror:
 
         await asyncio.gather(*(one(source, obj) for source, obj in loose))
         return failed
-
-
-def finalizer_patch(obj: Object, finalizers: Sequence[str]) -> Object:
-    """A merge patch that sets the finalizers of exactly this object in exactly this version."""
-    metadata = obj["metadata"]
-    return {
-        "metadata": {
-            "uid": metadata["uid"],
-            "resourceVersion": metadata["resourceVersion"],
-            "finalizers": list(finalizers),
-        }
-    }
 
 
 def _draft(obj: Object, now: dt.datetime) -> Draft | Rejected:
@@ -296,10 +285,6 @@ def _is_loose(source: Source, obj: Object) -> bool:
 
 def _uid(obj: Object) -> str:
     return str(obj["metadata"]["uid"])
-
-
-def _finalizers(obj: Object) -> list[str]:
-    return list(obj["metadata"].get("finalizers") or ())
 
 
 def _place(source: Source, obj: Object) -> Place:

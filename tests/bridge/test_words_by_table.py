@@ -8,7 +8,7 @@ import pytest
 from hub.bridge.check_conditions import answered_outside
 from hub.bridge.crds import _differs, _is_foreign, _labels
 from hub.bridge.kinds import is_managed
-from hub.bridge.mirror import _mark, finalizer_patch
+from hub.bridge.mirror import _mark
 from hub.bridge.workload_words import (
     answered,
     commanded,
@@ -22,6 +22,7 @@ from hub.domain.workloads.states import State
 from hub.services.kueue_view.workload import JOB_UID
 from hub.store.records.workloads import Workload
 from shared import labels
+from shared.finalizers import patch
 from shared.kinds.crds import OWNER
 from tests.store.build import a_workload
 
@@ -122,7 +123,7 @@ def test_what_counts_no_generation_is_looked_at_in_each_version():
 
 def test_a_finalizer_is_put_on_the_version_that_was_looked_at():
     """Neither a namesake nor a newer state gets it, and none of others' is lost."""
-    made = finalizer_patch(obj(uid="u", resourceVersion="7", labels={}), ["theirs", "ours"])
+    made = patch(obj(uid="u", resourceVersion="7", labels={}), ["theirs", "ours"])
     wanted = {"uid": "u", "resourceVersion": "7", "finalizers": ["theirs", "ours"]}
     assert made == {"metadata": wanted}
 

@@ -15,9 +15,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.kubectl,
     pytest.mark.timeout(400),
-    pytest.mark.skipif(
-        databases.postgres_is_missing() is not None, reason="no PostgreSQL server on this host"
-    ),
+    pytest.mark.store("postgres"),
 ]
 LEADS_WITHIN_S = 15
 

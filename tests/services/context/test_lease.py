@@ -17,20 +17,8 @@ from shared.clock import ManualClock
 from tests import databases
 from tests.store.build import START
 
-pytestmark = [
-    pytest.mark.anyio,
-    pytest.mark.skipif(
-        databases.postgres_is_missing() is not None, reason="no PostgreSQL server on this host"
-    ),
-]
+pytestmark = [pytest.mark.anyio, pytest.mark.store("postgres")]
 TTL_S = leadership.TTL.total_seconds()
-
-
-@pytest.fixture(autouse=True)
-def store() -> str:
-    """Hubs share a PostgreSQL database."""
-    databases.choose(databases.POSTGRES)
-    return databases.POSTGRES
 
 
 @contextlib.asynccontextmanager

@@ -10,19 +10,7 @@ from tests import databases, waiting
 from tests.services.members.hubs import Agent, Running, ran, running_hub, seen
 from tests.store.other_backends import Deaf
 
-pytestmark = [
-    pytest.mark.anyio,
-    pytest.mark.skipif(
-        databases.postgres_is_missing() is not None, reason="no PostgreSQL server on this host"
-    ),
-]
-
-
-@pytest.fixture(autouse=True)
-def store() -> str:
-    """Hubs share a PostgreSQL database."""
-    databases.choose(databases.POSTGRES)
-    return databases.POSTGRES
+pytestmark = [pytest.mark.anyio, pytest.mark.store("postgres")]
 
 
 def another(agent: Agent, session: str) -> Agent:
