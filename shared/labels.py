@@ -56,6 +56,8 @@ HUB_CLUSTER_ANNOTATIONS = USER_ANNOTATIONS | {SUBMITTED_BY}
 # says so; annotations name the row by its uid, and say which version of it was written (SPEC_HASH).
 ORIGIN = "roadstead.dev/origin"
 MIRROR_OF = "roadstead.dev/mirror-of"
+# On what the hub asks of the hub cluster by dry run alone: the policy that guards mirrors refuses it.
+ASKS = "roadstead.dev/asks"
 # On a row of REST that is being handed over to the hub cluster.
 HAND_OVER = "roadstead.dev/hand-over"
 # On Namespaces of the hub cluster, `true` or `false`: are REST's Jobs shown there?

@@ -38,7 +38,7 @@ class BridgeCondition:
         self.lifted = ""  # the stop that an administrator has just lifted, until it is carried out
         self.reason = ""
         self.message = ""
-        self.protection = Protection()  # of Jobs, from running there
+        self.protection = Protection()  # of Jobs, from running there, and of mirrors
         self.jobs_shown = ""  # of those that came by REST: None, All or Some
         self._silence = (
             ""  # why the hub cluster does not answer; it hinders nobody and ends by itself
@@ -126,6 +126,8 @@ class BridgeCondition:
         if before.jobs != self.protection.jobs:
             say = log.info if self.protection.in_force else log.warning
             say("bridge.jobs", protection=self.protection.jobs, message=self.protection.message)
+        if before.mirrors != self.protection.mirrors:
+            log.info("bridge.mirrors", protection=self.protection.mirrors)
 
     async def note_version(self, kind: str, resource_version: str) -> None:
         """A complete list of `kind` was read at this version; versions never go back."""
@@ -156,6 +158,7 @@ class BridgeCondition:
             "jobs": self.protection.jobs,
             "jobs_message": self.protection.message,
             "jobs_shown": self.jobs_shown,
+            "mirrors": self.protection.mirrors,
         }
         await self._hub.write(hub_cluster.tell_condition, condition)
 

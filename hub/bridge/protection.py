@@ -1,4 +1,4 @@
-"""What keeps Jobs on the hub cluster from running there: found out by asking, not by the version.
+"""What keeps Jobs on the hub cluster from running there, and mirrors from being changed: found by asking.
 
 Two Jobs are created by dry run: one that has a queue and no mark, and one that has the mark. What
 the API server makes of them says what is in force there (docs/adr/0012-jobs-on-older-hub-clusters.md):
@@ -7,9 +7,13 @@ the API server makes of them says what is in force there (docs/adr/0012-jobs-on-
     refused by our policy      who writes neither the mark nor suspend is told so     Refused
     created as it was          nothing: the cluster's own controller would run it     None
     anything else              not known, for instance without the right to ask       Unknown
+
+A third one has a label that the policy which guards mirrors refuses, whoever writes it: Guarded, or None.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Final
 
 from shared import labels
@@ -18,9 +22,11 @@ from shared.kube import errors
 from shared.kube.client import KubeClient
 
 POLICY: Final = "roadstead-jobs"  # of deploy/hub-cluster/job-guard.yaml
+MIRROR_POLICY: Final = "roadstead-mirrors"  # of deploy/hub-cluster/mirror-guard.yaml
 MARKED: Final = "Marked"
 REFUSED: Final = "Refused"
 NONE: Final = "None"
+GUARDED: Final = "Guarded"
 UNKNOWN: Final = "Unknown"
 # Where the hub's account may ask (deploy/hub-cluster/access.yaml): in the one or, where the hub is
 # installed elsewhere, in the other, which is in every cluster.
@@ -30,11 +36,15 @@ _NAME: Final = "roadstead-asks"
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """What is in force. `keeps_mark`: the API server knows spec.managedBy (from 1.32 on)."""
+    """What is in force. `keeps_mark`: the API server knows spec.managedBy (from 1.32 on).
+
+    `mirrors`: Guarded, where nobody but the hub writes them; None; Unknown.
+    """
 
     jobs: str = UNKNOWN
     keeps_mark: bool = True
     message: str = "it was not asked yet"
+    mirrors: str = UNKNOWN
 
     @property
     def in_force(self) -> bool:
@@ -49,6 +59,21 @@ class Protection:
 
 async def ask(client: KubeClient) -> Protection:
     """Ask the API server. Raises Unavailable without an answer."""
+    return replace(await _of_jobs(client), mirrors=await _of_mirrors(client))
+
+
+async def _of_mirrors(client: KubeClient) -> str:
+    spec = {"managedBy": labels.JOB_CONTROLLER, "suspend": True}
+    try:
+        await _dry_run(client, spec, {labels.ASKS: "mirrors"})
+    except errors.Unavailable:
+        raise
+    except errors.KubeError as refusal:
+        return GUARDED if MIRROR_POLICY in refusal.message else UNKNOWN
+    return NONE
+
+
+async def _of_jobs(client: KubeClient) -> Protection:
     try:
         made = await _dry_run(client, {})
     except errors.Unavailable:
@@ -88,25 +113,25 @@ def _unknown(failure: errors.KubeError) -> Protection:
     return Protection(UNKNOWN, True, text[:300])
 
 
-async def _dry_run(client: KubeClient, spec: Json) -> dict[str, Any]:
+async def _dry_run(
+    client: KubeClient, spec: Json, marks: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Any]:
     """The spec of a Job that the API server would create. Raises KubeError."""
     for namespace in _NAMESPACES[:-1]:
         try:
-            return await _dry_run_in(client, namespace, spec)
+            return await _dry_run_in(client, _a_job(namespace, spec, marks))
         except (errors.NotFound, errors.Forbidden):
             continue
-    return await _dry_run_in(client, _NAMESPACES[-1], spec)
+    return await _dry_run_in(client, _a_job(_NAMESPACES[-1], spec, marks))
 
 
-async def _dry_run_in(client: KubeClient, namespace: str, spec: Json) -> dict[str, Any]:
-    made = await client.create(
-        _a_job(namespace, spec), field_manager=labels.BRIDGE_FIELD_MANAGER, dry_run=True
-    )
+async def _dry_run_in(client: KubeClient, job: dict[str, Any]) -> dict[str, Any]:
+    made = await client.create(job, field_manager=labels.BRIDGE_FIELD_MANAGER, dry_run=True)
     found: dict[str, Any] = made.get("spec") or {}
     return found
 
 
-def _a_job(namespace: str, spec: Json) -> dict[str, Any]:
+def _a_job(namespace: str, spec: Json, marks: Mapping[str, str]) -> dict[str, Any]:
     """One that other policies have no reason to refuse: small, and restricted."""
     small = {"cpu": "1m", "memory": "1Mi"}
     container = {
@@ -124,7 +149,7 @@ def _a_job(namespace: str, spec: Json) -> dict[str, Any]:
         "metadata": {
             "name": _NAME,
             "namespace": namespace,
-            "labels": {labels.QUEUE_NAME: _NAME},
+            "labels": {labels.QUEUE_NAME: _NAME, **marks},
         },
         "spec": {
             **spec,

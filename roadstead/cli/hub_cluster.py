@@ -10,6 +10,14 @@ _SHOWN = {
     "All": "shown there",
     "Some": "shown there as far as there may be so many (ROADSTEAD_BRIDGE_JOBS_AT_MOST)",
 }
+_MIRRORS = {
+    "Guarded": "only the hub changes them",
+    "None": (
+        "what is changed there is put back; to have it refused: "
+        "kubectl apply -f deploy/hub-cluster/mirror-guard.yaml"
+    ),
+    "Unknown": "whether anybody else may change them is not known",
+}
 
 
 @click.group("hub-cluster")
@@ -52,6 +60,8 @@ def _as_text(told: HubCluster) -> str:
         lines.append(f"Jobs there: {told.jobs}: {told.jobs_message}")
     if told.jobs_shown:
         lines.append(f"Jobs that came by REST: {_SHOWN.get(told.jobs_shown, told.jobs_shown)}")
+    if told.mirrors:
+        lines.append(f"Mirrors there: {_MIRRORS.get(told.mirrors, told.mirrors)}")
     if told.running:
         return "\n".join([*lines, "The bridge is running."])
     lines.append(f"The bridge has stopped: {told.reason}: {told.message}")

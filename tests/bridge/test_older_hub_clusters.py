@@ -18,7 +18,7 @@ from shared.kinds import parse
 from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.kubesim.cluster import SimCluster
-from shared.kubesim.server import job_guard
+from shared.kubesim.server import job_guard, mirror_guard
 from tests.bridge.guide import absent, apply_guide, condition, status, workload
 from tests.bridge.hub_cluster import FIELDS, World, until, world
 from tests.bridge.rights import HUB, guarded
@@ -116,16 +116,33 @@ async def test_what_is_in_force_is_found_out_by_asking(
         await cluster.stop()
 
 
+@pytest.mark.parametrize(("mirrors", "told"), [(True, "Guarded"), (False, "None")])
+async def test_whether_mirrors_are_guarded_is_found_out_by_asking(
+    tmp_path: Path, mirrors: bool, told: str
+):
+    """Whoever asks: the policy refuses one label of anybody."""
+    cluster = SimCluster("hub", hub=True, mirror_policy=mirrors)
+    await cluster.start()
+    try:
+        for user in ("admin", HUB):
+            (tmp_path / "kubeconfig").write_text(cluster.kubeconfig_text(user))
+            async with await KubeClient.connect(tmp_path / "kubeconfig") as kube:
+                assert (await protection.ask(kube)).mirrors == told
+    finally:
+        await cluster.stop()
+
+
 async def test_who_may_not_ask_does_not_know(tmp_path: Path):
     """As with an account whose rights are of an earlier version: that protects nothing."""
     cluster = SimCluster("hub", hub=True)
     await cluster.start()
     try:
-        cluster.faults.add("403", verb="create", resource="jobs", count=2)
+        cluster.faults.add("403", verb="create", resource="jobs", count=4)
         (tmp_path / "kubeconfig").write_text(cluster.kubeconfig_text())
         async with await KubeClient.connect(tmp_path / "kubeconfig") as kube:
             found = await protection.ask(kube)
             assert (found.jobs, found.in_force) == ("Unknown", False)
+            assert found.mirrors == "Unknown"
             assert "is not known" in found.message
     finally:
         await cluster.stop()
@@ -142,7 +159,7 @@ async def test_a_hub_that_is_installed_elsewhere_asks_in_the_namespace_that_all_
         rights.asks_in = "default"
         async with await KubeClient.connect(tmp_path / "kubeconfig") as kube:
             assert (await protection.ask(kube)).jobs == "Marked"
-        assert rights.denied == [(HUB, "create", "jobs", "roadstead")]
+        assert set(rights.denied) == {(HUB, "create", "jobs", "roadstead")}
     finally:
         await cluster.stop()
 
@@ -153,6 +170,15 @@ def test_the_simulated_policy_has_the_words_of_the_real_one():
     assert policy["metadata"]["name"] == protection.POLICY == job_guard.POLICY
     told = [each["message"] for each in policy["spec"]["validations"]]
     assert told == [job_guard.UNMARKED, job_guard.STARTED, job_guard.TAKEN_AWAY]
+
+
+def test_the_simulated_guard_of_mirrors_has_the_words_of_the_real_one():
+    """The same for what shows REST's objects; a label is the only thing that it refuses of anybody."""
+    policy, *_ = yaml.safe_load_all(GUARD.with_name("mirror-guard.yaml").read_text())
+    assert policy["metadata"]["name"] == protection.MIRROR_POLICY == mirror_guard.POLICY
+    kept, reserved, _, guarded_here = [each["message"] for each in policy["spec"]["validations"]]
+    told = (mirror_guard.KEPT, mirror_guard.RESERVED, mirror_guard.GUARDED)
+    assert (kept, reserved, guarded_here) == told
 
 
 @pytest.mark.parametrize("spec", [{}, {"managedBy": labels.JOB_CONTROLLER}, {"suspend": False}])

@@ -182,6 +182,7 @@ kind namespace/name
 Hub cluster uid
 Jobs there: jobs: jobsMessage
 Jobs that came by REST: jobsShown
+Mirrors there: mirrors
 The bridge has stopped: reason: message
 To go on: roadstead hub-cluster resume reason
 Then resuming.
@@ -194,6 +195,7 @@ Then resuming.
 Hub cluster (not reached yet)
 Jobs there: jobs: jobsMessage
 Jobs that came by REST: jobsShown
+Mirrors there: mirrors
 The bridge has stopped: reason: message
 """,
     ),
@@ -204,6 +206,7 @@ The bridge has stopped: reason: message
 Hub cluster uid
 Jobs there: jobs: jobsMessage
 Jobs that came by REST: jobsShown
+Mirrors there: mirrors
 The bridge is running.
 """,
     ),

@@ -25,12 +25,13 @@ MEANING: Final = {
 
 
 def show(tx: Transaction) -> Json:
-    """{"connected", "uid", "running", "reason", "message", "resuming", "jobs", "jobsMessage", "jobsShown"}.
+    """{"connected", "uid", "running", "reason", "message", "resuming", "jobs", "jobsMessage", "jobsShown",
+    "mirrors"}.
 
     Without a hub cluster all are empty. `connected`: it answers, as far as is known. `resuming` says
     what lifting the present stop would mean, "" where there is nothing to lift. `jobs`: what keeps
     Jobs from running there (`hub.bridge.protection`), and in words. `jobsShown`: None, All or Some of
-    those that came by REST.
+    those that came by REST. `mirrors`: Guarded, None or Unknown.
     """
     told = bridge_condition(tx)
     reason = told.get("reason", "")
@@ -45,6 +46,7 @@ def show(tx: Transaction) -> Json:
         "jobs": told.get("jobs", ""),
         "jobsMessage": told.get("jobs_message", ""),
         "jobsShown": told.get("jobs_shown", ""),
+        "mirrors": told.get("mirrors", ""),
     }
 
 
@@ -101,7 +103,7 @@ def adopt_hub_cluster(tx: Transaction, uid: str) -> None:
 
 def tell_condition(tx: Transaction, condition: Mapping[str, str]) -> None:
     """Keep what the bridge says of itself: {"status", "reason", "message", and of Jobs there "jobs",
-    "jobs_message", "jobs_shown"}.
+    "jobs_message", "jobs_shown", and "mirrors"}.
     """
     if settings.get(tx, BRIDGE) != dict(condition):
         settings.put(tx, BRIDGE, dict(condition))

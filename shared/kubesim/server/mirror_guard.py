@@ -26,6 +26,7 @@ KEPT: Final = (
     "jobs), or make it the hub cluster's own first (roadstead hand-over)"
 )
 RESERVED: Final = f"the label {labels.ORIGIN} is the hub's: leave it out"
+GUARDED: Final = "mirrors are guarded here: this is how the hub asks for it"
 _GROUPS: Final = frozenset({KUEUE, PLACEMENT, CLUSTER})
 
 
@@ -33,6 +34,8 @@ def admit(
     operation: Literal["CREATE", "UPDATE"], resource: Resource, new: Object, old: Object | None
 ) -> Object:
     """An admission step. Raises ApiError Invalid, as a policy's refusal reads."""
+    if _is_guarded(resource) and labels.ASKS in (new["metadata"].get("labels") or {}):
+        raise _denied(resource, new["metadata"]["name"], GUARDED)
     if not _is_free(resource):
         if old is not None and _is_mirror(old):
             raise _denied(resource, old["metadata"]["name"], KEPT)
@@ -49,9 +52,11 @@ def admit_delete(resource: Resource, old: Object) -> None:
 
 def _is_free(resource: Resource) -> bool:
     """May anybody write here, or is it somebody who may?"""
-    if resource.key != "jobs.batch" and resource.group not in _GROUPS:
-        return True
-    return writer() in ("", HUB.name)
+    return not _is_guarded(resource) or writer() in ("", HUB.name)
+
+
+def _is_guarded(resource: Resource) -> bool:
+    return resource.key == "jobs.batch" or resource.group in _GROUPS
 
 
 def _is_mirror(obj: Object) -> bool:

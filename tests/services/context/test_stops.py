@@ -20,7 +20,11 @@ MEANING = "what is absent on the hub cluster counts as deleted"
 def shown(**given: Any) -> dict[str, Any]:
     """Nothing is connected."""
     empty = {"connected": False, "uid": "", "running": False, "reason": "", "message": ""}
-    return empty | {"resuming": "", "jobs": "", "jobsMessage": "", "jobsShown": ""} | given
+    return (
+        empty
+        | {"resuming": "", "jobs": "", "jobsMessage": "", "jobsShown": "", "mirrors": ""}
+        | given
+    )
 
 
 @pytest.mark.parametrize(
