@@ -128,6 +128,14 @@ class Plane:
             raise PlaneError(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
         return done.stdout
 
+    def refusal(self, *arguments: str, stdin: str | None = None) -> str:
+        """What kubectl prints where it is refused; "" where it is not."""
+        try:
+            self.kubectl(*arguments, stdin=stdin)
+        except PlaneError as refused:
+            return str(refused)
+        return ""
+
     def create(self, *objects: Mapping[str, Any]) -> None:
         """Create objects of any kind, in order."""
         listed = {"apiVersion": "v1", "kind": "List", "items": list(objects)}

@@ -18,7 +18,7 @@ import pytest
 from roadstead import Client
 from tests.e2e.running import until
 from tests.realkube import build
-from tests.realkube.plane import Fleet, Plane, PlaneError, equal_members, running_plane
+from tests.realkube.plane import Fleet, Plane, equal_members, running_plane
 from tests.realkube.processes import (
     hub_and_agents,
     kubeconfig_by_script,
@@ -56,15 +56,7 @@ class HubCluster:
     def refusal_of_create(self, name: str) -> str:
         """What kubectl prints for one without the line."""
         given = json.dumps(a_job(name, labels=QUEUED))
-        return self.refusal("create", "--dry-run=server", "-f", "-", stdin=given)
-
-    def refusal(self, *arguments: str, stdin: str | None = None) -> str:
-        """What kubectl prints where it is refused; "" where it is not."""
-        try:
-            self.plane.kubectl(*arguments, stdin=stdin)
-        except PlaneError as refused:
-            return str(refused)
-        return ""
+        return self.plane.refusal("create", "--dry-run=server", "-f", "-", stdin=given)
 
     def job(self, name: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.plane.kubectl("get", "job", name, "-o", "json"))
@@ -153,17 +145,19 @@ def test_a_suspended_job_is_not_started_by_hand(cluster: HubCluster) -> None:
         cluster.plane.create(suspended)
         until(lambda: cluster.is_taken("held"), 30, "the hub has taken it")
         start = '{"spec":{"suspend":false}}'
-        assert STAYS in cluster.refusal("patch", "job", "held", "-p", start)
+        assert STAYS in cluster.plane.refusal("patch", "job", "held", "-p", start)
         suspended["spec"]["suspend"] = False
         applied = ("apply", "--server-side", "--force-conflicts", "-f", "-")
-        assert STAYS in cluster.refusal(*applied, stdin=json.dumps(suspended))
+        assert STAYS in cluster.plane.refusal(*applied, stdin=json.dumps(suspended))
         live = cluster.job("held")
         live["spec"]["suspend"] = False
         del live["metadata"]["resourceVersion"]  # its status is written meanwhile
-        assert STAYS in cluster.refusal("replace", "-f", "-", stdin=json.dumps(live))
+        assert STAYS in cluster.plane.refusal("replace", "-f", "-", stdin=json.dumps(live))
         assert STAYS in _edited(cluster, "s/suspend: true/suspend: false/")
         bare = '{"metadata":{"labels":null,"finalizers":null}}'
-        assert "delete it" in cluster.refusal("patch", "job", "held", "--type=merge", "-p", bare)
+        assert "delete it" in cluster.plane.refusal(
+            "patch", "job", "held", "--type=merge", "-p", bare
+        )
         assert cluster.pods("held") == ""
         cluster.plane.kubectl("delete", "job", "held", "--timeout=30s")
 
@@ -199,15 +193,15 @@ def test_nobody_writes_anothers_name(cluster: HubCluster) -> None:
     """Who submitted a Job is who created it, or not said; it stays as it was written."""
     said = "roadstead.dev/submitted-by"
     forged = with_line(a_job("forged", labels=QUEUED, annotations={said: "olga"}))
-    who_creates = cluster.refusal("create", "-f", "-", stdin=json.dumps(forged))
+    who_creates = cluster.plane.refusal("create", "-f", "-", stdin=json.dumps(forged))
     assert "is who creates the Job" in who_creates
     cluster.create("signed", line=True, annotations={said: "admin"})
     cluster.create("unsigned", line=True)
     for change in (f"{said}=olga", f"{said}-"):
-        assert "stays as it was" in cluster.refusal(
+        assert "stays as it was" in cluster.plane.refusal(
             "annotate", "--overwrite", "job/signed", change
         )
-    assert "stays as it was" in cluster.refusal("annotate", "job/unsigned", f"{said}=admin")
+    assert "stays as it was" in cluster.plane.refusal("annotate", "job/unsigned", f"{said}=admin")
     with cluster.hub() as hub:
         until(lambda: len(list(hub.jobs())) == 2, 30, "the hub has taken both")
         cluster.plane.kubectl("delete", "job", "signed", "unsigned", "--timeout=30s")
