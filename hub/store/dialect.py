@@ -4,7 +4,7 @@ Everything else in the store is written in statements that SQLite and PostgreSQL
 """
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 import orjson
 from sqlalchemy import (
@@ -24,6 +24,8 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 # Bound parameters of one statement: SQLite's limit is 32,766, PostgreSQL's 65,535.
 CHUNK = 900
+# A transaction that an administrator waits for may compute on a whole database between its statements.
+PATIENT_S: Final = 600
 KEYS = "among_keys"  # the parameter that `among` binds
 
 
@@ -48,10 +50,10 @@ def among_pairs(
     return tuple_(first, second).in_(select(*parts))
 
 
-def lift_idle_limit(conn: Connection) -> None:
-    """Let this transaction compute between its statements for as long as it takes."""
+def raise_idle_limit(conn: Connection) -> None:
+    """Let this transaction compute between its statements for as long as an administrator waits."""
     if conn.dialect.name == "postgresql":
-        conn.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
+        conn.exec_driver_sql(f"SET LOCAL idle_in_transaction_session_timeout = '{PATIENT_S}s'")
 
 
 def pair_list(pairs: Iterable[tuple[str, str]]) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 from sqlalchemy import Connection, select
 
-from hub.store.dialect import lift_idle_limit
+from hub.store.dialect import raise_idle_limit
 from hub.store.errors import StaleTerm
 from hub.store.records.history import NewEvent
 from hub.store.tables import leases
@@ -113,9 +113,9 @@ class Transaction:
     def may_take_long(self) -> None:
         """Compute for many seconds between statements: the database waits for this transaction.
 
-        Others' writes wait as long, and if this process is paused meanwhile, until it ends.
+        Others' writes wait as long; if this process is paused meanwhile, ten minutes.
         """
-        lift_idle_limit(self.conn)
+        raise_idle_limit(self.conn)
 
     def absorb(self, part: "Transaction") -> None:
         """Take over what a succeeded part of this transaction touched and said."""

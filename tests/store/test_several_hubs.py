@@ -154,8 +154,8 @@ async def test_a_transaction_that_may_take_long_is_waited_for(tmp_path):
         return [before, tx.conn.exec_driver_sql(asked).scalar_one()]
 
     async with opened(tmp_path) as db:
-        assert await db.write(limits) == [f"{IDLE_S}s", "0"]
-        assert await db.write(limits) == [f"{IDLE_S}s", "0"]
+        assert await db.write(limits) == [f"{IDLE_S}s", "10min"]
+        assert await db.write(limits) == [f"{IDLE_S}s", "10min"]
 
 
 async def test_who_missed_what_is_kept_nowhere_begins_anew(tmp_path):

@@ -23,6 +23,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, NullPool, QueuePool
 
 from hub.store.backends.backend import Entered, Feed
 from hub.store.columns import give_keys
+from hub.store.dialect import PATIENT_S
 from hub.store.errors import UnusableDatabase
 from hub.store.keyring import NO_KEYS, Keyring
 from hub.store.schema import HEAD
@@ -31,8 +32,6 @@ OLDEST: Final = 13  # pg_current_xact_id
 CONNECT_S: Final = 5
 # A transaction in which nothing is asked for this long belongs to a hub that has stopped.
 IDLE_S: Final = 6
-# … but for one that an administrator waits for: it computes on a whole database.
-PATIENT_S: Final = 600
 LOCK_S: Final = 20  # a write that waits longer for the others is refused
 _LOCK: Final = 748_261_093  # the class of the hub's advisory locks
 _CHANNEL: Final = "roadstead"
