@@ -12,7 +12,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from hub.store import compatibility, form, tallies
+from hub.store import compatibility, form, narrowing, tallies
 from hub.store.errors import StoreError
 from hub.store.tables import metadata
 
@@ -91,6 +91,8 @@ def downgrade(conn: Connection, to: str, running: Collection[str] = ()) -> None:
     tallies.remove(conn)
     compatibility.forget(conn)
     _run(conn, "downgrade", to, found)
+    if to in _older_than(conn, narrowing.WIDENED_BY):
+        _run_narrowing(conn, to)
 
 
 def configuration(conn: Connection) -> Any:
@@ -172,10 +174,24 @@ def _run(conn: Connection, which: str, to: str, found: str) -> None:
     except CommandError as error:
         raise UnknownSchema(f"the database is at revision {found}: {error}") from error
     except (SQLAlchemyError, KeyError, ValueError) as error:  # its tables are not that revision's
-        cause = " ".join(str(getattr(error, "orig", error)).split())
         if which == "downgrade":
-            raise UnknownSchema(f"it can not be taken back to {to}: {cause}") from error
+            raise _not_back(to, error) from error
         raise UnknownSchema(
-            f"the database says that it is at revision {found} and is not: {cause}; "
+            f"the database says that it is at revision {found} and is not: {_cause(error)}; "
             "restore a backup, or start the release that made it"
         ) from error
+
+
+def _run_narrowing(conn: Connection, to: str) -> None:
+    try:
+        narrowing.narrow(conn)
+    except SQLAlchemyError as error:
+        raise _not_back(to, error) from error
+
+
+def _not_back(to: str, error: Exception) -> UnknownSchema:
+    return UnknownSchema(f"it can not be taken back to {to}: {_cause(error)}")
+
+
+def _cause(error: Exception) -> str:
+    return " ".join(str(getattr(error, "orig", error)).split())

@@ -22,6 +22,8 @@ from tests.store.dumps import DUMPS, loaded, revision_of
 
 pytestmark = pytest.mark.anyio
 NEWER = "2999_01_01_newer"
+# Earlier forms of a revision that was added to while in use: back is to the last of them.
+REFORMED = tuple(f"evictions-{number}" for number in (1, 2, 3, 4))
 
 
 @contextlib.contextmanager
@@ -51,6 +53,8 @@ def test_a_schema_goes_up_and_back(tmp_path: Path, dump: str) -> None:
     url = url_of(tmp_path)
     loaded(dump, url)
     then = revision_of(dump)
+    with connected(url) as conn:
+        was = form.facts(conn)
     if then != schema.HEAD:
         assert migrate.check(url).state == migrate.BEHIND
     before, now = migrate.up(url)
@@ -61,6 +65,7 @@ def test_a_schema_goes_up_and_back(tmp_path: Path, dump: str) -> None:
         with connected(url) as conn:
             assert "old" in conn.execute(text("SELECT name FROM workloads")).scalars().all()
             assert schema.revision(conn) == then
+            assert form.facts(conn) == was or dump.startswith(REFORMED), "a hub of that day starts"
     migrate.up(url)
     assert migrate.check(url).usable
 
@@ -130,6 +135,23 @@ def test_a_schema_is_not_contracted_under_older_hubs(tmp_path: Path) -> None:
         url, "roadstead-hub"
     ):  # of a release that does not say: at home on what is there
         assert migrate.up(url)[1].state == migrate.CURRENT
+
+
+@pytest.mark.store("postgres")
+async def test_what_the_older_schema_can_not_hold_is_not_taken_back(tmp_path: Path) -> None:
+    """A number of more than 32 bits has no place in it: it is refused, and the database as it was."""
+    url = url_of(tmp_path)
+    db = opens(url)
+    await db.write(lambda tx: workloads.add(tx, [a_workload("w")]))
+    await db.close()
+    with connected(url) as conn:
+        conn.execute(text("UPDATE workloads SET epoch = 2147483648"))
+    with pytest.raises(schema.UnknownSchema, match=r"can not be taken back to .*: integer out"):
+        migrate.down(url, schema.FIRST_OF_POSTGRES)
+    assert migrate.check(url).state == migrate.CURRENT
+    with connected(url) as conn:
+        conn.execute(text("UPDATE workloads SET epoch = 2147483647"))
+    assert migrate.down(url, schema.FIRST_OF_POSTGRES)[1].state == migrate.BEHIND
 
 
 def test_a_schema_is_not_taken_back_under_a_hub(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ it runs:
     <!-- run -->          from the repository, with .venv/bin on PATH
     <!-- run: fleet -->   the same, beside a running fleet that `roadstead` and KUBECONFIG reach;
                           the blocks of a page run in order in one shell, as a reader types them
+    <!-- run: clusters --> the same, on real control planes (tests/realkube/test_install.py)
     <!-- not run: why --> not at all, for the reason given
 """
 

@@ -92,11 +92,16 @@ def test_a_python_block_runs_as_a_program() -> None:
 
 def test_every_block_says_whether_it_is_run() -> None:
     """Each block of commands in the documentation is run by a test or says why not."""
-    known = ("run", "run: fleet")
+    known = ("run", "run: fleet", "run: clusters")
     unmarked = [
         str(b) for b in BLOCKS if b.mark not in known and not b.mark.startswith("not run: ")
     ]
     assert unmarked == []
+
+
+def test_pages_for_real_clusters_are_typed_there() -> None:
+    """No other page has blocks that only `tests/realkube/test_install.py` types."""
+    assert {str(block.page) for block in _marked("run: clusters")} == {"docs/howto/install.md"}
 
 
 @pytest.mark.slow
