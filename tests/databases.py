@@ -93,9 +93,11 @@ class Server:
     """A server of one's own, on a socket in a folder that ends with it.
 
     `durable`: it waits for the disk at each commit, as one does that is to keep something.
+    `port`: it listens on this port of loopback too.
     """
 
-    def __init__(self, *, durable: bool = False) -> None:
+    def __init__(self, *, durable: bool = False, port: int = 0) -> None:
+        self.port = port
         self._fsync = "on" if durable else "off"
         _remove_left_over()
         self.folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
@@ -134,7 +136,8 @@ class Server:
         postgres = program("postgres")
         assert postgres is not None
         options = {
-            "listen_addresses": "",
+            "listen_addresses": "127.0.0.1" if self.port else "",
+            **({"port": str(self.port)} if self.port else {}),
             "unix_socket_directories": str(self.folder),
             "fsync": self._fsync,
             "max_connections": "200",
@@ -172,7 +175,8 @@ class Server:
 
     def address(self, database: str) -> str:
         """The address of a database, whether it is there or not."""
-        return f"postgresql://hub@/{database}?host={self.folder}"
+        port = f"&port={self.port}" if self.port else ""
+        return f"postgresql://hub@/{database}?host={self.folder}{port}"
 
     def database(self, name: str, template: str = "template0") -> str:
         """The address of a database, which is made where there is none: a copy of `template`."""
@@ -216,9 +220,9 @@ def server() -> Server:
 
 
 @contextlib.contextmanager
-def own_server(*, durable: bool = False) -> Iterator[Server]:
+def own_server(*, durable: bool = False, port: int = 0) -> Iterator[Server]:
     """A server that a test may stop."""
-    started = Server(durable=durable)
+    started = Server(durable=durable, port=port)
     try:
         yield started
     finally:

@@ -27,6 +27,7 @@ from hub.services.jobs import cancel, hold
 from hub.services.jobs.submit import Reply, Submission, submit
 from hub.services.questions import jobs
 from hub.services.reading.draft import draft
+from shared.failpoints import failpoint
 from shared.kinds.registry import parse_job
 from shared.reject_codes import RejectCode
 from shared.selectors import parse_selector
@@ -55,6 +56,7 @@ async def submit_job(request: Request) -> Response:
     body, given = await read_one(
         request, lambda manifest: draft(parse_job(manifest), now, submitted_by=who)
     )
+    failpoint("H01")
     reply: Reply = await hub.write_shared(
         submit,
         Submission(
@@ -65,6 +67,7 @@ async def submit_job(request: Request) -> Response:
             request_hash=hashlib.sha256(body).hexdigest() if key else "",
         ),
     )
+    failpoint("H02")
     headers = {"Idempotent-Replay": "true"} if reply.replayed else {}
     said = list(warnings_of(request, [given]).values())
     return JsonResponse(

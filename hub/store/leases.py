@@ -7,6 +7,7 @@ from sqlalchemy import select, update
 from hub.store.dialect import insert
 from hub.store.tables import leases
 from hub.store.transaction import LEADER, Transaction
+from shared.failpoints import failpoint
 
 
 def take(tx: Transaction, holder: str, ttl: dt.timedelta, name: str = LEADER) -> int | None:
@@ -28,6 +29,8 @@ def take(tx: Transaction, holder: str, ttl: dt.timedelta, name: str = LEADER) ->
             },
         )
     )
+    if row is None or row.term != term:
+        failpoint("H18")
     return term
 
 
@@ -65,4 +68,5 @@ def seize(tx: Transaction, holder: str, ttl: dt.timedelta, name: str = LEADER) -
             },
         )
     )
+    failpoint("H18")
     return term

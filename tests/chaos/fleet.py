@@ -2,6 +2,9 @@
 
     hub ◄── link hub-m1 ◄── agent-m1 ──► link api-m1 ──► sim-m1        … for every member
 
+Several hubs share a database of PostgreSQL, each over a link of its own (db-hub, db-hub-2); the links of
+agents and of the user lead to them in turn, as a load balancer does.
+
 Everything listens on loopback. The processes end with the one that started them; those that die are
 started again by `tick`, unless the schedule keeps them down.
 """
@@ -19,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import yaml
 
 from roadstead.cli import ports
@@ -26,6 +30,7 @@ from roadstead.errors import RoadsteadError
 from roadstead.responses import Address
 from roadstead.steps import Request
 from roadstead.transport import Transport
+from tests import databases
 from tests.chaos.links import Links
 from tests.e2e.running import REPOSITORY, until
 
@@ -46,6 +51,26 @@ class Part:
     down_until: float = 0.0  # monotonic
     wanted: bool = True
     ends: list[int] = field(default_factory=list)
+    armed: str = ""  # the failpoint at which this process dies
+
+    def has_ended(self) -> bool:
+        return self.process is not None and self.process.poll() is not None
+
+
+@dataclass(frozen=True)
+class Hubs:
+    """How the hubs of a fleet are: how many, on which database (None: SQLite), with a hub cluster?
+
+    `server` listens on a port, and keeps the database `hub`.
+    """
+
+    count: int = 1
+    server: databases.Server | None = None
+    cluster: bool = False
+
+    @property
+    def names(self) -> list[str]:
+        return ["hub", *(f"hub-{number}" for number in range(2, self.count + 1))]
 
 
 class Fleet:
@@ -53,16 +78,18 @@ class Fleet:
 
     def __init__(
         self, folder: Path, members: dict[str, list[Json]], env: dict[str, str], lease_s: float,
-        *, source: Path = REPOSITORY,
+        *, source: Path = REPOSITORY, hubs: Hubs = Hubs(),
     ) -> None:  # fmt: skip
         """`members`: node pools by name. `lease_s` 0: the agents' own. `source`: whose code runs."""
         self.folder, self.members, self._lease_s = folder, members, lease_s
         self._env = {**os.environ, **env, "PYTHONPATH": str(source), "PYTHONUNBUFFERED": "1"}
         self._source = source
         self.links = Links()
+        self._link_ports: dict[str, int] = {}
         self.parts: dict[str, Part] = {}
-        free = ports.free(1 + len(members))
-        self.ports = dict(zip(["hub", *(f"sim-{m}" for m in members)], free, strict=True))
+        self.hubs = hubs
+        listening = [*hubs.names, *(f"sim-{m}" for m in members), "sim-hub"]
+        self.ports = dict(zip(listening, ports.free(len(listening)), strict=True))
         self.server = f"http://127.0.0.1:{self.ports['hub']}"
 
     # --- start and end -----------------------------------------------------------------------------
@@ -71,15 +98,14 @@ class Fleet:
         """Start every part; returns when all agents are in touch. AssertionError after 90 s."""
         for name in ("logs", "agents"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
-        self._start(
-            "hub",
-            "hub",
-            f"--data={self.folder / 'hub'}",
-            f"--listen=127.0.0.1:{self.ports['hub']}",
-        )
+        self._start_hub("hub")
+        if self.hubs.cluster:
+            self._start_simulator("hub", [], "--hub", f"--hubs-own={self._hubs_own}")
         for member, pools in self.members.items():
             self._start_simulator(member, pools)
-        until(self._hub_answers, START_WITHIN_S, "the hub answers")
+        until(self.answers, START_WITHIN_S, "the hub answers")
+        for name in self.hubs.names[1:]:  # they find the tables and the administrator's token
+            self._start_hub(name)
         for member in self.members:
             until(self.kubeconfig(member).exists, START_WITHIN_S, f"{member} answers")
             self.join(member)
@@ -109,7 +135,7 @@ class Fleet:
                 part.down_until = now + _RESTART_AFTER_S
             if now >= part.down_until:
                 part.ends.append(part.process.returncode)
-                part.down_until = 0.0
+                part.down_until, part.armed = 0.0, ""
                 self._spawn(part)
 
     # --- parts ---------------------------------------------------------------------------------------
@@ -120,6 +146,30 @@ class Fleet:
         if part.process is not None and part.process.poll() is None:
             part.down_until = time.monotonic() + max(down_s, _RESTART_AFTER_S)
             part.process.kill()
+
+    def arm(self, name: str, point: str) -> None:
+        """Start a part anew, so that it dies at a failpoint; what is started after that does not."""
+        part = self.parts[name]
+        assert part.process is not None
+        part.process.terminate()
+        part.process.wait(20)
+        part.armed, part.down_until, part.ends = point, 0.0, []
+        self._spawn(part)
+
+    def leader(self) -> str | None:
+        """The hub that leads, as the database has it. None where it cannot be asked."""
+        server = self.hubs.server
+        if server is None:
+            return "hub"
+        asked = "SELECT holder FROM leases WHERE expires_at > now()"
+        with contextlib.suppress(psycopg.Error), psycopg.connect(server.address("hub")) as conn:
+            row = conn.execute(asked).fetchone()
+            pid = 0 if row is None else int(row[0].rpartition("/")[2])
+            for name in self.hubs.names:
+                process = self.parts[name].process
+                if process is not None and process.pid == pid:
+                    return name
+        return None
 
     def signal(self, name: str, number: int) -> None:
         """Send a signal to a part that lives."""
@@ -199,13 +249,39 @@ class Fleet:
 
     def open_links(self) -> None:
         """Open the links; before `start`."""
-        self._link_ports = {}
+        hubs = [self.ports[name] for name in self.hubs.names]
+        if len(hubs) > 1:
+            self.server = f"http://127.0.0.1:{self.links.open('user', *hubs, tls=False)}"
+        if self.hubs.server is not None:
+            for name in self.hubs.names:
+                port = self.links.open(f"db-{name}", self.hubs.server.port, tls=False)
+                self._link_ports[f"db-{name}"] = port
         for member in self.members:
-            for side, target, tls in (("hub", "hub", False), ("api", f"sim-{member}", True)):
-                port = self.links.open(f"{side}-{member}", self.ports[target], tls=tls)
+            api = self.ports[f"sim-{member}"]
+            for side, targets, tls in (("hub", hubs, False), ("api", [api], True)):
+                port = self.links.open(f"{side}-{member}", *targets, tls=tls)
                 self._link_ports[f"{side}-{member}"] = port
 
-    def _start_simulator(self, member: str, pools: list[Json]) -> None:
+    @property
+    def _hubs_own(self) -> Path:
+        return self.folder / "hubs-own.kubeconfig"
+
+    def _start_hub(self, name: str) -> None:
+        more = [f"--hub-kubeconfig={self._hubs_own}"] if self.hubs.cluster else []
+        if self.hubs.server is not None:
+            self.hubs.server.database("hub")
+            address = f"127.0.0.1:{self._link_ports[f'db-{name}']}"
+            more.append(f"--database=postgresql://hub@{address}/hub?sslmode=disable")
+        self._start(
+            name,
+            "hub",
+            f"--data={self.folder / name}",
+            f"--admin-token-file={self.folder / 'hub' / 'admin.token'}",
+            f"--listen=127.0.0.1:{self.ports[name]}",
+            *more,
+        )
+
+    def _start_simulator(self, member: str, pools: list[Json], *more: str) -> None:
         file = self.folder / f"{member}.pools.json"
         file.write_text(json.dumps(pools))
         self._start(
@@ -216,6 +292,7 @@ class Fleet:
             f"--listen=127.0.0.1:{self.ports[f'sim-{member}']}",
             f"--kubeconfig={self.kubeconfig(member)}",
             f"--pools={file}",
+            *more,
         )
 
     def join(self, member: str) -> None:
@@ -249,7 +326,7 @@ class Fleet:
             part.process = subprocess.Popen(
                 part.command,
                 cwd=self._source,
-                env=self._env,
+                env=self._env | ({"ROADSTEAD_FP": part.armed} if part.armed else {}),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -258,7 +335,8 @@ class Fleet:
     def _token(self) -> str:
         return (self.folder / "hub" / "admin.token").read_text().strip()
 
-    def _hub_answers(self) -> bool:
+    def answers(self) -> bool:
+        """Whether a hub answers."""
         try:
             return self.request("GET", "/v1/overview") is not None
         except (RoadsteadError, OSError):

@@ -27,9 +27,12 @@ _LOOPBACK = "127.0.0.1"
 
 @dataclass
 class Link:
-    """One listening port in front of `target`. With `tls` the handshake passes whatever the mode."""
+    """One listening port in front of `targets`, in turn. With `tls` the handshake passes whatever the mode.
 
-    target: int
+    `barred`: targets that no connection over this link reaches.
+    """
+
+    targets: tuple[int, ...]
     tls: bool
     port: int = 0
     mode: Mode = "pass"
@@ -37,6 +40,15 @@ class Link:
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     connections: set["_Connection"] = field(default_factory=set)
     held: int = 0  # chunks of requests that wait for the mode to change
+    barred: frozenset[int] = frozenset()
+    turn: int = 0
+
+    def candidates(self) -> list[int]:
+        """The targets to try for one connection, in order; the next one begins with another."""
+        first = self.turn % len(self.targets)
+        self.turn += 1
+        ordered = (*self.targets[first:], *self.targets[:first])
+        return [each for each in ordered if each not in self.barred]
 
 
 class Links:
@@ -58,14 +70,18 @@ class Links:
         self._thread.join(10)
         self._loop.close()
 
-    def open(self, name: str, target: int, *, tls: bool) -> int:
-        """A new link to a port of this machine; returns the port that it listens on."""
-        link = self._links[name] = Link(target, tls)
+    def open(self, name: str, *targets: int, tls: bool) -> int:
+        """A new link to a port of this machine, or to several in turn; the port that it listens on."""
+        link = self._links[name] = Link(targets, tls)
         return asyncio.run_coroutine_threadsafe(self._listen(link), self._loop).result(10)
 
     def set(self, name: str, mode: Mode, *, delay_s: float = 0.2) -> None:
         """Change what a link does from now on."""
         self._loop.call_soon_threadsafe(_change, self._links[name], mode, delay_s)
+
+    def bar(self, name: str, *targets: int) -> None:
+        """From now on a link leads to none of these; what it carries to them ends."""
+        self._loop.call_soon_threadsafe(_bar, self._links[name], frozenset(targets))
 
     def held(self, name: str) -> int:
         """How many chunks of requests a hanging link holds now."""
@@ -75,6 +91,7 @@ class Links:
         """Let everything pass; what was held lands now."""
         for name in self._links:
             self.set(name, "pass")
+            self.bar(name)
 
     async def _listen(self, link: Link) -> int:
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -106,6 +123,13 @@ def _change(link: Link, mode: Mode, delay_s: float) -> None:
             connection.abort()
 
 
+def _bar(link: Link, targets: frozenset[int]) -> None:
+    link.barred = targets
+    for connection in list(link.connections):
+        if connection.target in targets:
+            connection.abort()
+
+
 class _Connection:
     """One client's connection and the one to the server that belongs to it."""
 
@@ -116,14 +140,14 @@ class _Connection:
         self._reader, self._writer = reader, writer
         self._server: asyncio.StreamWriter | None = None
         self._chunks = 0  # that the client has sent
+        self.target = 0
 
     async def run(self) -> None:
         if self._link.mode == "cut":
             self.abort()
             return
-        try:
-            answers, self._server = await asyncio.open_connection(_LOOPBACK, self._link.target)
-        except OSError:
+        answers = await self._connected()
+        if answers is None:
             self.abort()
             return
         self._link.connections.add(self)
@@ -136,6 +160,14 @@ class _Connection:
             answering.cancel()
             self._link.connections.discard(self)
             self.abort()
+
+    async def _connected(self) -> asyncio.StreamReader | None:
+        """Connect to the first target that takes it."""
+        for self.target in self._link.candidates():
+            with contextlib.suppress(OSError):
+                answers, self._server = await asyncio.open_connection(_LOOPBACK, self.target)
+                return answers
+        return None
 
     def abort(self) -> None:
         """End both sides at once."""

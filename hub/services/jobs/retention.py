@@ -27,6 +27,7 @@ from hub.store import (
 )
 from hub.store.transaction import Transaction
 from shared.documents import Json
+from shared.failpoints import failpoint
 
 Step = Callable[[Transaction, Settings], int]
 
@@ -171,4 +172,7 @@ def show(tx: Transaction, settings: Settings) -> Json:
 def take_step(tx: Transaction, step: Step, settings: Settings, term: int) -> bool:
     """One step under leadership `term`; True if there was as much to do as one turn may."""
     tx.require_term(term)
-    return step(tx, settings) >= settings.retention.rows_per_turn
+    rows = step(tx, settings)
+    if rows:
+        failpoint("H29")
+    return rows >= settings.retention.rows_per_turn

@@ -17,6 +17,7 @@ from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
+from shared.failpoints import failpoint
 from shared.kinds import unheeded
 from shared.reject_codes import RejectCode
 
@@ -59,6 +60,7 @@ def submit(tx: Transaction, submissions: Sequence[Submission]) -> list[Reply | E
             if each.key is not None:
                 first_with[each.key] = place
     replies = _submit_fresh(tx, submissions, fresh)
+    failpoint("H03")
     idempotency.add(
         tx,
         {

@@ -17,6 +17,7 @@ from hub.services.works.withdraw import withdraw_jobs
 from hub.store import clusters, on_members, workloads
 from hub.store.records.workloads import LingeringJob, WorkloadColumns
 from hub.store.transaction import Transaction
+from shared.failpoints import failpoint
 from shared.wire.agent_v1 import Observed
 
 UNREACHABLE: Final = "ClusterUnreachable"
@@ -60,6 +61,7 @@ def lose_jobs(tx: Transaction, silent: Mapping[str, dt.datetime | None], term: i
             for row in rows
         ],
     )
+    failpoint("H17")
     return len(moved)
 
 

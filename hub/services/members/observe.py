@@ -23,6 +23,7 @@ from shared.failpoints import failpoint
 from shared.wire.agent_v1 import ApiServerDown, Observed, Order, Refused
 
 NOT_YOURS = "NotYours"
+_ENDS = frozenset({Transition.SUCCEED, Transition.FAIL, Transition.CONCLUDE})
 _JOB_FIELDS = ("suspended", "active", "ready", "terminating", "succeeded", "failed", "start_time",
                "completion_time", "completed_indexes", "failed_indexes", "running_since", "result",
                "reason", "message", "held_by")  # fmt: skip
@@ -92,6 +93,8 @@ def take_reports(
     deadlines.note_runs(tx, writes.moves.get(Transition.REQUEUE, ()))
     for name, rows in writes.moves.items():
         workloads.transition(tx, name, rows)
+        if name in _ENDS:
+            failpoint("H13")
     on_members.count(tx, writes.counts)
     for action, keys in writes.actions.items():
         if action == "Remove":

@@ -226,7 +226,8 @@ class AgentSync:
             cluster, said.entries, capacity, down, incarnation, session.id, request.seq
         )
         taken = await self._db.write_shared(take_reports, report)
-        failpoint("H12")
+        is_gone = any(entry.phase == "Gone" for entry in said.entries)
+        failpoint("H16" if is_gone else "H12")
         return taken
 
     def _is_stopped(self) -> bool:
@@ -334,6 +335,7 @@ class AgentSync:
             if one is None or not self._is_ready(one, entry.row):
                 break
             page.works.append(one.told)
+            failpoint("H10")
             cut += 1
         page.more = cut < len(delta.entries)
         last = delta.entries[cut].number - 1 if page.more else desired.number

@@ -31,6 +31,7 @@ from hub.store.records.workloads import ReasonToWait, WorkloadMove
 from hub.store.records.works import WantedWork
 from hub.store.transaction import Transaction
 from shared.documents import Json
+from shared.failpoints import failpoint
 
 _API_VERSIONS = {"Job": "batch/v1"}
 _OPEN = Gate()
@@ -114,11 +115,14 @@ def commit_plan(
     """Write a plan in one transaction. Raises StaleTerm if another leads by now."""
     tx.require_term(term)
     reserve.reserve(tx, prepared.reserves, prepared.checks, gate)
+    if prepared.reserves:
+        failpoint("H04")
     passed = reserve.with_states(tx, prepared.moves, prepared.checks, gate)
     moves, closed = _to_open_clusters(tx, passed)
     placed = workloads.transition(tx, Transition.PLACE, moves)
     if placed:
         _hand_over(tx, placed, prepared)
+        failpoint("H06")
     moved = set(placed)
     workloads.refuse(tx, [row for row in prepared.reasons if row["uid"] not in moved])
     preempt(tx, prepared.evictions, prepared.nominations)

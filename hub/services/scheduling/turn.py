@@ -33,6 +33,7 @@ from hub.services.scheduling import commit, preempt, settle
 from hub.services.scheduling.commit import PreparedPlan
 from hub.store.workloads import TERMS
 from shared.collector import collector_at_rest
+from shared.failpoints import failpoint
 
 _log = structlog.get_logger()
 
@@ -132,7 +133,11 @@ class Scheduler:
         if prepared:
             term = self._term()
             committed = await self._hub.write(commit.commit_plan, prepared, term, gate)
+            if prepared.reserves:
+                failpoint("H05")
             placed = set(committed.placed)
+            if placed:
+                failpoint("H07")
             if committed.left_out:
                 _log.info(
                     "placements left out",
