@@ -53,7 +53,8 @@ def up(url: str) -> tuple[str, Schema]:
     backend = opening.named(url)
     with opening.alone(backend), opening.writing(backend) as conn:
         before = schema.revision(conn) or ""
-        schema.migrate(conn, running=backend.hubs(conn))
+        if schema.migrate(conn, running=backend.hubs(conn)):
+            backend.disconnect(conn)
         return before, look(backend, conn)
 
 

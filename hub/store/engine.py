@@ -51,7 +51,8 @@ class Database:
                 backend.check(conn)
                 if learn is not None:
                     learn(backend.now(conn))
-                migrate(conn, allowed=may_migrate, running=backend.hubs(conn))
+                if migrate(conn, allowed=may_migrate, running=backend.hubs(conn)):
+                    backend.disconnect(conn)
                 begun = Transaction(conn, clock.now())
                 sealing.enter(begun, backend.where)
                 self.revision = changes.last_revision(begun)

@@ -9,7 +9,7 @@ from typing import Final
 from sqlalchemy import Connection, text
 
 WIDENED_BY: Final = "2026_11_23_wide_numbers"
-_COLUMNS: Final = {
+COLUMNS: Final = {
     "bindings": ("affinity_score", "topology_score"),
     "idempotency": ("status",),
     "snapshots": ("index",),
@@ -25,6 +25,6 @@ def narrow(conn: Connection) -> None:
     """Alter them. Raises sqlalchemy.exc.DataError where a number needs more than 32 bits."""
     if conn.dialect.name != "postgresql":
         return
-    for table, columns in _COLUMNS.items():
+    for table, columns in COLUMNS.items():
         changes = ", ".join(f'ALTER COLUMN "{column}" TYPE integer' for column in columns)
         conn.execute(text(f"ALTER TABLE {table} {changes}"))

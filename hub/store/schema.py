@@ -35,16 +35,17 @@ class SchemaBehind(StoreError):
     """The database is older than this release, and may not be changed now."""
 
 
-def migrate(conn: Connection, *, allowed: bool = True, running: Collection[str] = ()) -> None:
+def migrate(conn: Connection, *, allowed: bool = True, running: Collection[str] = ()) -> bool:
     """See that a hub of this release can run on the database: create the tables, or upgrade them.
 
     `allowed`: whether anything may be changed. `running`: revisions of the other hubs that run on it now.
-    Raises UnknownSchema, also for tables that differ from ours; SchemaBehind.
+    True where tables were altered below them. Raises UnknownSchema, also for tables that differ from
+    ours; SchemaBehind.
     """
     found = revision(conn)
     if found is not None and not is_known(found):
         _run_beside(conn, found)
-        return
+        return False
     if found != HEAD:
         _refuse_to_change(found, allowed=allowed, running=running)
         create(conn) if found is None else _upgrade(conn, found)
@@ -55,6 +56,7 @@ def migrate(conn: Connection, *, allowed: bool = True, running: Collection[str] 
         )
     tallies.ensure(conn)
     compatibility.tell(conn, HEAD, BESIDE)
+    return found not in {None, HEAD} and bool(running)
 
 
 def revision(conn: Connection) -> str | None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import OperationalError
 
 from hub import folder
 from hub.admin import migrate
@@ -152,6 +153,26 @@ async def test_what_the_older_schema_can_not_hold_is_not_taken_back(tmp_path: Pa
     with connected(url) as conn:
         conn.execute(text("UPDATE workloads SET epoch = 2147483647"))
     assert migrate.down(url, schema.FIRST_OF_POSTGRES)[1].state == migrate.BEHIND
+
+
+@pytest.mark.store("postgres")
+def test_hubs_that_run_on_ask_anew_after_a_migration(tmp_path: Path) -> None:
+    """What they had prepared would be refused over a column that became wider; their connections end."""
+    url = url_of(tmp_path)
+    loaded("credentials.pg", url)
+    engine = backend_of(url, "roadstead-hub 2026_11_23_credentials").reader_engine(1)
+
+    def ask() -> list[int]:
+        with engine.connect() as conn:
+            return list(conn.execute(text("SELECT epoch FROM workloads")).scalars())
+
+    before = [ask() for _ in range(20)]  # by then the driver has prepared it
+    migrate.up(url)
+    with pytest.raises(OperationalError) as ended:
+        ask()
+    assert ended.value.connection_invalidated, "a hub reads again after that"
+    assert ask() == before[0]
+    engine.dispose()
 
 
 def test_a_schema_is_not_taken_back_under_a_hub(tmp_path: Path) -> None:

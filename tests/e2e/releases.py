@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
+from hub.store import narrowing
 from tests.e2e.running import REPOSITORY, RunningFleet, until
 
 
@@ -34,12 +36,35 @@ def tree_of(commit: str, folder: Path) -> Iterator[Path]:
     yield tree
 
 
+def without_wide_numbers(tree: Path) -> Path:
+    """The tree with its schema as it was a revision before, of which no commit has landed; `tree` itself.
+
+    What was changed with the revision is put back: the columns that it widens, which older hubs run
+    beside which, and the revision itself.
+    """
+    store = tree / "hub" / "store"
+    newest = store / "migrations" / "versions" / f"{narrowing.WIDENED_BY}.py"
+    schema = store / "schema.py"
+    text = schema.read_text()
+    line = re.search(r"^BESIDE: .*$", text, re.MULTILINE)
+    assert line is not None
+    head, *beside = re.findall(r'"(\w+)"', line[0])
+    newest.unlink()
+    text = text.replace(line[0], f"BESIDE: Final = {tuple(beside)!r}")
+    schema.write_text(text.replace(f'"{narrowing.WIDENED_BY}"', f'"{head}"'))
+    with (store / "tables.py").open("a") as tables:
+        for table, columns in narrowing.COLUMNS.items():
+            for column in columns:
+                tables.write(f"{table}.c.{column}.type = Integer()\n")
+    return tree
+
+
 class Parts:
     """Hub and agents of a fleet, which nobody but the test looks after for the length of the block."""
 
     def __init__(self, fleet: RunningFleet) -> None:
         self.fleet = fleet
-        self._commands = {name: _command(fleet.pid(name)) for name in ("hub", *_agents(fleet))}
+        self._commands = {name: _command(fleet.pid(name)) for name in _names(fleet)}
         self._running: dict[str, subprocess.Popen[Any]] = {}
 
     def __enter__(self) -> Self:
@@ -62,6 +87,18 @@ class Parts:
         pid = self.fleet.pid(name)
         os.kill(pid, signal.SIGTERM)
         until(lambda: _has_ended(pid), 30, f"{name} has ended")
+
+    def pid(self, name: str) -> int:
+        """The process that a part is now."""
+        ours = self._running.get(name)
+        return self.fleet.pid(name) if ours is None else ours.pid
+
+    def kill(self, name: str) -> None:
+        """kill -9 of a part, which stays away until it is started."""
+        pid = self.pid(name)
+        os.kill(pid, signal.SIGKILL)
+        ours = self._running.pop(name, None)
+        until(lambda: _has_ended(pid) if ours is None else ours.poll() is not None, 30, name)
 
     def start(self, name: str, tree: Path = REPOSITORY) -> None:
         """Start a part with the code of `tree`, as the fleet had started it."""
@@ -93,8 +130,9 @@ class Parts:
         return (self.fleet.folder / "logs" / f"{name}.log").read_text(errors="replace")
 
 
-def _agents(fleet: RunningFleet) -> list[str]:
-    return sorted(each.name for each in (fleet.folder / "pids").glob("agent-*"))
+def _names(fleet: RunningFleet) -> list[str]:
+    pids = fleet.folder / "pids"
+    return [each.name for kind in ("hub", "hub-[0-9]*", "agent-*") for each in pids.glob(kind)]
 
 
 def _command(pid: int) -> list[str]:

@@ -4,12 +4,12 @@ import os
 import signal
 from collections.abc import Iterator
 
-import psycopg
 import pytest
 
 from tests import databases, waiting
 from tests.e2e import exactly_once
-from tests.e2e.running import RunningFleet, until
+from tests.e2e.leaders import leading
+from tests.e2e.running import RunningFleet
 
 pytestmark = [
     pytest.mark.slow,
@@ -17,7 +17,6 @@ pytestmark = [
     pytest.mark.timeout(400),
     pytest.mark.store("postgres"),
 ]
-LEADS_WITHIN_S = 15
 
 
 @pytest.fixture
@@ -25,20 +24,6 @@ def server() -> Iterator[databases.Server]:
     """A server that may be stopped."""
     with databases.own_server() as started:
         yield started
-
-
-def leading(server: databases.Server, after: int = 0) -> tuple[int, int]:
-    """The process that leads under a later term than `after`, and its term, once there is one."""
-
-    def found() -> tuple[int, int] | None:
-        asked = "SELECT holder, term FROM leases WHERE expires_at > now() AND term > %s"
-        with psycopg.connect(server.address("hub")) as conn:
-            row = conn.execute(asked, (after,)).fetchone()
-        return None if row is None else (int(row[0].rpartition("/")[2]), int(row[1]))
-
-    held = until(found, LEADS_WITHIN_S, "somebody leads")
-    assert held is not None
-    return held
 
 
 def two_hubs(server: databases.Server) -> tuple[str, ...]:

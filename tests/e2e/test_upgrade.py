@@ -1,18 +1,17 @@
 """A fleet of an earlier release becomes one of this release, part by part, while its jobs run on."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.e2e.releases import Parts, lacks, tree_of
-from tests.e2e.running import RunningFleet, a_job, equal_members, running_fleet, until
+from tests.e2e.running import RunningFleet, equal_members, running_fleet, until
+from tests.e2e.upgrading import all_are, started, submit, works_on
 
 EARLIER = "4fc5d17"  # the release of which the data is
 SCHEMA = "2026_11_21_evictions"  # that it needs
 LONG_S = 150  # longer than the whole upgrade takes
-LONG, SHORT = 6, 4
+LONG = 6
 
 pytestmark = [
     pytest.mark.slow,
@@ -22,59 +21,12 @@ pytestmark = [
 ]
 
 
-def started(fleet: RunningFleet) -> dict[str, list[tuple[str, str, Any]]]:
-    """By name, each Job that a member holds: (member, its uid there, when it started)."""
-    found: dict[str, list[tuple[str, str, Any]]] = {}
-    for member in ("m1", "m2"):
-        done = fleet.kubectl("get", "jobs", "-n", "team-a", "-o", "json", cluster=member)
-        for job in json.loads(done.stdout)["items"]:
-            at = job.get("status", {}).get("startTime")
-            found.setdefault(job["metadata"]["name"], []).append(
-                (member, job["metadata"]["uid"], at)
-            )
-    return found
-
-
-def states(fleet: RunningFleet) -> dict[str, str]:
-    """What the hub says of each job, "" while it does not answer."""
-    done = fleet.cli("jobs", "ls", "-n", "team-a", "-o", "json")
-    if done.returncode:
-        return {}
-    return {job["name"]: job["state"] for job in json.loads(done.stdout)["items"]}
-
-
 def is_held_back(fleet: RunningFleet, member: str) -> bool:
     return "upgrade it" in fleet.cli("clusters", "show", member, "-o", "json").stdout
 
 
 def why_it_waits(fleet: RunningFleet, name: str) -> str:
     return fleet.cli("explain", f"team-a/{name}").stdout
-
-
-def submit(fleet: RunningFleet, names: list[str], run_s: float) -> None:
-    manifests = "\n---\n".join(json.dumps(a_job(name, run_s=run_s)) for name in names)
-    done = fleet.cli("apply", "-f", "-", stdin=manifests)
-    assert done.returncode == 0, done.stderr
-
-
-def all_are(fleet: RunningFleet, names: list[str], state: str, within_s: float = 90) -> None:
-    try:
-        until(lambda: {states(fleet).get(name) for name in names} == {state}, within_s, state)
-    except AssertionError as late:
-        told = [fleet.cli("clusters", "show", member).stdout for member in ("m1", "m2")]
-        told += [fleet.cli("explain", f"team-a/{names[0]}").stdout]
-        raise AssertionError("\n".join([str(states(fleet)), *told, fleet.logs()])) from late
-
-
-def works_on(fleet: RunningFleet, stage: str, long: list[str], before: Any) -> None:
-    """New jobs run to their end, and what ran before runs on as the same Jobs."""
-    short = [f"{stage}-{number}" for number in range(SHORT)]
-    all_are(fleet, long, "Running")
-    submit(fleet, short, 0.5)
-    all_are(fleet, short, "Succeeded")
-    now = started(fleet)
-    assert {name: now[name] for name in long} == before, stage
-    assert all(len(now[name]) == 1 for name in short), stage
 
 
 def test_a_fleet_is_upgraded_while_its_jobs_run(tmp_path: Path) -> None:

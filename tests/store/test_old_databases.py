@@ -9,6 +9,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from alembic.script import ScriptDirectory
 
 from hub.store import clusters, form, schema, workloads
 from hub.store.backends.choose import backend_of
@@ -16,7 +17,7 @@ from hub.store.engine import Database
 from shared.clock import ManualClock
 from tests.databases import url_of
 from tests.store.build import START, a_workload, opened
-from tests.store.dumps import DUMPS, loaded
+from tests.store.dumps import DUMPS, FOLDER, loaded, revision_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.store("sqlite")]
 SCRIPTS = Path(schema.__file__).parent / "migrations" / "versions"
@@ -32,6 +33,9 @@ LANDED = {
     "2026_11_23_credentials.py": "5b9f647b2a1b60e9853ef22d00990e52ab9d548f90f3a8b184d16c34b5af7600",
     "2026_11_23_wide_numbers.py": "7ae61ed62b01cd7716efd21a5907b0ba9882993b30c7d9bd41a4d01bebb584ec",
 }
+
+# Revisions that no database was ever left at: they landed in one commit with a later one.
+PASSED_THROUGH = {"2026_11_22_one_form", "2026_11_22_tallies"}
 
 
 def made(path: Path) -> None:
@@ -127,3 +131,19 @@ def test_a_landed_revision_is_never_edited():
         path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in SCRIPTS.glob("2*.py")
     }
     assert found == LANDED
+
+
+@pytest.mark.parametrize("suffix", [".sql", ".pg"])
+def test_each_landed_revision_has_a_dump(suffix):
+    """Of both databases, from the first that each has had."""
+    first = schema.FIRST_OF_POSTGRES if suffix == ".pg" else "2026_11_21_baseline"
+    revisions = [path.removesuffix(".py") for path in LANDED]
+    newest_first = sorted(revisions, key=_age)
+    wanted = set(newest_first[: newest_first.index(first) + 1]) - PASSED_THROUGH
+    assert {revision_of(path.name) for path in FOLDER.glob(f"*{suffix}")} == wanted
+
+
+def _age(revision: str) -> int:
+    """How many revisions came after it."""
+    scripts = ScriptDirectory(str(SCRIPTS.parent))
+    return [each.revision for each in scripts.walk_revisions()].index(revision)

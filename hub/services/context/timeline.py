@@ -53,11 +53,23 @@ class StoreTimeline:
     _began: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._number()
+
+    def _number(self) -> None:
         self._began = {name: index for index, (name, _) in enumerate(self.runs)}
 
     def take(self, present: tuple[str, str, bool]) -> None:
         """What the store says now, as `standing` reads it."""
         self.incarnation, self.stopped, self.recovering = present
+
+    def know(self, told: tuple[list[tuple[str, int]], tuple[str, str, bool]]) -> str:
+        """The store's runs, as `told` reads them, before those heard of since; its incarnation now."""
+        runs, present = told
+        stored = {name for name, _ in runs}
+        self.runs = [*runs, *(run for run in self.runs if run[0] not in stored)]
+        self._number()
+        self.take(present)
+        return self.incarnation
 
     def begun(self, name: str, revision: int) -> None:
         """Another process began a run, in the commit of `revision`."""
@@ -124,7 +136,7 @@ def _names(mark: Mark, present: str) -> tuple[str, str]:
 
 def begin(tx: Transaction, incarnation: str, key: bytes) -> StoreTimeline:
     """Begin a run: at every start of a hub, before it answers anybody."""
-    runs = [(str(name), int(began)) for name, began in settings.get(tx, _RUNS) or ()]
+    runs = _runs(tx)
     runs.append((uuid.uuid4().hex[:12], changes.last_revision(tx)))
     truncated = len(runs) > MAX_RUNS or bool(settings.get(tx, "runs_truncated"))
     if len(runs) > MAX_RUNS:
@@ -136,9 +148,18 @@ def begin(tx: Transaction, incarnation: str, key: bytes) -> StoreTimeline:
     )
 
 
+def told(tx: Transaction) -> tuple[list[tuple[str, int]], tuple[str, str, bool]]:
+    """The runs as the store has them, and what it says now."""
+    return _runs(tx), standing(tx)
+
+
+def _runs(tx: Transaction) -> list[tuple[str, int]]:
+    return [(str(name), int(began)) for name, began in settings.get(tx, _RUNS) or ()]
+
+
 def load(tx: Transaction, key: bytes) -> StoreTimeline:
     """The runs as the store has them."""
-    runs = [(str(name), int(began)) for name, began in settings.get(tx, _RUNS) or ()]
+    runs = _runs(tx)
     truncated = bool(settings.get(tx, "runs_truncated"))
     return StoreTimeline(str(settings.get(tx, "incarnation")), key, runs, truncated)
 

@@ -119,6 +119,8 @@ class AgentSync:
             self._timeline.begin_runs(change.keys[timeline.BEGUN], change.revision)
 
     async def _load(self) -> None:
+        if self._timeline is not None:  # others may have begun before this process listened
+            self.incarnation = self._timeline.know(await self._db.read(timeline.told))
         rows, self._pool_keys = await self._db.read(_load)
         for part in works.chunks(rows):
             self._sets.load(part)
@@ -321,11 +323,7 @@ class AgentSync:
         return one is not None and one.matches(row, self.incarnation)
 
     def _cut(
-        self,
-        desired: ClusterSet,
-        session: Session,
-        delta: Delta,
-        ready: dict[str, Composed],
+        self, desired: ClusterSet, session: Session, delta: Delta, ready: dict[str, Composed]
     ) -> ReplyPage:
         """The longest run of the delta that is composed; the rest comes with the next request."""
         page = ReplyPage(full=delta.full)

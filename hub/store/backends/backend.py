@@ -77,6 +77,10 @@ class Backend(Protocol):
         """Other hubs that are on this database now: the revision each needs, "" if it does not say."""
         ...
 
+    def disconnect(self, conn: Connection) -> None:
+        """Within the transaction that has altered tables: other hubs ask anew, by connections of theirs."""
+        ...
+
     def now(self, conn: Connection) -> dt.datetime:
         """The database's own clock."""
         ...

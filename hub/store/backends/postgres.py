@@ -130,6 +130,16 @@ class Postgres:
         names = conn.exec_driver_sql(asked, (f"{_HUB}%",)).scalars()
         return sorted({name.removeprefix(_HUB).strip() for name in names})
 
+    def disconnect(self, conn: Connection) -> None:
+        # What they have prepared is refused over a column whose type has changed ("cached plan must not
+        # change result type"). Those that come back wait until the tables are let go.
+        asked = (
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND usename = current_user "
+            "AND application_name LIKE %s AND pid <> pg_backend_pid()"
+        )
+        conn.exec_driver_sql(asked, (f"{_HUB}%",))
+
     def now(self, conn: Connection) -> dt.datetime:
         found: dt.datetime = conn.exec_driver_sql("SELECT clock_timestamp()").scalar_one()
         return found.astimezone(dt.UTC)

@@ -71,6 +71,9 @@ class Sqlite:
         """None: a hub holds its folder for itself."""
         return []
 
+    def disconnect(self, conn: Connection) -> None:
+        """There are no others."""
+
     def now(self, conn: Connection) -> dt.datetime:
         """The clock of the machine that it runs on: ours."""
         return SystemClock().now()

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
-from hub.services.context import timeline
+from hub.services.context import identity, timeline
 from hub.services.questions.clusters import get_cluster, list_clusters
 from hub.services.questions.overview import overview, restored
 from hub.services.works.restored import accept
 from hub.store import events
+from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.wire.agent_v1 import Mark
 from tests.services.members.hubs import Agent, running_hub, seen
 
 pytestmark = pytest.mark.anyio
@@ -63,6 +65,23 @@ def test_a_run_gave_out_nothing_beyond_its_end(revision: int, went_back: bool):
     longer = timeline.StoreTimeline("inc", b"key", [("first", 0)])
     restored = timeline.StoreTimeline("inc", b"key", [("first", 0), ("now", 20)])
     assert restored.contradicts(longer.mark(revision), 30) is went_back
+
+
+async def test_hubs_that_start_at_once_know_of_each_other(tmp_path: Path):
+    """One that began as this one came up believes what this one tells agents from then on."""
+    others = []
+
+    def begin(tx: Transaction) -> None:
+        known = identity.load(tx)
+        others.append(timeline.begin(tx, known.incarnation, known.page_key))
+
+    async with running_hub(tmp_path, meanwhile=begin) as hub:
+        agent = await hub.join("north")
+        await agent.sync()
+        (other,) = others
+        assert agent.marks
+        revision = hub.hub.db.revision
+        assert other.first_contradiction([Mark(**each) for each in agent.marks], revision) is None
 
 
 async def test_a_restart_is_no_rollback(tmp_path: Path):

@@ -253,8 +253,12 @@ async def running_hub(
     clock: Any = None,
     limits: Settings | None = None,
     way: Callable[[str], Backend] = backend_of,
+    meanwhile: Callable[[Transaction], object] | None = None,
 ) -> AsyncIterator[Running]:
-    """A hub on a database file in `directory`; the same directory goes on where it stopped."""
+    """A hub on a database file in `directory`; the same directory goes on where it stopped.
+
+    `meanwhile`: what another process commits after this one has begun, and before it listens.
+    """
     now = clock or ManualClock(dt.datetime(2026, 5, 1, tzinfo=dt.UTC))
     backend = way(url_of(directory))
     backend.prepare()
@@ -262,6 +266,8 @@ async def running_hub(
     hub = Hub(db, now, limits)
     known = await hub.write(identity.load)
     hub.timeline = await hub.write(timeline.begin, known.incarnation, known.page_key)
+    if meanwhile is not None:
+        await hub.write(meanwhile)
     sync = AgentSync(
         db,
         now,
