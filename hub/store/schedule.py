@@ -8,8 +8,19 @@ import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import LargeBinary, bindparam, case, or_, select, type_coerce
+from sqlalchemy import (
+    ColumnElement,
+    LargeBinary,
+    String,
+    and_,
+    bindparam,
+    case,
+    or_,
+    select,
+    type_coerce,
+)
 
+from hub.domain.plan import CYCLES
 from hub.domain.workloads.states import CHARGED, State
 from hub.store.bulk import Bulk
 from hub.store.dialect import CHUNK, insert
@@ -65,15 +76,15 @@ _PODS_READY: Final = case(
     ),
     else_=0,
 )
+_AS_BYTES: Final = frozenset({"admission", "annotations", "set_aside", "nomination", "checks"})
 _COLUMNS: Final = tuple(
     type_coerce(_c[name], LargeBinary).label(name)
-    if name in {"admission", "annotations", "set_aside", "nomination", "checks"}
+    if name in _AS_BYTES
     else _c[name]
     if name != "pods_ready"
     else _PODS_READY.label(name)
     for name in SchedulingRow._fields
 )
-_CONSIDERED: Final = tuple(sorted({State.PENDING, *CHARGED}))
 _STANDING: Final = Lookup(lambda among: select(*_COLUMNS).where(among(_c.uid)))
 _POD_SETS: Final = Lookup(
     lambda among: select(shapes.c.hash, shapes.c.pod_sets).where(among(shapes.c.hash))
@@ -86,12 +97,61 @@ _IDENTITIES: Final = Lookup(
 _EXPLAIN: dict[str, Bulk] = {}  # by dialect
 
 
-def considered(tx: Transaction) -> Iterator[SchedulingRow]:
-    """Every workload that waits or is charged; by the thousand, for nobody else runs meanwhile."""
-    query = select(*_COLUMNS).where(_c.state.in_(_CONSIDERED))
+class Alike(NamedTuple):
+    """What waiting workloads agree in; `message` is "" where a cycle said why they wait."""
+
+    namespace: str
+    queue: str
+    priority: int
+    shape: str
+    placement: str
+    annotations: bytes | None
+    set_aside: bytes | None
+    kind: str
+    reason: str
+    message: str
+
+
+# What is each workload's own, before what it shares. `queued_at` as the database's driver gives it, and
+# whether the workload says more than that: then its row is wanted whole.
+_OWN: Final = (
+    "uid",
+    "epoch",
+    "parallelism",
+    "completions",
+    "generation",
+    "queued_at",
+    "says_more",
+)
+OWN: Final = len(_OWN)
+WaitingRow = tuple[Any, ...]  # _OWN, then as `Alike`
+
+
+def charged(tx: Transaction) -> Iterator[SchedulingRow]:
+    """Every workload that holds quota; by the thousand, for nobody else runs meanwhile."""
+    query = select(*_COLUMNS).where(_c.state.in_(sorted(CHARGED)))
     found = tx.conn.execute(query, execution_options={"yield_per": 1000})
     for rows in found.partitions():
         yield from map(SchedulingRow._make, rows)
+
+
+def waiting(tx: Transaction) -> Iterator[Sequence[WaitingRow]]:
+    """Every workload that waits, a thousand at a time, in no order.
+
+    There may be a million: no column is read that needs converting, and none that only says what
+    follows from their waiting.
+    """
+    backs_off = and_(_c.requeue_at.is_not(None), _c.requeue_at > tx.now)
+    says_more = or_(_c.nomination.is_not(None), _c.admission.is_not(None), backs_off)
+    spelled: dict[str, ColumnElement[Any]] = {
+        **{name: type_coerce(_c[name], LargeBinary).label(name) for name in _AS_BYTES},
+        "queued_at": type_coerce(_c.queued_at, String).label("queued_at"),
+        "says_more": case((says_more, 1), else_=0).label("says_more"),
+        "message": case((_c.reason.in_(sorted(CYCLES)), ""), else_=_c.message).label("message"),
+    }
+    columns = [spelled[n] if n in spelled else _c[n] for n in (*_OWN, *Alike._fields)]
+    query = select(*columns).where(_c.state == State.PENDING.value)
+    yield from tx.conn.execute(query, execution_options={"yield_per": 1000}).partitions()
 
 
 def standing(tx: Transaction, uids: Iterable[str]) -> list[SchedulingRow]:

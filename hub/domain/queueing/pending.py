@@ -34,7 +34,7 @@ class Told(NamedTuple):
 class WaitingLane:
     """Equal workloads in order. `parked`: why a cycle need not look at them; None while it should."""
 
-    __slots__ = ("_entries", "_first", "demand", "home", "parked", "refusal", "told")
+    __slots__ = ("_entries", "_first", "demand", "home", "parked", "refusal", "told", "untold")
 
     def __init__(self, demand: Demand, home: "_QueueLanes") -> None:
         self.demand = demand
@@ -42,6 +42,9 @@ class WaitingLane:
         self.parked: Refusal | None = None
         self.refusal: Refusal | None = None  # the last one, kept when woken
         self.told: Told | None = None
+        self.untold: dict[
+            str, Entry
+        ] = {}  # by uid: who does not say `told`, of what the start found
         self._entries: list[Entry] = []
         self._first = 0
 
@@ -58,8 +61,20 @@ class WaitingLane:
         else:
             bisect.insort(self._entries, entry, lo=self._first)
 
+    def owe(self, entry: Entry) -> None:
+        """A workload does not say what its class was told; where that holds of most, nobody was told."""
+        self.untold[entry.uid] = entry
+        if 2 * len(self.untold) > len(self):
+            self.told, self.untold = None, {}
+
+    def fill(self, entries: list[Entry]) -> None:
+        """Put many in at once, in order, before there is anybody."""
+        assert not self
+        self._entries, self._first = entries, 0
+
     def remove(self, entry: Entry) -> None:
         """Take a workload out; nearly always the first."""
+        self.untold.pop(entry.uid, None)
         at = bisect.bisect_left(self._entries, entry, lo=self._first)
         if at == len(self._entries) or self._entries[at] != entry:
             return
@@ -130,6 +145,15 @@ class Waiting:
         lane.add(entry)
         lane.home.count(lane, 1)
         self._where[entry.uid] = (lane, entry)
+
+    def fill(self, demand: Demand, entries: list[Entry]) -> None:
+        """Many wait, in order, before anybody does of that demand; the list is kept."""
+        lane = self.lane(demand)
+        lane.fill(entries)
+        lane.home.count(lane, len(entries))
+        where = self._where
+        for entry in entries:
+            where[entry.uid] = (lane, entry)
 
     def remove(self, uid: str) -> None:
         """A workload waits no longer."""

@@ -8,7 +8,7 @@ import orjson
 from hub.domain.workloads import demand as demands
 from hub.domain.workloads.demand import Demand
 from hub.services.index.catalog import Route, Routes
-from hub.store.schedule import SchedulingRow
+from hub.store.schedule import Alike, SchedulingRow
 from shared.resources import PodSet
 
 MOST: Final = 50_000  # classes remembered
@@ -24,8 +24,8 @@ class Demands:
         self._keys = keys
         self._known: dict[tuple[Any, ...], Demand] = {}
 
-    def of(self, row: SchedulingRow, route: Route, pod_sets: tuple[PodSet, ...]) -> Demand:
-        """The demand of a row; raises `Rejected` for a selector that can not be read."""
+    def of(self, row: SchedulingRow | Alike, route: Route, pod_sets: tuple[PodSet, ...]) -> Demand:
+        """The demand of a row, or of rows alike; raises `Rejected` for a selector that can not be read."""
         self._keys |= demands.selected_keys(pod_sets)
         # Where LocalQueues take turns by what they used, their workloads are no equals.
         local_queue = (f"{row.namespace}/{route.local_queue}",) if route.by_usage else ()

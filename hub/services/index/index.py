@@ -10,28 +10,27 @@ from typing import Any, Final
 
 from hub.domain.admission.flavors import FlavorCatalog
 from hub.domain.cycle.snapshot import Nomination, Snapshot
-from hub.domain.instants import to_micros
 from hub.domain.placement.scoring.pace import Starts
-from hub.domain.plan import CYCLES, Plan, Reason, Refusal
+from hub.domain.plan import Plan, Reason, Refusal
 from hub.domain.preemption.search import PreemptionLimits
-from hub.domain.queueing.lanes import Entry, Lane
-from hub.domain.queueing.pending import Waiting, WaitingLane
+from hub.domain.queueing.lanes import Lane
+from hub.domain.queueing.pending import Waiting
 from hub.domain.quota.declared import ClusterQueue, Flavor
 from hub.domain.quota.holders import AdmittedWorkload
 from hub.domain.quota.usage_history import UsageHistory
 from hub.domain.workloads import shape
-from hub.domain.workloads.demand import SAID_BY_MEMBER, selected_keys
+from hub.domain.workloads.demand import selected_keys
 from hub.domain.workloads.states import CHARGED, State
 from hub.services.index.catalog import Routes
 from hub.services.index.charged import Charges
 from hub.services.index.demand_cache import Demands
 from hub.services.index.fair_usage import Consumption
 from hub.services.index.fleet import FleetNews
-from hub.services.index.held_back import Aside, BackingOff, HeldBack
+from hub.services.index.held_back import BackingOff
 from hub.services.index.nominations import Claims
 from hub.services.index.pending_growth import Wish, Wishes, contested
-from hub.services.index.pending_reasons import PendingReasons
 from hub.services.index.pending_router import PendingRouter
+from hub.services.index.pending_rows import PendingRows
 from hub.services.index.pool_keys import PoolKeys
 from hub.services.index.reader import Affected, Known, News
 from hub.services.index.reservations import Reservations
@@ -61,21 +60,19 @@ class ScheduleIndex:
         if history is not None:
             self.waiting.rank_of = self.consumption.rank_of
         self.keys = PoolKeys()
-        self.held_back = Aside()
-        self.pending_reasons = PendingReasons()
         self._shapes: dict[str, tuple[PodSet, ...] | Exception] = {}
         self.seen_keys: set[str] = set()  # node label keys looked at lately, by whomever
         self._backing_off = BackingOff()
         demands = Demands(self.routes, self.seen_keys, balanced=balanced)
-        self._line = PendingRouter(self.routes, self._shapes, demands, self._backing_off)
+        line = PendingRouter(self.routes, self._shapes, demands, self._backing_off)
         self._freed: set[str] = set()  # queues whose quota was released since the last cycle
         self._charges = Charges(self.routes, self._shapes, self._freed.add)
         self.ledger = self._charges.ledger
         self.members = self._charges.members
         self.claims = Claims(self._charges)
-        self.reservations = Reservations(
-            self.routes, self.members, self._line.place, self.seen_keys
-        )
+        self.pending = PendingRows(self.routes, self.waiting, line, self.claims, self._backing_off)
+        self.held_back, self.pending_reasons = self.pending.held_back, self.pending.reasons
+        self.reservations = Reservations(self.routes, self.members, line.place, self.seen_keys)
         self.wishes = Wishes(self.routes, self._charges)
         self._pods_awaited = False  # somebody waits for all pods of all admitted to be ready
         self._fleet = FleetNews(self.members, self.waiting, suspect_after_s, self.seen_keys)
@@ -140,6 +137,8 @@ class ScheduleIndex:
             self.consumption.finish(pulse.uid, pulse.state)
         for uid in news.gone:
             self._forget(uid)
+        if news.backlog is not None:
+            self.pending.fill(news.backlog)
         for row in news.workloads:
             self._apply_workload(row)
         return affected
@@ -202,9 +201,9 @@ class ScheduleIndex:
         if row.state == State.PENDING:
             self._charges.discharge(row.uid)
             self.consumption.end(row.uid)
-            self._wait(row)
+            self.pending.follow(row)
             return
-        self._stop_waiting(row.uid)
+        self.pending.stop(row.uid)
         if row.state in _CHARGED:
             self._charges.charge(row)
             self.consumption.reserve(
@@ -217,67 +216,9 @@ class ScheduleIndex:
     def _forget(self, uid: str) -> None:
         self.reservations.forget(uid)
         self.wishes.shrinking.discard(uid)
-        self._stop_waiting(uid)
+        self.pending.stop(uid)
         self.consumption.forgive(uid)
         self._charges.discharge(uid)
-
-    def _stop_waiting(self, uid: str) -> None:
-        self.waiting.remove(uid)
-        self.held_back.drop(uid)
-        self._backing_off.forget(uid)
-        self.pending_reasons.forget(uid)
-        self.pending_reasons.note(uid, "")
-        if self.claims.drop(uid):
-            self.waiting.wake_all_for_room()
-
-    def _wait(self, row: SchedulingRow) -> None:
-        route, demand = self._line.place(row)
-        if demand is None:
-            self.waiting.remove(row.uid)
-            held = HeldBack(row.namespace, row.queue, route.reason, route.message)
-            self.held_back.put(row.uid, held)
-            self._tell(row, route.reason, route.message)
-            return
-        self.held_back.drop(row.uid)
-        entry = Entry(
-            to_micros(row.queued_at),
-            row.uid,
-            row.epoch,
-            row.parallelism,
-            row.completions,
-            row.namespace,
-            route.local_queue,
-            row.generation,
-        )
-        self.waiting.add(demand, entry)
-        self.pending_reasons.note(row.uid, row.reason)
-        self.claims.read(row)
-        self._tell_as_class(row, self.waiting.lane(demand))
-
-    def _tell_as_class(self, row: SchedulingRow, lane: WaitingLane) -> None:
-        """See that a row says what its class was told last, whichever way it came to stand in it."""
-        refusal = lane.parked
-        if refusal is None and row.uid in self.claims:
-            return  # it says for whom it waits
-        if refusal is None and (queue := self.routes.queues.get(lane.demand.queue)) is not None:
-            lane.refusal = refusal = self.waiting.behind_head(queue, lane) or lane.refusal
-        if refusal is None and row.reason in CYCLES:
-            return  # a cycle said so before this hub led: the next one says what is so now
-        if refusal is None or refusal.head == row.uid:
-            if row.reason:
-                self._tell(row, "", "")  # what held it back no longer does
-        elif row.reason != refusal.reason:
-            self._tell(row, refusal.reason, refusal.message)
-
-    def _tell(self, row: SchedulingRow, reason: str, message: str) -> None:
-        if row.reason == _LEFT_OUT and reason == Reason.AWAITING_PLACEMENT:
-            return  # the placement that left it out has said more
-        if row.reason in SAID_BY_MEMBER and reason in ("", Reason.NO_CLUSTER_MATCHES):
-            return  # the member that refused it has said more
-        if (row.reason, row.message) == (reason, message):
-            self.pending_reasons.forget(row.uid)
-        else:
-            self.pending_reasons.one(row.uid, reason, message)
 
     # --- answering ----------------------------------------------------------------------------
 
@@ -291,7 +232,7 @@ class ScheduleIndex:
         self.refresh_room()
         self.waiting.wake_due(now)
         for row in self._backing_off.due(now):
-            self._wait(row)
+            self.pending.follow(row)
         if self._pods_awaited and not self._charges.unready:
             self.waiting.wake(lambda _, parked: parked.reason is Reason.WAITING_FOR_PODS_READY)
             self._pods_awaited = False
@@ -354,7 +295,7 @@ class ScheduleIndex:
             uid = placement.uid
             lane, entry = self.waiting.find(uid), self.waiting.entry(uid)
             if uid in uids and lane is not None and entry is not None:
-                self._stop_waiting(uid)
+                self.pending.stop(uid)
                 self._charges.place(placement, lane.demand, entry, now)
                 self.consumption.reserve(self._charges.holder(uid), now)
         self._charges.forget_plan()
@@ -385,7 +326,6 @@ class ScheduleIndex:
         )
 
 
-_LEFT_OUT: Final = "JobNeedsOneCluster"
 _MOST_DEMANDS: Final = 50_000
 
 

@@ -6,6 +6,7 @@ would cost more than scheduling does. Explanations, kept per class, are never la
 
 import datetime as dt
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Final
 
 from hub.domain.plan import Reason, Refusal
@@ -57,7 +58,8 @@ class PendingReasons:
             if recent or told.message == refusal.message:
                 return False
         lane.told = Told(refusal.reason, refusal.message, now)
-        entries = lane.first(FIRST_OF_CLASS) if same_reason else lane
+        some = chain(lane.first(FIRST_OF_CLASS), lane.untold.values())
+        entries, lane.untold = some if same_reason else lane, {}
         self._lanes[refusal.demand] = (refusal, iter(entries))
         return True
 

@@ -7,7 +7,7 @@ from hub.domain.workloads.demand import Demand
 from hub.services.index.catalog import Route, Routes
 from hub.services.index.demand_cache import Demands
 from hub.services.index.held_back import BackingOff
-from hub.store.schedule import SchedulingRow
+from hub.store.schedule import Alike, SchedulingRow
 from shared.resources import PodSet
 
 
@@ -30,6 +30,10 @@ class PendingRouter:
         """Where a workload waits and for what; without demand, why it can not be considered."""
         if (backing_off := self._backing_off.route(row)) is not None:
             return backing_off, None
+        return self.stand(row)
+
+    def stand(self, row: SchedulingRow | Alike) -> tuple[Route, Demand | None]:
+        """The same of one that does not back off, or of a class of them."""
         policy = self._routes.policy(row.placement) if row.placement else None
         placed = policy is not None or row.kind != "Job"  # placements select Jobs
         route = self._routes.route(row.namespace, row.queue, placed=placed)

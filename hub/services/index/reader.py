@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from hub.domain.workloads.states import State
 from hub.services.index import pool_keys
+from hub.services.index.backlog import Backlog, read_backlog
 from hub.services.index.catalog import DEFAULT_QUEUE, KINDS
 from hub.services.index.pool_keys import PoolKeys
 from hub.store import clusters, schedule, usage
@@ -29,6 +30,7 @@ class News:
     """Rows read again after a change. `whole`: everything there is, at start."""
 
     whole: bool = False
+    backlog: Backlog | None = None  # whoever waits, at start; `workloads` are the others then
     workloads: list[SchedulingRow] = field(default_factory=list)
     pulses: list[ProgressRow] = field(default_factory=list)  # of workloads known to be charged
     gone: frozenset[str] = frozenset()  # uids of workloads looked for that are not there
@@ -53,6 +55,9 @@ class News:
             return
         rows, gone, shapes = self.workloads, list(self.gone), dict(self.shapes)
         self.workloads, self.gone, self.shapes = [], frozenset(), {}
+        for alike in self.backlog.classes if self.backlog is not None else ():
+            if alike.shape in shapes:
+                self.shapes[alike.shape] = shapes.pop(alike.shape)
         yield self
         rows.reverse()
         while rows:
@@ -89,8 +94,10 @@ def read_all(tx: Transaction) -> News:
     news.rules = schedule.rules(tx, KINDS)
     news.clusters = _clusters(tx, None)
     news.consumed = usage.every(tx)
-    news.workloads = list(schedule.considered(tx))
-    news.shapes = schedule.pod_sets(tx, {w.shape for w in news.workloads})
+    news.backlog = backlog = read_backlog(tx)
+    news.workloads = [*schedule.charged(tx), *schedule.standing(tx, backlog.apart)]
+    shapes = {alike.shape for alike in backlog.classes}
+    news.shapes = schedule.pod_sets(tx, shapes.union(w.shape for w in news.workloads))
     return news
 
 
