@@ -105,11 +105,25 @@ def kill(
     watching = threading.Thread(target=_watch, args=(server, term, led), daemon=True)
     watching.start()
     uid = submit(hub, f"probe-{number:03d}")
-    wait(lambda: _is_placed(hub, uid), f"round {number}: a job is placed")
+    try:
+        wait(lambda: _is_placed(hub, uid), f"round {number}: a job is placed")
+    except SystemExit:
+        _tell(local, server, hub, uid)
+        raise
     decided = time.monotonic()
     watching.join()
     wait(lambda: _both_live(local, pid), "the killed hub is back")
     return led[0] - began, decided - began
+
+
+def _tell(local: LocalFleet, server: databases.Server, hub: Client, uid: str) -> None:
+    """What there is to see when no hub decides: on stderr."""
+    print(f"leads: {leading(server)}", file=sys.stderr)
+    with contextlib.suppress(RoadsteadError, OSError):
+        print(f"waits: {hub.job(uid)}", file=sys.stderr)
+    for name in ("hub", "hub-2"):
+        lines = (local.folder / "logs" / f"{name}.log").read_text(errors="replace").splitlines()
+        print(f"--- {name}, pid {local.pid(name)}", *lines[-60:], sep="\n", file=sys.stderr)
 
 
 def _watch(server: databases.Server, term: int, led: list[float]) -> None:

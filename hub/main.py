@@ -25,7 +25,7 @@ import uvicorn
 import uvloop
 from fastapi import FastAPI
 
-from hub import folder, tls
+from hub import folder, listening, tls
 from hub.api import agents
 from hub.api.app import create_app
 from hub.api.connections import BoundedProtocol, Door
@@ -150,7 +150,7 @@ def _arguments() -> argparse.Namespace:
 
 async def _serve(arguments: argparse.Namespace, settings: Settings) -> None:
     certificates = tls.Certificates(settings.tls, SystemClock())
-    listener = _listen(arguments.listen, shared=arguments.share_port)
+    listener = listening.bound(arguments.listen, shared=arguments.share_port)
     async with _composed(settings, arguments) as (app, runs):
         app.state.certificates = certificates
         app.state.hub.authority = lambda: certificates.authority
@@ -308,6 +308,7 @@ async def _until_stopped(app: FastAPI, runs: list[Run], listener: socket.socket)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, server.stop)
     tasks = [asyncio.ensure_future(run()) for run in (*runs, door.run)]
+    listener.listen(listening.BACKLOG)
     serving = asyncio.ensure_future(server.serve(sockets=[listener]))
     scheme = "http" if trust is None else "https"
     announcing = asyncio.ensure_future(_announce(server, listener, scheme))
@@ -373,19 +374,3 @@ def _write_private(path: Path, text: str) -> None:
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(text + "\n")
     fresh.replace(path)
-
-
-def _listen(address: str, *, shared: bool) -> socket.socket:
-    host, colon, port = address.rpartition(":")
-    if not colon or not port.isdecimal():
-        raise folder.Misconfigured(f"--listen {address}: expected HOST:PORT")
-    host = host.strip("[]")
-    try:
-        return socket.create_server(
-            (host, int(port)),
-            family=socket.AF_INET6 if ":" in host else socket.AF_INET,
-            backlog=2048,
-            reuse_port=shared,
-        )
-    except OSError as error:
-        raise folder.Misconfigured(f"--listen {address}: {error.strerror}") from error

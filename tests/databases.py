@@ -132,7 +132,9 @@ class Server:
         self.start()
 
     def start(self) -> None:
-        """Start it, or start it again; returns once it answers."""
+        """Start it, or start it again, unless it runs; returns once it answers."""
+        if self._process is not None:
+            return
         postgres = program("postgres")
         assert postgres is not None
         options = {
@@ -167,6 +169,12 @@ class Server:
             self._process.send_signal(number)
             self._process.wait(60)
             self._process = None
+
+    def end_connections(self, database: str) -> None:
+        """End every connection to a database, as its administrator may."""
+        asked = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
+        with psycopg.connect(self.address("postgres"), autocommit=True) as conn:
+            conn.execute(asked, (database,))
 
     @property
     def pid(self) -> int:

@@ -108,7 +108,8 @@ class Mirror:
                 self.refusals.pop(_uid(obj), None)
             elif self._marks.get(_uid(obj)) != _mark(obj):
                 fresh.append((place, source, obj))
-        failpoint("H21")
+        if fresh:
+            failpoint("H21")
         try:
             for start in range(0, len(fresh), TOGETHER):
                 await self._take(fresh[start : start + TOGETHER], term, intake)

@@ -1,4 +1,4 @@
-"""`python -m tests.chaos --seeds=first,count`: random fault schedules on real processes, judged.
+"""`python -m tests.chaos --seeds=first,count [--replicas=2]`: random fault schedules on real processes, judged.
 
 One JSON line per schedule; the last line sums up: {"seeds", "violations": [{"seed", "invariant",
 "detail"}], …}. Exit code 1 when a promise was broken. The traces of such a schedule are kept.
@@ -15,9 +15,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from tests import databases
 from tests.chaos.judge import Violation, judge
 from tests.chaos.run import play
-from tests.chaos.schedule import schedule
+from tests.chaos.schedule import Schedule, schedule
 from tests.e2e.running import REPOSITORY
 
 Json = dict[str, Any]
@@ -26,6 +27,8 @@ Json = dict[str, Any]
 def main() -> int:
     """Play the schedules that were asked for."""
     arguments = _arguments()
+    if arguments.replicas > 1 and (reason := databases.postgres_is_missing()):
+        raise SystemExit(reason)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that every process is ended
     first, _, count = arguments.seeds.partition(",")
     seeds = range(int(first), int(first) + int(count or 1))
@@ -38,7 +41,8 @@ def main() -> int:
         if arguments.within_s and time.monotonic() - began > arguments.within_s:
             break
         played += 1
-        told = _one(seed, traces, keep=arguments.keep, source=arguments.source)
+        planned = schedule(seed, arguments.replicas)
+        told = _one(planned, traces, keep=arguments.keep, source=arguments.source)
         found += [{"seed": seed, **each} for each in told["violations"]]
         unplayed += [{"seed": seed, "error": told["error"]}] if told.get("error") else []
         print(json.dumps(told), flush=True)
@@ -56,9 +60,9 @@ def main() -> int:
     return 1 if found or unplayed else 0
 
 
-def _one(seed: int, traces: Path, *, keep: bool, source: Path) -> Json:
+def _one(planned: Schedule, traces: Path, *, keep: bool, source: Path) -> Json:
     """Play and judge one schedule; its traces stay when it found something."""
-    planned = schedule(seed)
+    seed = planned.seed
     folder = traces / f"seed-{seed}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -91,6 +95,9 @@ def _told(violation: Violation) -> Json:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     parser.add_argument("--seeds", default="1,2", help="first,count")
+    parser.add_argument(
+        "--replicas", type=int, default=1, help="so many hubs; several share a PostgreSQL database"
+    )
     parser.add_argument("--traces", type=Path, help="folder of the traces (default: a new one)")
     parser.add_argument("--keep", action="store_true", help="keep every trace")
     parser.add_argument("--first-only", action="store_true", help="end at the first violation")

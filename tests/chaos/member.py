@@ -58,14 +58,18 @@ class Member:
 
     def plant(self, namespace: str, manifest: Json) -> str:
         """Create somebody else's Job, and its namespace; its uid."""
+        self.make_namespace(namespace)
+        path = f"/apis/batch/v1/namespaces/{namespace}/jobs"
+        return self.request("POST", path, manifest)["metadata"]["uid"]
+
+    def make_namespace(self, namespace: str) -> None:
+        """Create a namespace where there is none."""
         made = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
         try:
             self.request("POST", "/api/v1/namespaces", made)
         except urllib.error.HTTPError as refusal:
             if refusal.code != 409:
                 raise
-        path = f"/apis/batch/v1/namespaces/{namespace}/jobs"
-        return self.request("POST", path, manifest)["metadata"]["uid"]
 
     def mark(self, namespace: str, name: str) -> None:
         """Create a Job and a pod of that name that never run: what a watch shows before is older."""

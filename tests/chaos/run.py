@@ -13,14 +13,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from roadstead.cli import ports
 from roadstead.errors import RoadsteadError
+from tests import databases
 from tests.chaos import manifests
-from tests.chaos.fleet import Fleet, running
+from tests.chaos.fleet import Fleet, Hubs, running
 from tests.chaos.history import Ending, History, Ledger
 from tests.chaos.judge import TERMINAL
 from tests.chaos.member import Member
 from tests.chaos.recorder import Recorder
-from tests.chaos.schedule import LENGTH_S, Schedule
+from tests.chaos.schedule import LEADER, LENGTH_S, Schedule
 from tests.chaos.user import User
 from tests.e2e.running import REPOSITORY
 
@@ -37,9 +39,16 @@ Json = dict[str, Any]
 
 def play(schedule: Schedule, folder: Path, *, source: Path = REPOSITORY) -> History:
     """The history of one schedule. AssertionError when the fleet does not even start."""
+    if schedule.hubs == 1:
+        return _play(schedule, folder, source, Hubs())
+    with databases.own_server(port=ports.free(1)[0]) as server:
+        return _play(schedule, folder, source, Hubs(schedule.hubs, server))
+
+
+def _play(schedule: Schedule, folder: Path, source: Path, hubs: Hubs) -> History:
     names = [f"m{i}" for i in range(1, schedule.members + 1)]
     pools = {name: manifests.pools() for name in names}
-    fleet = Fleet(folder, pools, dict(schedule.env), schedule.lease_s, source=source)
+    fleet = Fleet(folder, pools, dict(schedule.env), schedule.lease_s, source=source, hubs=hubs)
     with running(fleet):
         members = {name: Member(name, fleet.kubeconfig(name)) for name in names}
         ledger = Ledger()
@@ -141,10 +150,31 @@ class _Player:
         self._after(seconds, lambda: self._fleet.links.set(link, "pass"))
 
     def _do_kill(self, part: str, seconds: float) -> None:
-        self._fleet.kill(part, seconds)
+        self._fleet.kill(self._hub(part), seconds)
+
+    def _hub(self, part: str) -> str:
+        """The part that is meant; where nobody leads, the first hub is."""
+        return self._fleet.leader() or "hub" if part == LEADER else part
+
+    def _do_unbase(self, hub: str, mode: Any, seconds: float) -> None:
+        self._do_link(f"db-{self._hub(hub)}", mode, seconds)
+
+    def _do_part(self, member: str, hub: str, seconds: float) -> None:
+        links, name = self._fleet.links, f"hub-{member}"
+        links.bar(name, self._fleet.ports[self._hub(hub)])
+        self._after(seconds, lambda: links.bar(name))
+
+    def _do_database(self, how: str, seconds: float) -> None:
+        server = self._fleet.hubs.server
+        assert server is not None
+        if how == "connections":
+            server.end_connections("hub")
+            return
+        server.stop(signal.SIGQUIT if how == "crash" else signal.SIGINT)
+        self._after(seconds, server.start)
 
     def _do_stop(self, part: str, seconds: float) -> None:
-        self._stopped.add(part)
+        part = self._hub(part)
         self._fleet.signal(part, signal.SIGSTOP)
         self._after(seconds, lambda: self._fleet.signal(part, signal.SIGCONT))
 
@@ -202,6 +232,8 @@ class _Player:
     def _heal(self) -> None:
         self._due.clear()
         self._fleet.links.heal()
+        if self._fleet.hubs.server is not None:
+            self._fleet.hubs.server.start()
         for name in [each for each in self._fleet.parts if each.endswith("-twin")]:
             self._fleet.end(name)
         for part in self._fleet.parts.values():

@@ -18,6 +18,7 @@ LENGTH_S = 42.0
 _FIRST_SCENE_S = 3.0
 _LAST_SCENE_S = 30.0
 _LONGEST_HANG_S = 14.0
+LEADER = "leader"  # a part that is found out when the action is done
 
 
 @dataclass(frozen=True, order=True)
@@ -42,27 +43,29 @@ class Schedule:
     quota: int  # cores of the queue `tight`
     env: tuple[tuple[str, str], ...]
     actions: tuple[Action, ...]
+    hubs: int = 1  # more than one share a database of PostgreSQL
 
     @property
     def hash(self) -> str:
         """The same for the same schedule."""
         text = json.dumps(
             [self.seed, self.members, self.lease_s, self.quota, self.env,
-             [(a.at, a.do, a.args) for a in self.actions]]
+             [(a.at, a.do, a.args) for a in self.actions], *([self.hubs] if self.hubs > 1 else [])]
         )  # fmt: skip
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def schedule(seed: int) -> Schedule:
-    """The schedule of a number."""
-    draw = _Draw(seed)
+def schedule(seed: int, hubs: int = 1) -> Schedule:
+    """The schedule of a number; for several hubs it has scenes of theirs beside fewer of the others."""
+    draw = _Draw(seed, hubs)
     rng = draw.rng
     for _ in range(rng.randint(2, 3)):
         draw.submit(rng.uniform(0, LENGTH_S / 2), rng.randint(4, 12))
     if rng.random() < 0.75:
         draw.load()
-    weights = [weight for _, weight in _SCENES]
-    for scene in rng.choices([each for each, _ in _SCENES], weights, k=rng.randint(5, 8)):
+    for scene in _drawn(rng, _SCENES, rng.randint(5, 8) if hubs == 1 else rng.randint(2, 4)):
+        scene(draw, round(rng.uniform(_FIRST_SCENE_S, _LAST_SCENE_S), 2))
+    for scene in _drawn(rng, _OF_HUBS, rng.randint(3, 5)) if hubs > 1 else ():
         scene(draw, round(rng.uniform(_FIRST_SCENE_S, _LAST_SCENE_S), 2))
     silence = rng.choice([(3, 4), (3, 4), (6, 8), (20, 25)])
     return Schedule(
@@ -75,14 +78,23 @@ def schedule(seed: int) -> Schedule:
             ("ROADSTEAD_SCHEDULING_UNREACHABLE_AFTER_S", str(silence[1])),
         ),
         actions=tuple(sorted(draw.actions)),
+        hubs=hubs,
     )
+
+
+def _drawn(
+    rng: random.Random, scenes: "tuple[tuple[Scene, float], ...]", count: int
+) -> "list[Scene]":
+    weights = [weight for _, weight in scenes]
+    return rng.choices([each for each, _ in scenes], weights, k=count)
 
 
 class _Draw:
     """A schedule in the making."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, hubs: int = 1) -> None:
         self.rng = random.Random(seed)
+        self.hubs = hubs
         self.members = self.rng.choice([2, 2, 3])
         self.actions: list[Action] = []
         self._bursts = 0
@@ -92,6 +104,10 @@ class _Draw:
 
     def member(self) -> str:
         return f"m{self.rng.randint(1, self.members)}"
+
+    def hub(self) -> str:
+        """One of the hubs, or whichever leads then."""
+        return self.rng.choice([LEADER, "hub", *(f"hub-{n}" for n in range(2, self.hubs + 1))])
 
     def submit(self, at: float, count: int, *, run_s: float = 0.0, **more: Any) -> None:
         """A burst of jobs; `run_s` 0: short ones, and now and then a longer one."""
@@ -117,6 +133,9 @@ class _Draw:
         for _ in range(rng.randint(1, 3)):
             at, seconds = rng.uniform(0, LENGTH_S * 0.7), round(rng.uniform(4, 15), 1)
             self.add(at, "load", seconds=seconds, nice=rng.choice([0, 0, 10]))
+
+
+Scene = Callable[[_Draw, float], None]
 
 
 # --- scenes: what goes wrong together ---------------------------------------------------------------
@@ -284,7 +303,60 @@ def _by_the_user(draw: _Draw, at: float) -> None:
     draw.add(at + 5, "release", count=15)
 
 
-_SCENES: tuple[tuple[Callable[[_Draw, float], None], float], ...] = (
+# --- scenes of several hubs -------------------------------------------------------------------------
+
+
+def _leader_killed(draw: _Draw, at: float) -> None:
+    """kill -9 of the hub that leads, while jobs come; perhaps of the next one too."""
+    rng = draw.rng
+    draw.submit(at + rng.uniform(-1, 0.5), rng.randint(4, 8))
+    draw.add(at, "kill", part=LEADER, seconds=round(rng.choice([0, 1, 6, 12]), 2))
+    if rng.random() < 0.3:
+        draw.add(at + rng.uniform(0.5, 10), "kill", part=draw.hub(), seconds=1)
+
+
+def _hub_paused(draw: _Draw, at: float) -> None:
+    """A hub is stopped, mostly the one that leads, for less or more than its lease."""
+    rng = draw.rng
+    part = LEADER if rng.random() < 0.7 else draw.hub()
+    draw.submit(at + rng.uniform(-0.5, 1), rng.randint(4, 8))
+    draw.add(at, "stop", part=part, seconds=round(rng.choice([2, 5, 9, 12]), 2))
+
+
+def _hub_without_database(draw: _Draw, at: float) -> None:
+    """The way from one hub to the database is cut, hangs, or loses what the database answers."""
+    rng = draw.rng
+    mode = rng.choice(["cut", "cut", "hang", "mute", "lose", "slow"])
+    draw.submit(at + rng.uniform(-0.5, 1), rng.randint(4, 8))
+    draw.add(at, "unbase", hub=draw.hub(), mode=mode, seconds=round(rng.uniform(1, 12), 2))
+
+
+def _database_restarted(draw: _Draw, at: float) -> None:
+    """PostgreSQL ends in one of its three ways, or ends all connections, and is there again."""
+    rng = draw.rng
+    draw.submit(at + rng.uniform(-0.5, 0.2), rng.randint(4, 8))
+    how = rng.choice(["crash", "crash", "fast", "connections"])
+    draw.add(at, "database", how=how, seconds=round(rng.choice([0, 0.5, 3, 6]), 2))
+
+
+def _parted(draw: _Draw, at: float) -> None:
+    """An agent reaches all hubs but one; perhaps that one is killed, or the others are, meanwhile."""
+    rng = draw.rng
+    seconds = round(rng.uniform(3, 12), 2)
+    draw.add(at, "part", member=draw.member(), hub=draw.hub(), seconds=seconds)
+    draw.submit(at + rng.uniform(0, 1), rng.randint(4, 8))
+    if rng.random() < 0.4:
+        draw.add(at + rng.uniform(0.5, seconds), "kill", part=draw.hub(), seconds=1)
+
+
+_OF_HUBS: tuple[tuple[Scene, float], ...] = (
+    (_leader_killed, 3),
+    (_hub_paused, 2),
+    (_hub_without_database, 3),
+    (_database_restarted, 2),
+    (_parted, 2),
+)
+_SCENES: tuple[tuple[Scene, float], ...] = (
     (_hang_while_taken_back, 4),
     (_hang_while_preempted, 2),
     (_stale_watch_while_taken_back, 4),

@@ -1,12 +1,13 @@
 """Schedules: all from one number, each within its time."""
 
 import inspect
+import itertools
 
 import pytest
 
 from tests.chaos import run
 from tests.chaos.links import MODES
-from tests.chaos.schedule import LENGTH_S, schedule
+from tests.chaos.schedule import LEADER, LENGTH_S, schedule
 
 SEEDS = range(1, 201)
 
@@ -20,8 +21,8 @@ def test_the_same_number_gives_the_same_schedule():
 def test_every_action_is_known_and_has_what_it_needs():
     """Each action of many schedules is one that a player can do, with arguments it takes."""
     player = run._Player
-    for seed in SEEDS:
-        for action in schedule(seed).actions:
+    for seed, hubs in itertools.product(SEEDS, (1, 2)):
+        for action in schedule(seed, hubs).actions:
             if action.do in run._USER_VERBS:
                 continue
             signature = inspect.signature(getattr(player, f"_do_{action.do}"))
@@ -30,7 +31,9 @@ def test_every_action_is_known_and_has_what_it_needs():
 
 def test_everything_begins_within_the_length():
     """Nothing is left to begin when the healing does."""
-    latest = max(action.at for seed in SEEDS for action in schedule(seed).actions)
+    latest = max(
+        action.at for seed in SEEDS for hubs in (1, 2) for action in schedule(seed, hubs).actions
+    )
     assert latest < LENGTH_S
 
 
@@ -46,3 +49,22 @@ def test_a_schedule_submits_a_few_dozen_jobs():
     for seed in SEEDS:
         submitted = [a.given()["jobs"] for a in schedule(seed).actions if a.do == "submit"]
         assert 8 <= sum(len(jobs) for jobs in submitted) <= 200, seed
+
+
+def test_one_hub_meets_nothing_that_several_would():
+    """A schedule of one hub is what it was before there could be more; one of two has its own faults."""
+    of_hubs = {"unbase", "part", "database"}
+    assert not of_hubs & {a.do for seed in SEEDS for a in schedule(seed).actions}
+    assert of_hubs <= {a.do for seed in SEEDS for a in schedule(seed, 2).actions}
+    assert schedule(1).hash == "f3e5d5fb6093bc09"
+
+
+def test_every_hub_and_the_leader_is_hurt():
+    """Killed or stopped: the one that leads then, and each by its name."""
+    hurt = {
+        action.given()["part"]
+        for seed in SEEDS
+        for action in schedule(seed, 2).actions
+        if action.do in {"kill", "stop"}
+    }
+    assert {LEADER, "hub", "hub-2"} <= hurt

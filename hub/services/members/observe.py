@@ -89,7 +89,10 @@ def take_reports(
             down = api_servers.down_view(report.api_server, tx.now)
             clusters.set_capacity(tx, report.cluster, report.capacity, down)
     works.observe(tx, writes.observed)
-    failpoint("H15" if Transition.REQUEUE in writes.moves else "H11")
+    if Transition.REQUEUE in writes.moves:
+        failpoint("H15")
+    elif writes.observed:
+        failpoint("H11")
     deadlines.note_runs(tx, writes.moves.get(Transition.REQUEUE, ()))
     for name, rows in writes.moves.items():
         workloads.transition(tx, name, rows)

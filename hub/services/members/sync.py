@@ -228,8 +228,8 @@ class AgentSync:
             cluster, said.entries, capacity, down, incarnation, session.id, request.seq
         )
         taken = await self._db.write_shared(take_reports, report)
-        is_gone = any(entry.phase == "Gone" for entry in said.entries)
-        failpoint("H16" if is_gone else "H12")
+        if said.entries:
+            failpoint("H16" if any(each.phase == "Gone" for each in said.entries) else "H12")
         return taken
 
     def _is_stopped(self) -> bool:

@@ -1,0 +1,41 @@
+"""The socket that a hub listens on, alone or beside other hubs of this machine."""
+
+import socket
+from typing import Final
+
+from hub.folder import Misconfigured
+
+BACKLOG: Final = 2048
+
+
+def bound(address: str, *, shared: bool) -> socket.socket:
+    """A socket at HOST:PORT. Raises Misconfigured.
+
+    `shared`: others may listen at that port too. It does not listen itself yet: the kernel would deal it
+    connections that another hub could answer, and they would wait until this one has started.
+    """
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdecimal():
+        raise Misconfigured(f"--listen {address}: expected HOST:PORT")
+    host = host.strip("[]")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        if not shared:
+            return socket.create_server((host, int(port)), family=family, backlog=BACKLOG)
+        return _bound((host, int(port)), family)
+    except OSError as error:
+        raise Misconfigured(f"--listen {address}: {error.strerror}") from error
+
+
+def _bound(address: tuple[str, int], family: socket.AddressFamily) -> socket.socket:
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
+            made.setsockopt(socket.SOL_SOCKET, option, 1)
+        if family == socket.AF_INET6:
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        made.bind(address)
+    except OSError:
+        made.close()
+        raise
+    return made
