@@ -65,6 +65,7 @@ SHOW_JOBS = "roadstead.dev/show-jobs"
 
 KUEUE_PREFIX = "kueue.x-k8s.io/"
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
+MANAGED_NAMESPACE = "kueue.x-k8s.io/managed-namespace"  # "true" of a Namespace: all its Jobs
 MAX_EXEC_TIME = "kueue.x-k8s.io/max-exec-time-seconds"
 PRIORITY_CLASS = "kueue.x-k8s.io/priority-class"
 

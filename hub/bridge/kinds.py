@@ -88,11 +88,17 @@ def runs_here(job: Json) -> bool:
     return not spec.get("managedBy") and not spec.get("suspend")
 
 
-def is_managed(job: Json, *, known: bool) -> bool:
+def has_our_jobs(namespace: Json) -> bool:
+    """Are all Jobs of this Namespace ours, whether they name a queue or not?"""
+    return (namespace["metadata"].get("labels") or {}).get(labels.MANAGED_NAMESPACE) == "true"
+
+
+def is_managed(job: Json, *, known: bool, among_ours: bool = False) -> bool:
     """Is a hub Job ours? By managedBy; a suspended older one by its queue-name label or annotation.
 
-    Once taken (`known`) it stays ours. The Job controller starts what has no managedBy and is not
-    suspended: such a Job runs on the hub cluster itself and is none of our business.
+    `among_ours`: in its namespace all are. Once taken (`known`) it stays ours. The Job controller starts
+    what has no managedBy and is not suspended: such a Job runs on the hub cluster itself and is none of
+    our business.
     """
     spec = job.get("spec") or {}
     manager = spec.get("managedBy")
@@ -103,6 +109,6 @@ def is_managed(job: Json, *, known: bool) -> bool:
     metadata = job["metadata"]
     if controllers_of(metadata):
         return False
-    return any(
+    return among_ours or any(
         (metadata.get(part) or {}).get(labels.QUEUE_NAME) for part in ("labels", "annotations")
     )

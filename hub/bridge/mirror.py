@@ -21,6 +21,7 @@ from hub.bridge.kinds import (
     STATIC,
     SYSTEM_NAMESPACES,
     WORKLOAD,
+    has_our_jobs,
     is_managed,
     is_marked,
     runs_here,
@@ -78,6 +79,7 @@ class Mirror:
         self._seen = seen  # called with the uid of the row that a changed mirror shows
         self._marks: dict[str, bytes] = {}  # of what was looked at, by uid
         self._taken: set[str] = set()  # uids of what the hub has
+        self._of_our_jobs: set[str] = set()  # namespaces in which every Job is ours
         self.refusals: dict[str, MirrorRefusal] = {}
         self.leaving: set[Place] = set()
 
@@ -134,8 +136,10 @@ class Mirror:
             if job:
                 return False  # ours, of a Job
         if kind == JOB:
-            return is_managed(obj, known=metadata["uid"] in self._taken)
+            among_ours = metadata["namespace"] in self._of_our_jobs
+            return is_managed(obj, known=metadata["uid"] in self._taken, among_ours=among_ours)
         if kind == NAMESPACE:
+            self._note_label(obj)
             return metadata["name"] not in SYSTEM_NAMESPACES
         if (kind.group, kind.kind) in STATIC or metadata["uid"] in self._taken:
             return True  # what was taken is followed: by losing its labels it is let go
@@ -148,6 +152,14 @@ class Mirror:
                 metadata.get("labels") or {},
             )
         )
+
+    def _note_label(self, namespace: Object) -> None:
+        name = namespace["metadata"]["name"]
+        if has_our_jobs(namespace) == (name in self._of_our_jobs):
+            return
+        self._of_our_jobs ^= {name}
+        jobs = self._sources.all_of(JOB.group, JOB.kind)
+        self._sources.look_at(place for place in jobs if place[2] == name)
 
     async def _take(
         self, fresh: Sequence[tuple[Place, Source, Object]], term: int, intake: Any

@@ -141,7 +141,11 @@ class Sources:
 
     def look_again(self, group: str, kind: str) -> None:
         """Take every object of a kind for changed."""
-        self.changed.update(self.all_of(group, kind))
+        self.look_at(self.all_of(group, kind))
+
+    def look_at(self, places: Iterable[Place]) -> None:
+        """Take these for changed."""
+        self.changed.update(places)
         self._wake()
 
     def _noted(

@@ -132,6 +132,22 @@ async def test_whether_mirrors_are_guarded_is_found_out_by_asking(
         await cluster.stop()
 
 
+@pytest.mark.parametrize("label_first", [True, False])
+async def test_in_a_labelled_namespace_no_job_names_a_queue(tmp_path: Path, label_first: bool):
+    """All its suspended Jobs are taken, also those that were there before the label."""
+    label = {"metadata": {"labels": {labels.MANAGED_NAMESPACE: "true"}}}
+    namespace = ("v1", "Namespace", "", "compute-jobs")
+    async with older(tmp_path) as it:
+        if label_first:
+            await it.kube.merge_patch(*namespace, label, field_manager=FIELDS)
+        await create(it, a_job(queued=False, suspend=True))
+        if not label_first:
+            await it.kube.merge_patch(*namespace, label, field_manager=FIELDS)
+        await until(lambda: whereabouts(it))
+        job = await it.get("Job", "mock-workload", "compute-jobs")
+        assert labels.FINALIZER in job["metadata"]["finalizers"]
+
+
 async def test_who_may_not_ask_does_not_know(tmp_path: Path):
     """As with an account whose rights are of an earlier version: that protects nothing."""
     cluster = SimCluster("hub", hub=True)

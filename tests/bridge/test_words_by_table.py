@@ -63,6 +63,8 @@ OWNER_JOB = {"kind": "Job", "uid": "u-1"}
 def test_whose_a_job_is(spec: dict[str, Any], known: bool, managed: bool):
     """By managedBy, which never changes; without it by queue name while suspended, or once taken."""
     assert is_managed({"metadata": {"labels": QUEUED}, "spec": spec}, known=known) is managed
+    plain = {"metadata": {}, "spec": spec}
+    assert is_managed(plain, known=known, among_ours=True) is managed, "so it is in its namespace"
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ class Ingress:
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         ports = self._backends()
-        with contextlib.closing(writer), contextlib.suppress(OSError):
+        with contextlib.closing(writer), contextlib.suppress(OSError, asyncio.CancelledError):
             if not ports:
                 return
             port = min(ports, key=lambda each: self.dealt.get(each, 0))

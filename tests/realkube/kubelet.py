@@ -6,7 +6,6 @@ Job's ends as its process does. A process that ends by itself is a fault: nothin
 
 import contextlib
 import json
-import socket
 import subprocess
 import threading
 import urllib.error
@@ -16,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
 
+from roadstead.cli import ports
 from tests.e2e.recorder import ApiServer
 from tests.realkube.plane import Plane
 from tests.realkube.pods import FREE, PodHere
@@ -116,7 +116,7 @@ class Kubelet:
 
     def _begin(self, plane: Plane, pod: Json) -> None:
         name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
-        port = _free_port()
+        (port,) = ports.free(1)
         own = {**FREE, "--listen": f"127.0.0.1:{port}", "--metrics-port": str(port)}
         folder, claims = self._folder / uid, self._folder / "claims" / plane.name
         here = PodHere(plane, NAMESPACE, pod["spec"], folder, claims, own, self._env)
@@ -170,9 +170,3 @@ class Kubelet:
         running = self._running.pop(uid)
         running.process.terminate()
         running.process.wait(_STOP_S)
-
-
-def _free_port() -> int:
-    with contextlib.closing(socket.socket()) as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])

@@ -136,7 +136,8 @@ def test_the_page_leads_from_nothing_to_a_finished_job_and_back(followed: Follow
         assert [audit.refused(plane.directory) for plane in planes] == [set(), set()]
         followed.section("Uninstall")
     except AssertionError as failed:
-        raise AssertionError(f"{failed}\n{followed.kubelet.logs()}") from failed
+        seen = followed.planes.hub.kubectl("get", "jobs,workloads,events", "-A", "-o", "wide")
+        raise AssertionError(f"{failed}\n{seen}\n{followed.kubelet.logs()}") from failed
     assert followed.kubelet.faults == []
     for plane in planes:
         left = plane.kubectl("get", "all,clusterroles", "-A", "-o", "name")
