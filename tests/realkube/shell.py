@@ -1,5 +1,8 @@
 """A shell that somebody types the blocks of a page into; it ends with the first command that fails."""
 
+import contextlib
+import os
+import signal
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,9 +16,12 @@ _WITHIN_S = 180
 class Shell:
     """One bash for the length of a `with` block, in `folder`, with `env` and nothing else."""
 
-    def __init__(self, folder: Path, env: Mapping[str, str]) -> None:
-        self._done = folder / ".done"
-        self._said = folder / ".said"
+    def __init__(self, folder: Path, env: Mapping[str, str], notes: Path | None = None) -> None:
+        """`notes`: the folder for what it says; default: its own."""
+        kept = notes or folder
+        kept.mkdir(parents=True, exist_ok=True)
+        self._done = kept / ".done"
+        self._said = kept / ".said"
         with self._said.open("wb") as said:
             self._bash = subprocess.Popen(
                 ["bash", "-euo", "pipefail"],
@@ -25,13 +31,15 @@ class Shell:
                 cwd=folder,
                 env=dict(env),
                 text=True,
+                start_new_session=True,
             )
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bash.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._bash.pid, signal.SIGKILL)  # with what it has in the background
         self._bash.wait()
         if self._bash.stdin is not None:
             self._bash.stdin.close()
