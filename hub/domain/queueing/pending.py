@@ -5,12 +5,12 @@ again until what it lacked may be there. So a cycle costs as much as there are d
 move, however many workloads wait.
 """
 
-import bisect
 import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Sequence
 from typing import NamedTuple
 
 from hub.domain.plan import Reason, Refusal, behind
+from hub.domain.queueing.entries import Entries
 from hub.domain.queueing.lanes import Entry, Lane
 from hub.domain.quota.declared import ClusterQueue
 from hub.domain.quota.ledger import Ledger
@@ -20,7 +20,6 @@ RankOf = Callable[[Demand, Entry], float]  # the lower goes first, before priori
 
 _FOR_QUOTA = frozenset({Reason.WAITING_FOR_QUOTA, Reason.WAITING_FOR_VICTIMS})
 _FOR_ROOM = frozenset({Reason.NO_CLUSTER_FITS, Reason.NO_CLUSTER_MATCHES})
-_COMPACT_AT = 1024
 
 
 class Told(NamedTuple):
@@ -34,7 +33,7 @@ class Told(NamedTuple):
 class WaitingLane:
     """Equal workloads in order. `parked`: why a cycle need not look at them; None while it should."""
 
-    __slots__ = ("_entries", "_first", "demand", "home", "parked", "refusal", "told", "untold")
+    __slots__ = ("_entries", "demand", "home", "parked", "refusal", "told", "untold")
 
     def __init__(self, demand: Demand, home: "_QueueLanes") -> None:
         self.demand = demand
@@ -42,24 +41,14 @@ class WaitingLane:
         self.parked: Refusal | None = None
         self.refusal: Refusal | None = None  # the last one, kept when woken
         self.told: Told | None = None
-        self.untold: dict[
-            str, Entry
-        ] = {}  # by uid: who does not say `told`, of what the start found
-        self._entries: list[Entry] = []
-        self._first = 0
+        self.untold: dict[str, Entry] = {}  # by uid: who does not say `told`, since the start
+        self._entries = Entries()
 
     def __len__(self) -> int:
-        return len(self._entries) - self._first
+        return len(self._entries)
 
     def __iter__(self) -> Iterator[Entry]:
-        return iter(self._entries[self._first :])
-
-    def add(self, entry: Entry) -> None:
-        """Put a workload in its place; nearly always the end."""
-        if not self or self._entries[-1] < entry:
-            self._entries.append(entry)
-        else:
-            bisect.insort(self._entries, entry, lo=self._first)
+        return iter(self._entries)
 
     def owe(self, entry: Entry) -> None:
         """A workload does not say what its class was told; where that holds of most, nobody was told."""
@@ -67,32 +56,27 @@ class WaitingLane:
         if 2 * len(self.untold) > len(self):
             self.told, self.untold = None, {}
 
-    def fill(self, entries: list[Entry]) -> None:
+    def fill(self, entries: Sequence[Entry]) -> None:
         """Put many in at once, in order, before there is anybody."""
         assert not self
-        self._entries, self._first = entries, 0
+        self._entries = Entries(entries)
+
+    def add(self, entry: Entry) -> None:
+        """Put a workload in its place."""
+        self._entries.add(entry)
 
     def remove(self, entry: Entry) -> None:
-        """Take a workload out; nearly always the first."""
+        """Take a workload out."""
         self.untold.pop(entry.uid, None)
-        at = bisect.bisect_left(self._entries, entry, lo=self._first)
-        if at == len(self._entries) or self._entries[at] != entry:
-            return
-        if at != self._first:
-            del self._entries[at]
-            return
-        self._first += 1
-        if self._first >= _COMPACT_AT and self._first * 2 >= len(self._entries):
-            del self._entries[: self._first]
-            self._first = 0
+        self._entries.remove(entry)
 
     def first(self, limit: int) -> Sequence[Entry]:
         """The first `limit` workloads."""
-        return self._entries[self._first : self._first + limit]
+        return self._entries.first(limit)
 
     def rank(self, entry: Entry) -> int:
         """How many of the lane come before `entry`."""
-        return bisect.bisect_left(self._entries, entry, lo=self._first) - self._first
+        return self._entries.rank(entry)
 
 
 class InLine(NamedTuple):
@@ -146,8 +130,8 @@ class Waiting:
         lane.home.count(lane, 1)
         self._where[entry.uid] = (lane, entry)
 
-    def fill(self, demand: Demand, entries: list[Entry]) -> None:
-        """Many wait, in order, before anybody does of that demand; the list is kept."""
+    def fill(self, demand: Demand, entries: Sequence[Entry]) -> None:
+        """Many wait, in order, before anybody does of that demand."""
         lane = self.lane(demand)
         lane.fill(entries)
         lane.home.count(lane, len(entries))
