@@ -60,9 +60,7 @@ class Killing:
         self.until(lambda: ends, f"{part} comes to {self.fleet.parts[part].armed}")
         assert ends == [-signal.SIGKILL], f"{part} ended by itself: {ends}"
 
-    def until(
-        self, condition: Callable[[], T], what: str, within_s: float = ENDS_WITHIN_S
-    ) -> T:
+    def until(self, condition: Callable[[], T], what: str, within_s: float = ENDS_WITHIN_S) -> T:
         """What `condition` gives once that is true; whatever dies meanwhile is started again."""
 
         def looked() -> T | None:
@@ -128,7 +126,9 @@ class Killing:
 
     def violations(self) -> list[Violation]:
         """What the history proves to be wrong, once all jobs have ended and nothing is left of them."""
-        self.until(lambda: all(j["state"] in TERMINAL for j in self.fleet.jobs()), "all have ended")
+        self.until(
+            lambda: all(j["state"] in TERMINAL for j in self.fleet.jobs()), "all have ended"
+        )
         self.until(self._is_quiet, "members hold nothing that has not ended")
         self.recorder.catch_up(self.member(name) for name in MEMBERS)
         ledger = Ledger(acknowledged=dict(self.acknowledged), deleted=set(self.deleted))

@@ -77,6 +77,4 @@ BRIDGE: Final = _points(
 )
 # tests/failpoints/test_migrations.py
 MIGRATIONS: Final = frozenset({"H20"})
-EVERY: Final = MIGRATIONS | {
-    point.name for point in (*HUB, *AGENT, *JOINING, *ROTATING, *BRIDGE)
-}
+EVERY: Final = MIGRATIONS | {point.name for point in (*HUB, *AGENT, *JOINING, *ROTATING, *BRIDGE)}

@@ -69,6 +69,14 @@ class StoreTimeline:
         for name in sorted(names):
             self.begun(name, revision)
 
+    def catch_up(self, runs: Sequence[tuple[str, int]]) -> None:
+        """The runs as the store has them; those that were told since then, later ones, stay."""
+        names = {name for name, _ in runs}
+        newest = runs[-1][1] if runs else 0
+        told = [each for each in self.runs if each[0] not in names and each[1] >= newest]
+        self.runs = [*runs, *told]
+        self._began = {name: index for index, (name, _) in enumerate(self.runs)}
+
     def mark(self, revision: int) -> Mark:
         """The mark of a reply that follows from what is committed up to `revision`."""
         run = next((name for name, began in reversed(self.runs) if began < revision), "")
@@ -123,7 +131,7 @@ def _names(mark: Mark, present: str) -> tuple[str, str]:
 
 def begin(tx: Transaction, incarnation: str, key: bytes) -> StoreTimeline:
     """Begin a run: at every start of a hub, before it answers anybody."""
-    runs = [(str(name), int(began)) for name, began in settings.get(tx, _RUNS) or ()]
+    runs = runs_of(tx)
     runs.append((uuid.uuid4().hex[:12], changes.last_revision(tx)))
     truncated = len(runs) > MAX_RUNS or bool(settings.get(tx, "runs_truncated"))
     if len(runs) > MAX_RUNS:
@@ -137,9 +145,13 @@ def begin(tx: Transaction, incarnation: str, key: bytes) -> StoreTimeline:
 
 def load(tx: Transaction, key: bytes) -> StoreTimeline:
     """The runs as the store has them."""
-    runs = [(str(name), int(began)) for name, began in settings.get(tx, _RUNS) or ()]
     truncated = bool(settings.get(tx, "runs_truncated"))
-    return StoreTimeline(str(settings.get(tx, "incarnation")), key, runs, truncated)
+    return StoreTimeline(str(settings.get(tx, "incarnation")), key, runs_of(tx), truncated)
+
+
+def runs_of(tx: Transaction) -> list[tuple[str, int]]:
+    """All runs that are known, in their order: name, and the revision at which it began."""
+    return [(str(name), int(began)) for name, began in settings.get(tx, _RUNS) or ()]
 
 
 def standing(tx: Transaction) -> tuple[str, str, bool]:
