@@ -17,7 +17,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, Self, TypeVar
 
 import psycopg
 
@@ -45,7 +46,7 @@ class Load:
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.names: set[str] = set()
 
-    def __enter__(self) -> "Load":
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -140,7 +141,7 @@ def _is_placed(hub: Client, uid: str) -> bool:
 def _both_live(local: LocalFleet, killed: int) -> bool:
     with contextlib.suppress(OSError, ValueError):
         pids = {local.pid("hub"), local.pid("hub-2")}
-        return killed not in pids and all(os.path.exists(f"/proc/{pid}") for pid in pids)
+        return killed not in pids and all(Path(f"/proc/{pid}").exists() for pid in pids)
     return False
 
 
@@ -217,10 +218,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument(
-        "--restart-database", type=int, default=0, metavar="N", help="PostgreSQL too, every Nth round"
+        "--restart-database",
+        type=int,
+        default=0,
+        metavar="N",
+        help="PostgreSQL too, every Nth round",
     )
     parser.add_argument("--every-s", type=float, default=0.2, help="between two jobs")
-    parser.add_argument("--between-s", type=float, default=2.0, help="between two rounds, at least")
+    parser.add_argument(
+        "--between-s", type=float, default=2.0, help="between two rounds, at least"
+    )
     parser.add_argument("--seed", type=int, default=1, help="of the phases of the kills")
     parser.add_argument("--json", action="store_true", help="only the JSON line")
     args = parser.parse_args()

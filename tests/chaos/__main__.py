@@ -1,4 +1,4 @@
-"""`python -m tests.chaos --seeds=first,count [--replicas=2]`: random fault schedules on real processes, judged.
+"""`python -m tests.chaos --seeds=first,count [--replicas=2]`: random fault schedules, judged.
 
 One JSON line per schedule; the last line sums up: {"seeds", "violations": [{"seed", "invariant",
 "detail"}], …}. Exit code 1 when a promise was broken. The traces of such a schedule are kept.

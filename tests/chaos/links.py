@@ -163,9 +163,10 @@ class _Connection:
 
     async def _connected(self) -> asyncio.StreamReader | None:
         """Connect to the first target that takes it."""
-        for self.target in self._link.candidates():
+        for target in self._link.candidates():
             with contextlib.suppress(OSError):
-                answers, self._server = await asyncio.open_connection(_LOOPBACK, self.target)
+                answers, self._server = await asyncio.open_connection(_LOOPBACK, target)
+                self.target = target
                 return answers
         return None
 

@@ -66,7 +66,9 @@ class StoreTimeline:
         """The store's runs, as `told` reads them, before those heard of since; its incarnation now."""
         runs, present = told
         stored = {name for name, _ in runs}
-        self.runs = [*runs, *(run for run in self.runs if run[0] not in stored)]
+        newest = runs[-1][1] if runs else 0
+        since = [run for run in self.runs if run[0] not in stored and run[1] >= newest]
+        self.runs = [*runs, *since]
         self._number()
         self.take(present)
         return self.incarnation
@@ -159,9 +161,8 @@ def _runs(tx: Transaction) -> list[tuple[str, int]]:
 
 def load(tx: Transaction, key: bytes) -> StoreTimeline:
     """The runs as the store has them."""
-    runs = _runs(tx)
     truncated = bool(settings.get(tx, "runs_truncated"))
-    return StoreTimeline(str(settings.get(tx, "incarnation")), key, runs, truncated)
+    return StoreTimeline(str(settings.get(tx, "incarnation")), key, _runs(tx), truncated)
 
 
 def standing(tx: Transaction) -> tuple[str, str, bool]:

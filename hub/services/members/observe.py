@@ -89,15 +89,12 @@ def take_reports(
             down = api_servers.down_view(report.api_server, tx.now)
             clusters.set_capacity(tx, report.cluster, report.capacity, down)
     works.observe(tx, writes.observed)
-    if Transition.REQUEUE in writes.moves:
-        failpoint("H15")
-    elif writes.observed:
-        failpoint("H11")
+    if writes.moves or writes.observed:
+        failpoint("H15" if Transition.REQUEUE in writes.moves else "H11")
     deadlines.note_runs(tx, writes.moves.get(Transition.REQUEUE, ()))
     for name, rows in writes.moves.items():
         workloads.transition(tx, name, rows)
-        if name in _ENDS:
-            failpoint("H13")
+    failpoint("H13" if _ENDS & writes.moves.keys() else "")
     on_members.count(tx, writes.counts)
     for action, keys in writes.actions.items():
         if action == "Remove":

@@ -15,7 +15,7 @@ import structlog
 
 from hub.services.context import timeline
 from hub.services.context.timeline import StoreTimeline
-from hub.services.members import forgotten, sessions
+from hub.services.members import forgotten, sessions, sync_reads
 from hub.services.members.desired import ClusterSet, Delta, DesiredSets
 from hub.services.members.in_step import InStep
 from hub.services.members.liveness import joined_clusters
@@ -26,11 +26,10 @@ from hub.services.members.terms import AgentTerms
 from hub.services.works import offer, reply_pages
 from hub.services.works.offer import Ask
 from hub.services.works.reply_pages import Composed, ReplyPage
-from hub.store import clusters, settings, works
+from hub.store import clusters, works
 from hub.store.engine import Database
 from hub.store.feed import Change
 from hub.store.records.works import Desired
-from hub.store.transaction import Transaction
 from shared import retry
 from shared.clock import Clock
 from shared.documents import Json
@@ -119,9 +118,11 @@ class AgentSync:
             self._timeline.begin_runs(change.keys[timeline.BEGUN], change.revision)
 
     async def _load(self) -> None:
-        if self._timeline is not None:  # others may have begun before this process listened
+        if (
+            self._timeline is not None
+        ):  # others may have begun, or stopped it, since this one began
             self.incarnation = self._timeline.know(await self._db.read(timeline.told))
-        rows, self._pool_keys = await self._db.read(_load)
+        rows, self._pool_keys = await self._db.read(sync_reads.at_start)
         for part in works.chunks(rows):
             self._sets.load(part)
             await self._clock.sleep(0)  # others go on in between
@@ -140,7 +141,7 @@ class AgentSync:
         if forgotten.ASKED in touched:
             self._sessions.ask_again()
         if "pool_keys" in touched:
-            self._pool_keys = await self._db.read(_pool_keys)
+            self._pool_keys = await self._db.read(sync_reads.pool_keys)
             for session in self._sessions:
                 session.end_turn()
         if self._timeline is not None and timeline.is_about(touched):
@@ -303,7 +304,9 @@ class AgentSync:
     ) -> None:
         """Settle and offer works, bring the index to what was committed, and compose what goes out."""
         if session.queue_managers is None:
-            session.queue_managers = await self._db.read(lambda tx: _queue_managers(tx, cluster))
+            session.queue_managers = await self._db.read(
+                lambda tx: sync_reads.queue_managers(tx, cluster)
+            )
         ask = Ask(cluster, tuple(wanted), session.id, session.queue_managers)
         offered = await self._db.write_shared(offer.offer, ask)
         failpoint("H09")
@@ -382,18 +385,3 @@ def _is_fault(error: BaseException) -> bool:
 
 def _tell(times: int, fault: BaseException, _wait_s: float) -> None:
     _log.warning("turn failed", loop="agent-sync", times=times, fault=f"{fault!r}"[:500])
-
-
-def _load(tx: Transaction) -> tuple[list[Desired], Json]:
-    return works.all_desired(tx), _pool_keys(tx)
-
-
-def _pool_keys(tx: Transaction) -> Json:
-    """The node label keys that agents group by, as the scheduler last set them."""
-    stored: Json = settings.get(tx, "pool_keys") or {}
-    return {"revision": stored.get("revision", 0), "keys": stored.get("keys", [])}
-
-
-def _queue_managers(tx: Transaction, cluster: str) -> frozenset[str]:
-    found, _ = clusters.get_capacities(tx, [cluster]).get(cluster, (b"{}", None))
-    return frozenset(orjson.loads(found).get("queue_managers") or ())

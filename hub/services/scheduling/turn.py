@@ -133,11 +133,8 @@ class Scheduler:
         if prepared:
             term = self._term()
             committed = await self._hub.write(commit.commit_plan, prepared, term, gate)
-            if prepared.reserves:
-                failpoint("H05")
             placed = set(committed.placed)
-            if placed:
-                failpoint("H07")
+            failpoint("H07" if placed else "H05" if prepared.reserves else "")
             if committed.left_out:
                 _log.info(
                     "placements left out",
@@ -145,8 +142,7 @@ class Scheduler:
                 )
             self.placed_total += len(placed)
             await self._take_in(plan, placed, now)
-            stale = set(committed.left_out)
-            stale |= {row["uid"] for row in prepared.reserves}
+            stale = set(committed.left_out) | {row["uid"] for row in prepared.reserves}
             stale |= {e.uid for e in plan.evictions} | {n.uid for n in prepared.nominations}
             if stale:
                 await self.follow({"workloads": frozenset(stale)})

@@ -75,7 +75,7 @@ async def test_hubs_that_start_at_once_know_of_each_other(tmp_path: Path):
         known = identity.load(tx)
         others.append(timeline.begin(tx, known.incarnation, known.page_key))
 
-    async with running_hub(tmp_path, meanwhile=begin) as hub:
+    async with running_hub(tmp_path, meanwhile=lambda hub: hub.write(begin)) as hub:
         agent = await hub.join("north")
         await agent.sync()
         (other,) = others

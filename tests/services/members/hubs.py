@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import copy
 import datetime as dt
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -253,11 +253,11 @@ async def running_hub(
     clock: Any = None,
     limits: Settings | None = None,
     way: Callable[[str], Backend] = backend_of,
-    meanwhile: Callable[[Transaction], object] | None = None,
+    meanwhile: Callable[[Hub], Awaitable[None]] | None = None,
 ) -> AsyncIterator[Running]:
     """A hub on a database file in `directory`; the same directory goes on where it stopped.
 
-    `meanwhile`: what another process commits after this one has begun, and before it listens.
+    `meanwhile`: what happens after it has begun its run and before it follows what others write.
     """
     now = clock or ManualClock(dt.datetime(2026, 5, 1, tzinfo=dt.UTC))
     backend = way(url_of(directory))
@@ -267,7 +267,7 @@ async def running_hub(
     known = await hub.write(identity.load)
     hub.timeline = await hub.write(timeline.begin, known.incarnation, known.page_key)
     if meanwhile is not None:
-        await hub.write(meanwhile)
+        await meanwhile(hub)
     sync = AgentSync(
         db,
         now,

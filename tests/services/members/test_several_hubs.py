@@ -1,10 +1,13 @@
 """Agents between several hubs that share a store: whoever answers, it is one exchange."""
 
 import asyncio
+import contextlib
 from pathlib import Path
 
 import pytest
 
+from hub.services.context import timeline
+from hub.services.context.hub import Hub
 from shared.clock import ManualClock
 from tests import databases, waiting
 from tests.services.members.hubs import Agent, Running, ran, running_hub, seen
@@ -131,3 +134,34 @@ async def test_what_one_hub_stops_every_hub_stops(tmp_path: Path):
         agent.running = ours
         assert (await agent.post(agent.request())).json()["code"] == "HubRolledBack"
         await waiting.eventually(lambda: bool(theirs.hub.stopped))
+
+
+async def test_hubs_that_start_at_once_take_no_agent_for_a_witness_of_a_lost_state(tmp_path: Path):
+    """One begins its run while the other has begun its own and does not follow yet: marks still agree."""
+    async with contextlib.AsyncExitStack() as both:
+        others: list[Running] = []
+
+        async def another_begins(hub: Hub) -> None:
+            theirs = await both.enter_async_context(running_hub(tmp_path))
+            others.append(theirs)
+            await waiting.eventually(lambda: hub.db.revision >= theirs.hub.db.revision)
+
+        ours = await both.enter_async_context(running_hub(tmp_path, meanwhile=another_begins))
+        agent = await ours.join("north")
+        await ours.placed("north")
+        await agent.sync()
+        agent.running = others[0]
+        await agent.sync()
+        assert others[0].hub.stopped == ""
+        assert agent.works
+
+
+async def test_a_stop_while_a_hub_starts_is_known_to_it(tmp_path: Path):
+    """What was written between its run's beginning and its following is looked at as well."""
+
+    async def stops(hub: Hub) -> None:
+        await hub.write(timeline.recover, "a backup was restored", ())
+
+    async with running_hub(tmp_path, meanwhile=stops) as late:
+        await late.sync._ready.wait()
+        assert late.hub.stopped == "a backup was restored"
