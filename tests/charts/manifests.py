@@ -1,6 +1,7 @@
 """The plain manifests below deploy/, rendered from the charts by `python -m tests.charts.manifests`.
 
-For whoever installs without Helm. A test holds each file equal to what is rendered here.
+For whoever installs without Helm. A test holds each file equal to what is rendered here. The kinds that the
+agent's chart brings are written, too.
 """
 
 import dataclasses
@@ -120,8 +121,28 @@ Set the image and --hub.
 }
 
 
+# The kinds that placements bring to members without Kueue: copies, for a chart is a folder that goes alone.
+KINDS: Final = helm.CHARTS / AGENT / "kinds"
+_PLACED: Final = (
+    "clusterqueues",
+    "cohorts",
+    "localqueues",
+    "resourceflavors",
+    "workloadpriorityclasses",
+)
+
+
+def kinds() -> dict[str, str]:
+    """What belongs into `KINDS`: the text by the file's name."""
+    names = [f"kueue.x-k8s.io_{plural}.yaml" for plural in _PLACED]
+    return {name: (REPOSITORY / "deploy" / "crds" / name).read_text() for name in names}
+
+
 def main() -> None:
     """Write all of them."""
+    KINDS.mkdir(exist_ok=True)
+    for name, text in kinds().items():
+        (KINDS / name).write_text(text)
     for path, manifest in MANIFESTS.items():
         file = REPOSITORY / "deploy" / path
         file.parent.mkdir(exist_ok=True)

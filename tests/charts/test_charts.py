@@ -16,7 +16,7 @@ from tests.charts import helm
 from tests.charts.examples import EXAMPLES
 from tests.charts.flags import known_flags
 from tests.charts.helm import AGENT, CHARTS, HUB, NAMES, HelmError, Release
-from tests.charts.manifests import MANIFESTS
+from tests.charts.manifests import KINDS, MANIFESTS, kinds
 from tests.charts.structure import FOREIGN, check
 from tests.house.sources import REPOSITORY
 
@@ -210,10 +210,24 @@ def _compare(schema: Any, values: Any, path: str) -> None:
         _compare(schema["properties"][name], value, f"{path}.{name}")
 
 
+def test_the_agents_chart_brings_the_kinds_of_queues() -> None:
+    """Where it is asked to, all of Kueue's as they are published; they stay when it is uninstalled."""
+    assert {path.name: path.read_text() for path in KINDS.iterdir()} == kinds()
+    values = {"hub": {"url": "https://roadstead.example.com"}, "kinds": {"install": True}}
+    brought = [
+        each
+        for each in helm.objects(Release(AGENT, values))
+        if each["kind"] == "CustomResourceDefinition"
+    ]
+    assert len(brought) == len(kinds()) > 0
+    kept = {each["metadata"]["annotations"]["helm.sh/resource-policy"] for each in brought}
+    assert kept == {"keep"}
+
+
 def test_a_budget_is_only_where_there_is_another_replica() -> None:
     """One hub has no PodDisruptionBudget: it would only hold up drains."""
-    kinds = {name: {o["kind"] for o in helm.objects(r)} for name, r in EXAMPLES.items()}
-    assert {name for name, of in kinds.items() if "PodDisruptionBudget" in of} == {
+    found = {name: {o["kind"] for o in helm.objects(r)} for name, r in EXAMPLES.items()}
+    assert {name for name, of in found.items() if "PodDisruptionBudget" in of} == {
         "hub: PostgreSQL",
         "hub: everything",
     }
@@ -221,11 +235,11 @@ def test_a_budget_is_only_where_there_is_another_replica() -> None:
 
 def test_the_hub_is_a_deployment_on_postgresql_and_a_statefulset_on_sqlite() -> None:
     """Where the database is a file, there is one pod with a volume; else the pods keep nothing."""
-    kinds = {name: {o["kind"] for o in helm.objects(r)} for name, r in EXAMPLES.items()}
-    assert "StatefulSet" in kinds["hub: defaults"]
-    assert "Deployment" not in kinds["hub: defaults"]
-    assert "Deployment" in kinds["hub: PostgreSQL"]
-    assert not {"Deployment", "StatefulSet"} & kinds["hub: only the rights"]
+    found = {name: {o["kind"] for o in helm.objects(r)} for name, r in EXAMPLES.items()}
+    assert "StatefulSet" in found["hub: defaults"]
+    assert "Deployment" not in found["hub: defaults"]
+    assert "Deployment" in found["hub: PostgreSQL"]
+    assert not {"Deployment", "StatefulSet"} & found["hub: only the rights"]
 
 
 def test_the_schema_is_migrated_before_the_hubs_are_replaced() -> None:
