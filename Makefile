@@ -61,7 +61,7 @@ coverage: COVERAGE := 1
 coverage: test  ## The same, measured: what is covered of domain, services, bridge and agent
 
 test-slow: $(READY)  ## Run the tests of whole processes: kill -9, restarts, fleets
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "slow and not browser" $(TEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "slow and not browser and not soak" $(TEST_ARGS)
 
 test-api: $(READY)  ## Ask each operation of the API what its description allows and what not: EXAMPLES=100
 	API_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/openapi/test_any_request.py $(TEST_ARGS)
@@ -92,8 +92,10 @@ MANY := 1,100
 chaos: $(READY)  ## Play random fault schedules on real processes: SEEDS=first,count (1,2)
 	@$(BIN)/python -m tests.chaos --seeds=$(or $(SEEDS),$(FEW)) $(CHAOS_ARGS)
 
-soak: $(READY)  ## The same for hours, and the oldest Kubernetes that is supported: SEEDS=1,100
+soak: $(READY)  ## The same for hours, also of two hubs, every kill, the oldest Kubernetes: SEEDS=1,100
 	@$(BIN)/python -m tests.chaos --seeds=$(or $(SEEDS),$(MANY)) $(CHAOS_ARGS)
+	@$(BIN)/python -m tests.chaos --replicas=2 --seeds=$(or $(SEEDS),$(MANY)) $(CHAOS_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "slow and soak" $(TEST_ARGS)
 	@$(MAKE) test-real KUBE=1.30
 
 planted: $(READY)  ## Plant defects one at a time; each must be found (PLANTED="name …")

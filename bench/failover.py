@@ -97,6 +97,7 @@ def kill(
 ) -> tuple[float, float]:
     """One round: seconds until another hub leads, and until it has placed a job."""
     pid, term = wait(lambda: leading(server), "a hub leads")
+    starts = _starts(local)
     began = time.monotonic()
     os.kill(pid, signal.SIGKILL)
     if restart:
@@ -113,7 +114,7 @@ def kill(
         raise
     decided = time.monotonic()
     watching.join()
-    wait(lambda: _both_live(local, pid), "the killed hub is back")
+    wait(lambda: _starts(local) > starts and _both_live(local, pid), "the killed hub is back")
     return led[0] - began, decided - began
 
 
@@ -136,6 +137,12 @@ def _is_placed(hub: Client, uid: str) -> bool:
     with contextlib.suppress(RoadsteadError, OSError):
         return hub.job(uid).state in _PLACED
     return False
+
+
+def _starts(local: LocalFleet) -> int:
+    """How often a hub has said that it answers now."""
+    logs = (local.folder / "logs" / f"{name}.log" for name in ("hub", "hub-2"))
+    return sum(log.read_text(errors="replace").count("\nready ") for log in logs)
 
 
 def _both_live(local: LocalFleet, killed: int) -> bool:

@@ -10,7 +10,12 @@ CLIENTS = {
     *("urllib.request", "http.client", "xmlrpc.client", "kubernetes_asyncio"),
 }
 # These listen, and look at what was accepted.
-LISTENS = {Path("hub/main.py"), Path("hub/api/handshakes.py"), Path("hub/api/connections.py")}
+LISTENS = {
+    Path("hub/main.py"),
+    Path("hub/listening.py"),
+    Path("hub/api/handshakes.py"),
+    Path("hub/api/connections.py"),
+}
 
 
 def imported(path: Path) -> set[str]:

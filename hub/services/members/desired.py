@@ -13,7 +13,12 @@ from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import orjson
+
+from hub.store import clusters, settings, works
 from hub.store.records.works import Desired
+from hub.store.transaction import Transaction
+from shared.documents import Json
 from shared.wire.agent_v1 import DesiredBase, SetDigest
 
 # Removals remembered per cluster; an agent further behind gets the whole set.
@@ -195,3 +200,23 @@ def digest_line(row: Desired) -> str:
     """The line of a row in the digest; the same as `agent_v1.Work.digest_line` of what is sent."""
     hashed = "" if row.action == "Withdraw" else row.hash
     return f"{row.uid}:{row.epoch}:{row.generation}:{row.action}:{hashed}"
+
+
+# --- what the exchange with agents reads as it begins, and when that was touched ---------------------------
+
+
+def at_start(tx: Transaction) -> tuple[list[Desired], Json]:
+    """All desired works, and the pool keys."""
+    return works.all_desired(tx), pool_keys(tx)
+
+
+def pool_keys(tx: Transaction) -> Json:
+    """The node label keys that agents group by, as the scheduler last set them."""
+    stored: Json = settings.get(tx, "pool_keys") or {}
+    return {"revision": stored.get("revision", 0), "keys": stored.get("keys", [])}
+
+
+def queue_managers(tx: Transaction, cluster: str) -> frozenset[str]:
+    """LocalQueues ("namespace/name") that were Active in a cluster when it last told."""
+    found, _ = clusters.get_capacities(tx, [cluster]).get(cluster, (b"{}", None))
+    return frozenset(orjson.loads(found).get("queue_managers") or ())

@@ -15,7 +15,7 @@ import structlog
 
 from hub.services.context import timeline
 from hub.services.context.timeline import StoreTimeline
-from hub.services.members import forgotten, sessions, sync_reads
+from hub.services.members import desired as desired_sets, forgotten, sessions
 from hub.services.members.desired import ClusterSet, Delta, DesiredSets
 from hub.services.members.in_step import InStep
 from hub.services.members.liveness import joined_clusters
@@ -118,11 +118,9 @@ class AgentSync:
             self._timeline.begin_runs(change.keys[timeline.BEGUN], change.revision)
 
     async def _load(self) -> None:
-        if (
-            self._timeline is not None
-        ):  # others may have begun, or stopped it, since this one began
+        if self._timeline is not None:  # others may have begun, or stopped it, meanwhile
             self.incarnation = self._timeline.know(await self._db.read(timeline.told))
-        rows, self._pool_keys = await self._db.read(sync_reads.at_start)
+        rows, self._pool_keys = await self._db.read(desired_sets.at_start)
         for part in works.chunks(rows):
             self._sets.load(part)
             await self._clock.sleep(0)  # others go on in between
@@ -141,7 +139,7 @@ class AgentSync:
         if forgotten.ASKED in touched:
             self._sessions.ask_again()
         if "pool_keys" in touched:
-            self._pool_keys = await self._db.read(sync_reads.pool_keys)
+            self._pool_keys = await self._db.read(desired_sets.pool_keys)
             for session in self._sessions:
                 session.end_turn()
         if self._timeline is not None and timeline.is_about(touched):
@@ -305,7 +303,7 @@ class AgentSync:
         """Settle and offer works, bring the index to what was committed, and compose what goes out."""
         if session.queue_managers is None:
             session.queue_managers = await self._db.read(
-                lambda tx: sync_reads.queue_managers(tx, cluster)
+                lambda tx: desired_sets.queue_managers(tx, cluster)
             )
         ask = Ask(cluster, tuple(wanted), session.id, session.queue_managers)
         offered = await self._db.write_shared(offer.offer, ask)
