@@ -4,6 +4,7 @@ A notification tells at once; one that is lost costs `EVERY_S`, for the feed is 
 """
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -57,9 +58,12 @@ class Follower:
                     self._feed = None
 
     def _follow(self, feed: Feed) -> None:
-        """Once through: the time, then what is new, until nothing has been for a while."""
+        """Once through: the time, then what is new, until nothing has been for a while, or for so long."""
+        ends_at = time.monotonic() + EVERY_S
         if self._learn is not None:
             self._learn(self._backend.now(feed.connection))
         self._found(feed.connection, 0)
         while revision := feed.wait(EVERY_S):
             self._found(feed.connection, revision)
+            if time.monotonic() >= ends_at:
+                return

@@ -59,6 +59,20 @@ async def test_what_one_hub_commits_the_others_hear(tmp_path):
         assert [each.revision for each in told] == list(range(told[0].revision, ours.revision + 1))
 
 
+async def test_the_time_is_learnt_however_busy_the_others_are(tmp_path):
+    """A hub that hears of a commit every few milliseconds asks what time it is all the same."""
+    learnt: list[dt.datetime] = []
+    async with opened(tmp_path) as ours:
+        url = databases.url_of(tmp_path)
+        theirs = Database.open(url, ManualClock(START), learnt.append)
+        try:
+            async with asyncio.timeout(20):
+                while len(learnt) < 3:
+                    await ours.write(add_one)
+        finally:
+            await theirs.close()
+
+
 async def test_one_that_is_told_nothing_looks_by_itself(tmp_path):
     """A notification that is lost costs a second."""
     async with of(Silent, tmp_path) as ours, opened(tmp_path) as theirs:

@@ -175,10 +175,10 @@ class AgentSync:
         await self._ready.wait()
         session = await self._sessions.of(cluster, request.cluster_uid)
         await self._check_marks(cluster, request)
-        if request.capacity is not None and self._roll_call.heard(cluster):
-            self._announce()  # who has not seen all of its Jobs knows no capacity, nor their marks
         await self._sessions.begin(cluster, session, request.session, terms.facts())
         replay = session.admit(request)
+        if request.capacity is not None and self._roll_call.heard(cluster):
+            self._announce()  # who has not seen all of its Jobs knows no capacity, nor their marks
         turn = session.newer
         self.heartbeats.hear(cluster, self._clock.now())
         need_full = not session.observed.complete
