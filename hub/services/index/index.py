@@ -30,10 +30,10 @@ from hub.services.index.held_back import BackingOff
 from hub.services.index.nominations import Claims
 from hub.services.index.pending_growth import Wish, Wishes, contested
 from hub.services.index.pending_router import PendingRouter
-from hub.services.index.pending_rows import PendingRows
 from hub.services.index.pool_keys import PoolKeys
 from hub.services.index.reader import Affected, Known, News
 from hub.services.index.reservations import Reservations
+from hub.services.index.waiting.pending_rows import PendingRows
 from hub.store.records.workloads import ReasonToWait
 from hub.store.schedule import SchedulingRow
 from shared.resources import PodSet

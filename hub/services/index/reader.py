@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 
 from hub.domain.workloads.states import State
 from hub.services.index import pool_keys
-from hub.services.index.backlog import Backlog, read_backlog
 from hub.services.index.catalog import DEFAULT_QUEUE, KINDS
 from hub.services.index.pool_keys import PoolKeys
+from hub.services.index.waiting.at_start import AtStart, read_at_start
 from hub.store import clusters, schedule, usage
 from hub.store.records.members import Member
 from hub.store.records.objects import RuleObject
@@ -30,7 +30,7 @@ class News:
     """Rows read again after a change. `whole`: everything there is, at start."""
 
     whole: bool = False
-    backlog: Backlog | None = None  # whoever waits, at start; `workloads` are the others then
+    backlog: AtStart | None = None  # whoever waits, at start; `workloads` are the others then
     workloads: list[SchedulingRow] = field(default_factory=list)
     pulses: list[ProgressRow] = field(default_factory=list)  # of workloads known to be charged
     gone: frozenset[str] = frozenset()  # uids of workloads looked for that are not there
@@ -94,7 +94,7 @@ def read_all(tx: Transaction) -> News:
     news.rules = schedule.rules(tx, KINDS)
     news.clusters = _clusters(tx, None)
     news.consumed = usage.every(tx)
-    news.backlog = backlog = read_backlog(tx)
+    news.backlog = backlog = read_at_start(tx)
     news.workloads = [*schedule.charged(tx), *schedule.standing(tx, backlog.apart)]
     shapes = {alike.shape for alike in backlog.classes}
     news.shapes = schedule.pod_sets(tx, shapes.union(w.shape for w in news.workloads))

@@ -17,15 +17,15 @@ from hub.domain.cycle.profile import Profile
 from hub.domain.instants import to_micros
 from hub.domain.plan import CYCLES, Plan, Reason, Refusal
 from hub.domain.queueing.lanes import Entry
-from hub.services.index.backlog import Backlog, gather, in_order, read_backlog
 from hub.services.index.index import ScheduleIndex
 from hub.services.index.pending_reasons import FIRST_OF_CLASS
 from hub.services.index.reader import News, read_all
+from hub.services.index.waiting.at_start import AtStart, gather, in_order, read_at_start
 from hub.store import schedule
 from hub.store.schedule import Alike, SchedulingRow
 from tests.services.build import in_cohort
 from tests.services.hubs import a_job, a_pool, a_queue, running
-from tests.services.index.test_bounds import a_row
+from tests.services.index.rows import a_row
 from tests.store.build import START
 
 pytestmark = pytest.mark.anyio
@@ -170,7 +170,7 @@ async def test_the_store_gives_what_rows_say(tmp_path: Path) -> None:
         ]
         for uid, changed in zip(uids, columns, strict=True):
             await hub.change(uid, **changed)
-        found: Backlog = await hub.hub.read(read_backlog)
+        found: AtStart = await hub.hub.read(read_at_start)
         rows = await hub.hub.read(schedule.standing, uids)
         expected = gather([[as_read(_seen_at(row, now)) for row in rows]])
         assert sorted(found.apart) == sorted(expected.apart) == sorted([uids[3], *uids[6:8]])

@@ -24,38 +24,13 @@ from hub.services.index.reader import PART, News
 from hub.store.records.objects import RuleObject
 from hub.store.schedule import ProgressRow, SchedulingRow
 from hub.store.usage import Consumed
+from tests.services.index.rows import a_row
 from tests.store.build import START, a_member, opened
 
 pytestmark = pytest.mark.anyio
 SECOND = dt.timedelta(seconds=1)
 TICK = dt.timedelta(microseconds=1)
 KUEUE = "kueue.x-k8s.io"
-
-
-def a_row(uid: str = "u", **columns: Any) -> SchedulingRow:
-    """A job that waits."""
-    row = SchedulingRow(
-        uid,
-        "team-a",
-        "q",
-        0,
-        "s",
-        "Pending",
-        "",
-        "",
-        0,
-        "",
-        "",
-        "",
-        None,
-        None,
-        None,
-        1,
-        1,
-        0,
-        START,
-    )
-    return row._replace(**columns)
 
 
 def an_object(kind: str, name: str, **spec: Any) -> RuleObject:

@@ -10,12 +10,12 @@ from hub.domain.plan import CYCLES, Reason
 from hub.domain.queueing.lanes import Entry
 from hub.domain.queueing.pending import Told, Waiting, WaitingLane
 from hub.domain.workloads.demand import SAID_BY_MEMBER, Demand
-from hub.services.index.backlog import Backlog, in_order
 from hub.services.index.catalog import Routes
 from hub.services.index.held_back import Aside, BackingOff, HeldBack
 from hub.services.index.nominations import Claims
 from hub.services.index.pending_reasons import PendingReasons
 from hub.services.index.pending_router import PendingRouter
+from hub.services.index.waiting.at_start import AtStart, in_order
 from hub.store.schedule import Alike, SchedulingRow
 
 _LEFT_OUT: Final = "JobNeedsOneCluster"
@@ -94,7 +94,7 @@ class PendingRows:
         elif row.reason != refusal.reason:
             self._tell(row, (row.uid,), refusal.reason, refusal.message)
 
-    def fill(self, backlog: Backlog) -> None:
+    def fill(self, backlog: AtStart) -> None:
         """Take everybody in who waits at the start: the same as row by row, nobody being parked yet."""
         joined: dict[str, tuple[Demand, list[tuple[str, Sequence[Entry]]]]] = {}
         for alike, entries in backlog.classes.items():

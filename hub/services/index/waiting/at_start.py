@@ -23,21 +23,21 @@ _RUN: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Backlog:
+class AtStart:
     """Who waits, in no order, by what they agree in; `apart`: uids of those whose rows say more."""
 
     classes: dict[Alike, list[Entry]] = field(default_factory=dict)
     apart: list[str] = field(default_factory=list)
 
 
-def read_backlog(tx: Transaction) -> Backlog:
+def read_at_start(tx: Transaction) -> AtStart:
     """Everybody who waits."""
     return gather(schedule.waiting(tx))
 
 
-def gather(batches: Iterable[Sequence[WaitingRow]]) -> Backlog:
+def gather(batches: Iterable[Sequence[WaitingRow]]) -> AtStart:
     """Rows as `schedule.waiting` gives them, by class."""
-    found = Backlog()
+    found = AtStart()
     known: dict[tuple[Any, ...], tuple[str, str, list[Entry]]] = {}
     last, queued_at = None, 0
     for rows in batches:
@@ -62,7 +62,7 @@ def gather(batches: Iterable[Sequence[WaitingRow]]) -> Backlog:
     return found
 
 
-def _begin(found: Backlog, alike: Alike) -> tuple[str, str, list[Entry]]:
+def _begin(found: AtStart, alike: Alike) -> tuple[str, str, list[Entry]]:
     entries = found.classes[alike] = []
     return alike.namespace, alike.queue or DEFAULT_QUEUE, entries
 

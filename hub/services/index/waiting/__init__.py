@@ -1,0 +1,1 @@
+"""Rows that wait, as the index takes them in: all of them at a start, then one by one."""
