@@ -14,7 +14,7 @@ A third one has a label that the policy which guards mirrors refuses, whoever wr
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from shared import labels
 from shared.documents import Json
@@ -115,7 +115,7 @@ def _unknown(failure: errors.KubeError) -> Protection:
 
 async def _dry_run(
     client: KubeClient, spec: Json, marks: Mapping[str, str] = MappingProxyType({})
-) -> dict[str, Any]:
+) -> Json:
     """The spec of a Job that the API server would create. Raises KubeError."""
     for namespace in _NAMESPACES[:-1]:
         try:
@@ -125,13 +125,13 @@ async def _dry_run(
     return await _dry_run_in(client, _a_job(_NAMESPACES[-1], spec, marks))
 
 
-async def _dry_run_in(client: KubeClient, job: dict[str, Any]) -> dict[str, Any]:
+async def _dry_run_in(client: KubeClient, job: Json) -> Json:
     made = await client.create(job, field_manager=labels.BRIDGE_FIELD_MANAGER, dry_run=True)
-    found: dict[str, Any] = made.get("spec") or {}
+    found: Json = made.get("spec") or {}
     return found
 
 
-def _a_job(namespace: str, spec: Json, marks: Mapping[str, str]) -> dict[str, Any]:
+def _a_job(namespace: str, spec: Json, marks: Mapping[str, str]) -> Json:
     """One that other policies have no reason to refuse: small, and restricted."""
     small = {"cpu": "1m", "memory": "1Mi"}
     container = {

@@ -1,8 +1,7 @@
 """kill -9 at every named point, on each kind of store: it is come to, and everything ends exactly once.
 
-A fleet serves many points, one after the other; which tests share one says the name of their group. On
-SQLite every change comes by all of them, on PostgreSQL by those of the store's transactions; the others there
-are marked `soak` (`make soak`).
+A fleet serves many points, one after the other; which tests share one says the name of their group. Every
+change comes by the groups in `_OFTEN`; the others are marked `soak` (`make soak`).
 """
 
 import itertools
@@ -30,7 +29,7 @@ _ENVS = {
     # Replaced after two thirds of that.
     "rotation": {"ROADSTEAD_API_AGENT_CREDENTIAL_KEPT": "15"},
 }
-_OFTEN_ON_POSTGRES = ("hub-1", "hub-2", "hub-3")
+_OFTEN = {(databases.SQLITE, name) for name in ("hub-2", "hub-3", "agent")}
 
 
 def _cases() -> Iterator[object]:
@@ -41,8 +40,8 @@ def _cases() -> Iterator[object]:
         marks = [pytest.mark.xdist_group(f"failpoints-{store}-{fleet}")]
         if store == databases.POSTGRES:
             marks.append(pytest.mark.skipif(bool(_NO_POSTGRES), reason=_NO_POSTGRES or ""))
-            if fleet not in _OFTEN_ON_POSTGRES:
-                marks.append(pytest.mark.soak)
+        if (store, fleet) not in _OFTEN:
+            marks.append(pytest.mark.soak)
         for point in told:
             yield pytest.param(shared, point, marks=marks, id=f"{store}-{fleet}-{point.at}")
 
