@@ -68,6 +68,7 @@ class Member:
         try:
             self.request("POST", "/api/v1/namespaces", made)
         except urllib.error.HTTPError as refusal:
+            refusal.close()
             if refusal.code != 409:
                 raise
 

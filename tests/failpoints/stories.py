@@ -6,6 +6,7 @@ A story begins when the part is armed, and returns when what it is about has end
 import contextlib
 import json
 import signal
+import urllib.error
 from collections.abc import Callable
 
 from roadstead.errors import NotFound
@@ -201,8 +202,9 @@ def _delete_by_kubectl(fleet: Killing, name: str) -> None:
 def _has(fleet: Killing, path: str) -> bool:
     try:
         fleet.member("hub").request("GET", path)
-    except OSError as refusal:
-        if getattr(refusal, "code", 0) == 404:
+    except urllib.error.HTTPError as refusal:
+        refusal.close()
+        if refusal.code == 404:
             return False
         raise
     return True
