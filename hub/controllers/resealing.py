@@ -39,7 +39,6 @@ class Resealing:
         if not await self._hub.read(resealing.is_due):
             self._place, self._changed = resealing.START, 0
             return None
-        await self._hub.write(resealing.claim)
         term = self._term()
         if term == NOT_LEADING:
             return None

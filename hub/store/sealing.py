@@ -34,7 +34,7 @@ class Resealed:
     unreadable: tuple[str, ...] = ()
 
 
-# Every column that holds what only some may see; settings have theirs in `settings.SECRET`.
+# Every column that holds what only some may see; settings have theirs by their names.
 COLUMNS: Final = tuple(
     (table, column)
     for table in metadata.sorted_tables
@@ -65,10 +65,12 @@ def enter(tx: Transaction, where: str) -> None:
 
 
 def claim(tx: Transaction) -> None:
-    """Say that this hub writes with its first key, before it does."""
+    """Say that this hub writes with its first key; in every transaction: another hub may have unsaid it."""
     writes = keys_of(tx.conn.dialect).writes
-    ids, done = _state(tx)
-    if writes and writes not in ids:
+    if not writes:
+        return
+    ids, done = tx.remembered("settings", STATE, lambda: _state(tx))
+    if writes not in ids:
         _put(tx, [*ids, writes], done)
 
 
@@ -109,11 +111,6 @@ def finish(tx: Transaction) -> None:
     _put(tx, [writes] if writes else [], writes)
 
 
-def keys_in_use(tx: Transaction) -> list[str]:
-    """Ids of the keys that values here may need."""
-    return _state(tx)[0]
-
-
 def _renew(
     tx: Transaction, table: Table, column: str, key: tuple[str | int, ...], kept: bytes | None
 ) -> int:
@@ -130,11 +127,10 @@ def _renew(
 
 
 def _reseal_settings(tx: Transaction) -> int:
-    held = {name: settings.get(tx, name) for name in settings.SECRET}
-    for name, value in held.items():
-        if value is not None:
-            settings.put(tx, name, value)
-    return len(held)
+    names = settings.secret_names(tx)
+    for name in names:
+        settings.put(tx, name, settings.get(tx, name))
+    return len(names)
 
 
 def _state(tx: Transaction) -> tuple[list[str], str]:

@@ -1,13 +1,14 @@
 """Settings: one value each, such as the hub's id, its incarnation, the pool keys.
 
-Those in `SECRET` are kept encrypted where there is a key; the others are read before keys are known.
+Those in `SECRET`, and those whose names begin with `SECRETS`, are kept encrypted where there is a key; the
+others are read before keys are known.
 """
 
 import base64
 from typing import Any, Final
 
 import orjson
-from sqlalchemy import delete, select
+from sqlalchemy import delete, or_, select
 
 from hub.store.columns import keys_of
 from hub.store.dialect import insert
@@ -15,13 +16,14 @@ from hub.store.tables import settings
 from hub.store.transaction import Transaction
 
 SECRET: Final = frozenset({"page_key"})
+SECRETS: Final = "secret:"
 _SEALED: Final = "sealed"
 
 
 def get(tx: Transaction, name: str) -> Any | None:
     """The value of `name`, or None. Raises Sealed."""
     found = tx.conn.execute(select(settings.c.value).where(settings.c.name == name)).scalar()
-    if name in SECRET and isinstance(found, dict) and _SEALED in found:
+    if _is_secret(name) and isinstance(found, dict) and _SEALED in found:
         kept = base64.b64decode(found[_SEALED])
         return orjson.loads(keys_of(tx.conn.dialect).unseal(kept, _place(name)))
     return found
@@ -29,7 +31,7 @@ def get(tx: Transaction, name: str) -> Any | None:
 
 def put(tx: Transaction, name: str, value: object) -> None:
     """Set `name` to a JSON value."""
-    if name in SECRET:
+    if _is_secret(name):
         value = _sealed(tx, name, value)
     statement = insert(tx.conn, settings).values(name=name, value=value)
     tx.conn.execute(
@@ -44,6 +46,16 @@ def remove(tx: Transaction, name: str) -> None:
     """Forget `name`."""
     tx.conn.execute(delete(settings).where(settings.c.name == name))
     tx.touch("settings", name)
+
+
+def secret_names(tx: Transaction) -> list[str]:
+    """Of those that are there and are kept encrypted where there is a key."""
+    secret = or_(settings.c.name.in_(SECRET), settings.c.name.startswith(SECRETS, autoescape=True))
+    return list(tx.conn.execute(select(settings.c.name).where(secret)).scalars())
+
+
+def _is_secret(name: str) -> bool:
+    return name in SECRET or name.startswith(SECRETS)
 
 
 def _sealed(tx: Transaction, name: str, value: object) -> object:

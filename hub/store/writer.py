@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, RootTransaction
 from sqlalchemy.exc import SQLAlchemyError
 
-from hub.store import changes, room
+from hub.store import changes, room, sealing
 from hub.store.backends.backend import Backend
 from hub.store.errors import Damaged, LeftBehind, OutcomeUnknown, StoreUnavailable, told
 from hub.store.feed import Change
@@ -232,6 +232,7 @@ class Writer:
         else:
             for group in groups:
                 settled.extend(self._run_group(whole, group))
+        self._claim_key(whole)
         change = changes.seal(whole, _newest(news, self._revision) + 1)
         if change is not None:
             self._backend.tell(self._conn, change.revision)
@@ -239,6 +240,12 @@ class Writer:
         self._commit(transaction, entered.ticket)
         self._revision = _newest(news, self._revision)  # not before: what failed has told nobody
         return settled, news
+
+    def _claim_key(self, whole: Transaction) -> None:
+        """What was sealed here is sealed by a key that the database names, whatever others took for done."""
+        part = Transaction(self._conn, whole.now, self._memory)
+        sealing.claim(part)
+        self._absorb(whole, part)
 
     def _catch_up(self, whole: Transaction) -> list[Change]:
         """What others have committed since the last transaction of ours; nobody else writes meanwhile."""

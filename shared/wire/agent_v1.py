@@ -30,6 +30,7 @@ FULL_EVERY_S = 600.0
 MAX_WORKS_PER_REPLY = 1000
 MAX_OBSERVED_PER_REQUEST = 2000
 MAX_MARKS = 64
+MOST_UID_CHARS = 128  # of an object: an API server gives 36
 
 # A whole number that the hub can keep. Some come from what anybody may write on objects of a member.
 Whole = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
@@ -223,7 +224,7 @@ class Observed(Message):
     generation: Whole
     seq: Whole  # grows per session with each change of this or any entry
     phase: Phase
-    object_uid: str = ""
+    object_uid: str = Field(default="", max_length=MOST_UID_CHARS)
     reason: str = ""  # NameConflict, KindNotServed, ApplyFailed, FoundDrifts, … when Failed
     message: str = ""
     job: JobStatus | None = None

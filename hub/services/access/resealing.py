@@ -4,7 +4,7 @@ from hub.store import sealing
 from hub.store.sealing import START, Place, Resealed
 from hub.store.transaction import Transaction
 
-__all__ = ["START", "Place", "claim", "finish", "is_due", "take_step"]
+__all__ = ["START", "Place", "finish", "is_due", "take_step"]
 
 ROWS = 500  # in one transaction: bounds how long writers wait
 
@@ -12,11 +12,6 @@ ROWS = 500  # in one transaction: bounds how long writers wait
 def is_due(tx: Transaction) -> bool:
     """Whether anything may be under another key, or in clear where it should not be."""
     return sealing.is_due(tx)
-
-
-def claim(tx: Transaction) -> None:
-    """Say again what this hub writes with: another hub may have taken it for done."""
-    sealing.claim(tx)
 
 
 def take_step(tx: Transaction, place: Place, term: int) -> Resealed:

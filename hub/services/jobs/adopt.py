@@ -25,7 +25,7 @@ from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
-from shared.kinds.registry import parse
+from shared.kinds.registry import parse_job
 from shared.reject_codes import RejectCode
 
 ADOPTED: Final = "Adopted"
@@ -70,7 +70,7 @@ def _submitted(tx: Transaction, uid: str, left: ForgottenJob, intake: Intake) ->
             "can be removed there (roadstead admin forget), or left to its end"
         )
         raise Rejected(RejectCode.NOT_FOUND, text)
-    given = draft(parse(manifest), tx.now, uid=uid)
+    given = draft(parse_job(manifest), tx.now, uid=uid)
     (answer,) = submit_jobs(tx, [given], intake, strict=False)
     if isinstance(answer, Rejected):
         raise answer

@@ -5,6 +5,7 @@ takes them over; people are shown them for as long as members report them.
 """
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final, NotRequired, TypedDict
 
@@ -22,7 +23,7 @@ CONDITION: Final = "ForgottenJobs"
 _LARGEST: Final = 2**63 - 1
 MOST: Final = 500  # that are kept to be shown
 _KEY: Final = "forgotten_jobs"
-_WRITTEN: Final = "forgotten:"  # and the uid of the object: how it was written
+_WRITTEN: Final = f"{settings.SECRETS}forgotten:"  # and the uid of the object: how it was written
 _LONGEST: Final = 256 << 10  # bytes of one
 # A member says everything it sees every ten minutes: what was not said twice is there no more.
 _SHOWN: Final = dt.timedelta(seconds=2.5 * FULL_EVERY_S)
@@ -100,6 +101,7 @@ def to_remove(tx: Transaction, cluster: str) -> set[str]:
 def note(tx: Transaction, cluster: str, entries: Sequence[Observed]) -> None:
     """Keep what a member says of such Jobs; an Event where one is new."""
     kept = _kept(tx)
+    held = Counter(row["cluster"] for row in kept.values())
     changed = fresh = 0
     for entry in entries:
         known = kept.get(entry.object_uid)
@@ -110,8 +112,9 @@ def note(tx: Transaction, cluster: str, entries: Sequence[Observed]) -> None:
             and (entry.manifest is None or "written" in known)
         ):
             continue
-        if known is None and len(kept) >= MOST:
+        if known is None and len(kept) >= MOST and not _make_room(tx, kept, held, cluster):
             continue
+        held[cluster] += known is None
         fresh += known is None
         changed += 1
         if known is not None:
@@ -122,7 +125,24 @@ def note(tx: Transaction, cluster: str, entries: Sequence[Observed]) -> None:
     if changed:
         _keep(tx, kept)
     if fresh:
-        _say(tx, cluster, sum(1 for each in kept.values() if each["cluster"] == cluster))
+        _say(tx, cluster, held[cluster])
+
+
+def _make_room(
+    tx: Transaction, kept: dict[str, ForgottenJob], held: Counter[str], cluster: str
+) -> bool:
+    """Let go of one of the member that holds the most, if that is more than this one; whether it is.
+
+    So no member hides what another holds, however many it speaks of.
+    """
+    most, count = held.most_common(1)[0]
+    if count <= held[cluster] + 1:
+        return False
+    held[most] -= 1
+    last = next(uid for uid in reversed(kept) if kept[uid]["cluster"] == most)
+    if kept.pop(last).get("written"):
+        settings.remove(tx, _WRITTEN + last)
+    return True
 
 
 def list_forgotten(tx: Transaction) -> list[Json]:

@@ -1,0 +1,82 @@
+"""What members say of Jobs from before a restore: bounded, sealed, and none hides what another holds."""
+
+import copy
+from pathlib import Path
+
+import pytest
+from sqlalchemy import LargeBinary, select, type_coerce
+
+from hub.services.members import forgotten
+from hub.services.works.restored import begin_recovery
+from hub.store.engine import Database
+from hub.store.keyring import Keyring
+from hub.store.tables import settings
+from shared.clock import ManualClock
+from shared.wire.agent_v1 import MOST_UID_CHARS, Observed
+from tests.databases import url_of
+from tests.services.members.hubs import a_stray, running_hub
+from tests.store.build import START as NOW
+
+pytestmark = pytest.mark.anyio
+OLD = "inc-0"
+CANARY = "canary-77aa-not-a-real-secret"
+
+
+async def test_one_member_does_not_hide_what_another_holds(tmp_path: Path):
+    """North says that it holds 500 such Jobs; the one that really runs in south is listed all the same."""
+    async with running_hub(tmp_path) as hub:
+        north, south = await hub.join("north"), await hub.join("south")
+        uid = await hub.submit()
+        await hub.write(begin_recovery, "yesterday", "somebody", ())
+        await hub.settled()
+        lies = [a_stray(hub, f"u-{n}", OLD, object_uid=f"m-{n}") for n in range(forgotten.MOST)]
+        await north.sync(*lies)
+        await south.sync(a_stray(hub, uid, OLD, object_uid="m-south"))
+        listed = await hub.hub.read(forgotten.list_forgotten)
+        assert [row["cluster"] for row in listed if row["uid"] == uid] == ["south"]
+
+
+async def test_an_object_without_measure_is_refused_alone(tmp_path: Path):
+    """Names of objects have a length, so that the list has, which is read with every overview."""
+    async with running_hub(tmp_path) as hub:
+        north = await hub.join("north")
+        await hub.write(begin_recovery, "yesterday", "somebody", ())
+        await hub.settled()
+        body = north.request(a_stray(hub, "u", OLD), a_stray(hub, "v", OLD, object_uid="m"))
+        body["observed"]["entries"][0] = copy.deepcopy(body["observed"]["entries"][1])
+        body["observed"]["entries"][0] |= {"uid": "u", "object_uid": "m" * (MOST_UID_CHARS + 1)}
+        reply = (await north.post(body)).json()
+        assert [(each["uid"], each["code"]) for each in reply["refused"]] == [
+            ("u", "InvalidEntry")
+        ]
+        listed = await hub.hub.read(forgotten.list_forgotten)
+        assert [row["uid"] for row in listed] == ["v"]
+
+
+async def test_the_manifest_of_a_forgotten_job_is_sealed(tmp_path: Path):
+    """With a key, no environment of a Job is in the database in clear."""
+    db = Database.open(url_of(tmp_path), ManualClock(NOW), keys=Keyring([b"1" * 32]))
+    container = {"name": "main", "image": "x", "env": [{"name": "PASSWORD", "value": CANARY}]}
+    manifest = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "one", "namespace": "team-a"},
+        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
+    }
+    entry = Observed.model_validate(
+        {
+            "uid": "u", "epoch": 3, "generation": 1, "seq": 1, "phase": "Applied",
+            "object_uid": "m-1", "incarnation": "inc-0", "manifest": manifest,
+            "job": {"active": 1},
+        }
+    )  # fmt: skip
+    try:
+        await db.write(lambda tx: forgotten.note(tx, "north", [entry]))
+        kept = await db.read(
+            lambda tx: (
+                tx.conn.execute(select(type_coerce(settings.c.value, LargeBinary))).scalars().all()
+            )
+        )
+        assert not [row for row in kept if CANARY.encode() in bytes(row)]
+    finally:
+        await db.close()
