@@ -45,6 +45,7 @@ from hub.services.context import identity, timeline
 from hub.services.context.hub import Hub
 from hub.services.context.settings import Settings
 from hub.services.members.sync import AgentSync
+from hub.store.backends.sqlite import address_of
 from hub.store.engine import Database
 from hub.store.errors import StoreError
 from hub.store.keyring import NO_KEYS, Keyring
@@ -211,7 +212,7 @@ async def _composed(
 def _open(arguments: argparse.Namespace) -> tuple[Database, Clock]:
     """The store, and the clock of all that is stamped: the database's own where several hubs share it."""
     keys = Keyring.read(arguments.secrets_key) if arguments.secrets_key else NO_KEYS
-    url = arguments.database or f"sqlite:///{arguments.data / folder.DATABASE}"
+    url = arguments.database or address_of(arguments.data / folder.DATABASE)
     agreed = AgreedClock(SystemClock())
     clock = agreed if arguments.database else SteadyClock(SystemClock())
     learn = agreed.learn if arguments.database else None

@@ -6,6 +6,7 @@ started is held, and what members hold besides is shown (docs/explain/exactly-on
 """
 
 import datetime as dt
+import itertools
 import os
 import shutil
 import tempfile
@@ -19,6 +20,7 @@ from hub.admin.backup import Backup
 from hub.services.works import restored
 from hub.store import changes, copying, schema, tallies
 from hub.store.backends.backend import Backend
+from hub.store.backends.sqlite import address_of
 from hub.store.errors import StoreError, UnusableDatabase
 from hub.store.transaction import Transaction
 
@@ -119,7 +121,7 @@ def _prepared(
     part: Path, found: Backup, now: dt.datetime, earlier: tuple[str, ...]
 ) -> tuple[int, str]:
     shutil.copyfile(found.file, part)
-    backend = opening.named(f"sqlite:///{part}")
+    backend = opening.named(address_of(part))
     engine = backend.writer_engine()
     try:
         with engine.begin() as conn:
@@ -146,7 +148,7 @@ def _behind_the_barrier(
 def _incarnations_of(target: Path) -> tuple[str, ...]:
     """The incarnation of the file that is replaced; nothing where it can not be read."""
     try:
-        with opening.reading(opening.named(f"sqlite:///{target}")) as conn:
+        with opening.reading(opening.named(address_of(target))) as conn:
             return restored.incarnations(Transaction(conn, _NEVER))
     except StoreError:
         return ()
@@ -154,7 +156,9 @@ def _incarnations_of(target: Path) -> tuple[str, ...]:
 
 def _put_aside(target: Path, now: dt.datetime) -> str:
     """Give the file another name, with what belongs to it."""
-    aside = target.with_name(f"{target.name}.replaced-{now:%Y%m%dT%H%M%SZ}")
+    plain = target.with_name(f"{target.name}.replaced-{now:%Y%m%dT%H%M%SZ}")
+    more = (plain.with_name(f"{plain.name}-{number}") for number in itertools.count(2))
+    aside = next(each for each in itertools.chain([plain], more) if not each.exists())
     for end in ("-wal", "-shm", ""):
         file = target.with_name(target.name + end)
         if file.exists():

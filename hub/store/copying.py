@@ -32,7 +32,7 @@ from sqlalchemy.pool import StaticPool
 from sqlalchemy.types import TypeEngine
 
 from hub.store import schema
-from hub.store.backends.sqlite import Sqlite
+from hub.store.backends.sqlite import Sqlite, address_of
 from hub.store.columns import JsonColumn, OptionsColumn, SealedColumn
 from hub.store.errors import UnusableDatabase
 from hub.store.tables import metadata
@@ -47,7 +47,9 @@ def looking(path: Path) -> Iterator[Connection]:
     """A file that nobody writes, and that is not changed by being read. Raises UnusableDatabase."""
     engine = create_engine(
         "sqlite://",
-        creator=lambda: sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True),
+        creator=lambda: sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True
+        ),
         poolclass=StaticPool,
     )
     try:
@@ -63,7 +65,7 @@ def copy_file(source: Path, target: Path) -> None:
     """The database of a file as it is at one instant, hubs writing or not. Raises UnusableDatabase."""
     try:
         with (
-            closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True)) as live,
+            closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)) as live,
             closing(sqlite3.connect(target)) as copy,
         ):
             live.backup(copy)
@@ -80,7 +82,7 @@ def close_log(path: Path) -> None:
 
 def make_file(target: Path) -> Engine:
     """A new file with this release's tables, and no triggers. The caller disposes of the engine."""
-    engine = Sqlite(f"sqlite:///{target}").writer_engine()
+    engine = Sqlite(address_of(target)).writer_engine()
     with engine.begin() as conn:
         schema.create(conn)
     return engine
@@ -115,7 +117,9 @@ def describe(path: Path, about: dict[str, str]) -> None:
 def description(path: Path) -> dict[str, str]:
     """What a backup says of itself; empty for a copy that somebody else made. Raises UnusableDatabase."""
     try:
-        with closing(sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)) as conn:
+        with closing(
+            sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+        ) as conn:
             found = conn.execute("PRAGMA integrity_check(1)").fetchone()[0]
             if found != "ok":
                 raise UnusableDatabase(f"{path} is damaged ({found})")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool, StaticPool
 
@@ -22,6 +22,11 @@ BUSY_TIMEOUT_S: Final = 30
 CHECKPOINT_PAGES: Final = 8192
 # A larger file is not read through at start: what is damaged is said when it is met.
 CHECKED_BYTES: Final = 64 << 20
+
+
+def address_of(path: Path) -> str:
+    """sqlite:///PATH, whatever letters the path has."""
+    return URL.create("sqlite", database=str(path)).render_as_string()
 
 
 class Sqlite:

@@ -43,5 +43,7 @@ def _chosen(_ctx: click.Context, _option: click.Parameter, given: str | None) ->
         return found
     own = default_data_dir() / "hub" / "hub.db"
     if own.exists():
-        return f"sqlite:///{own}"
+        from hub.store.backends.sqlite import address_of
+
+        return address_of(own)
     raise click.UsageError("say which database: --database URL, or ROADSTEAD_DATABASE.")
