@@ -240,6 +240,10 @@ class Showing:
             self._again(uid, SOON_S)  # as a mirror: is it to be shown?
             return
         if isinstance(row, StoredObject) and is_handed_over(row) and found is not None:
+            if not self._is_level(row, found[1]):  # what is handed over is what REST wrote last
+                await self._follow(row, *found, now)
+                self._again(uid, SOON_S)
+                return
             await self._hand_over(*found)
             return
         if isinstance(row, Workload) and not self._jobs.wants(
@@ -326,15 +330,26 @@ class Showing:
         known = self._written.get(row.uid)
         if known is not None and known.over == metadata["resourceVersion"]:
             return  # the cache does not show yet what was written
-        touched = shown.is_touched(live) if known is None else known.look != shown.look(live)
-        if shown.version_of(row) == shown.written_version(live) and not touched:
+        if self._is_level(row, live):
             if known is None:
                 self._written[row.uid] = _Written("", shown.look(live))
             self._settle(row.uid)
             return
-        if touched and known is not None:
+        if known is not None and self._is_touched(row, live):
             self._say_put_back(source, live, row)
         await self._change(row, source, live)
+
+    def _is_level(self, row: Row, live: Object) -> bool:
+        """Whether a mirror is what its row says, as the hub has written it."""
+        known = self._written.get(row.uid)
+        if known is not None and known.over == live["metadata"]["resourceVersion"]:
+            return False
+        version = shown.version_of(row)
+        return version == shown.written_version(live) and not self._is_touched(row, live)
+
+    def _is_touched(self, row: Row, live: Object) -> bool:
+        known = self._written.get(row.uid)
+        return shown.is_touched(live) if known is None else known.look != shown.look(live)
 
     async def _change(self, row: Row, source: Source, live: Object) -> None:
         wanted = await self._wanted(row)

@@ -4,16 +4,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from hub.services.objects import delete
+from hub.services.objects.apply import apply_documents
 from hub.services.objects.hand_over import hand_over
+from hub.services.reading.draft import draft
 from hub.store import objects, workloads
+from hub.store.transaction import Transaction
 from shared import labels
 from shared.errors import Rejected
 from shared.groups import KUEUE
+from shared.kinds import parse
 from shared.kubesim.server import mirror_guard
 from tests.bridge.guide import absent
 from tests.bridge.hub_cluster import World, until
-from tests.bridge.rest import JOB, apply, is_mirror, mirror, refusal, remove_job, submit
+from tests.bridge.rest import JOB, QUEUES, apply, is_mirror, mirror, refusal, remove_job, submit
 from tests.bridge.showing import showing
 from tests.services.members.hubs import ran
 
@@ -70,6 +76,53 @@ async def test_a_queue_of_rest_becomes_the_hub_clusters(tmp_path: Path):
 
         await until(held)
         assert (await hand(it, "main", "hub-cluster"))["result"] == "unchanged"
+
+
+async def test_what_rest_wrote_last_is_what_is_handed_over(tmp_path: Path):
+    """A quota is raised, and the queue handed over before its mirror has followed."""
+    async with showing(tmp_path) as it:
+        await mirror(it, *QUEUE)
+        await apply(it, QUEUES.replace("nominalQuota: 5", "nominalQuota: 50"))
+        await hand(it, "main", "hub-cluster")
+
+        async def there() -> Any:
+            found = await row(it, "main")
+            return found if found and found.origin == "hub-cluster" else None
+
+        stored, live = await until(there), await it.get(*QUEUE)
+        for spec in (stored.spec, live["spec"]):
+            (flavor,) = spec["resourceGroups"][0]["flavors"]
+            assert str(flavor["resources"][0]["nominalQuota"]) == "50"
+
+
+async def test_rest_leaves_what_it_is_handing_over_until_it_takes_it_back(tmp_path: Path):
+    """Neither change nor deletion gets lost on the way: both are refused, and say how to go on."""
+    async with showing(tmp_path) as it:
+        await mirror(it, *QUEUE)
+        changed = [
+            draft(parse(each), it.hub.hub.clock.now())
+            for each in yaml.safe_load_all(QUEUES.replace("nominalQuota: 5", "nominalQuota: 50"))
+        ]
+        settings, place = it.hub.hub.settings, (KUEUE, *QUEUE[:1], "", QUEUE[1])
+
+        def meanwhile(tx: Transaction) -> tuple[Any, Any, Any]:
+            hand_over(tx, place, "hub-cluster", "ann", settings.bridge)
+            applied = apply_documents(tx, changed, settings.intake)
+            with pytest.raises(Rejected) as kept:
+                delete.delete_object(tx, *place, origin="rest", principal="ann")
+            hand_over(tx, place, "rest", "ann", settings.bridge)
+            return applied, kept.value, apply_documents(tx, changed, settings.intake)
+
+        before, kept, after = await it.hub.write(meanwhile)
+        assert [each.error and each.error.code for each in before] == [
+            None,
+            "OwnedElsewhere",
+            None,
+        ]
+        assert kept.code == "OwnedElsewhere"
+        assert "take it back first" in kept.detail
+        assert [each.error for each in after] == [None, None, None]
+        assert (await row(it, "main")).origin == "rest"
 
 
 async def test_a_running_job_of_kubectl_becomes_rests(tmp_path: Path):

@@ -14,7 +14,7 @@ from hub.services.jobs.accept import missing_classes, occupied, say_missing_clas
 from hub.services.jobs.bare import kind_of
 from hub.services.jobs.revise import revise_job
 from hub.services.objects import effects
-from hub.services.objects.hand_over import is_handed_over
+from hub.services.objects.hand_over import is_handed_over, refuse_meanwhile
 from hub.services.queues import cohort_rules
 from hub.services.queues.defaults import ensure_namespaces, row_of
 from hub.services.queues.refresh import concerns_queues, refresh_queues
@@ -193,6 +193,8 @@ def _settle(
             )
         elif row.deleted_at is not None:
             raise Rejected(RejectCode.BEING_DELETED, f"{row.kind} {row.name} is being deleted")
+        else:
+            refuse_meanwhile(row)
     if given.parsed.kind == "Cohort" and given.origin == Origin.REST:
         parents.hang(given.name, str(given.parsed.spec.get("parentName") or ""))
     new = row_of(given, tx)

@@ -4,6 +4,7 @@ from typing import Final
 
 from hub.domain.workloads.origin import Origin, place_of
 from hub.services.objects import effects
+from hub.services.objects.hand_over import refuse_meanwhile
 from hub.services.questions.objects import find
 from hub.services.works.evict import evict
 from hub.store import audit, jobs, objects
@@ -45,6 +46,8 @@ def delete_object(
     if row.origin not in {origin, Origin.ANY, Origin.HUB}:
         text = f"{kind} {name} came from {row.origin}: delete it {place_of(row.origin)}"
         raise Rejected(RejectCode.OWNED_ELSEWHERE, text)
+    if origin == Origin.REST:
+        refuse_meanwhile(row)
     if drain and (group, kind) == (KUEUE, "ClusterQueue"):
         _drain(tx, name)
     else:

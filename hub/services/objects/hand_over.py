@@ -46,6 +46,8 @@ def hand_over(
     if group not in _GROUPS or kind == "Workload":
         raise _refusal(f"a {kind} is not shown on the hub cluster: it stays where it was made")
     row = find(tx, group, kind, namespace, name)
+    if is_handed_over(row) and to == REST:
+        return _take_back(tx, row, principal)
     if row.origin == to:
         return {"uid": row.uid, "result": UNCHANGED}
     if row.deleted_at is not None:
@@ -67,6 +69,24 @@ def hand_over(
 def is_handed_over(row: StoredObject) -> bool:
     """Is it on its way from REST to the hub cluster?"""
     return row.origin == Origin.REST and row.annotations.get(labels.HAND_OVER) is not None
+
+
+def refuse_meanwhile(row: StoredObject) -> None:
+    """What REST can not do to one on its way: it is the hub cluster's in a moment. Raises Rejected."""
+    if is_handed_over(row):
+        text = (
+            f"{row.kind} {row.name} is being handed over to the hub cluster: change it there, or take it "
+            "back first (roadstead hand-over … --to rest)"
+        )
+        raise Rejected(RejectCode.OWNED_ELSEWHERE, text, "metadata.name")
+
+
+def _take_back(tx: Transaction, row: StoredObject, principal: str) -> Json:
+    """It stays REST's; where its mirror was let go already, that is left to whoever has it there."""
+    kept = {name: value for name, value in row.annotations.items() if name != labels.HAND_OVER}
+    objects.change(tx, row.uid, annotations=kept, updated_at=tx.now)
+    _note(tx, row, REST, principal)
+    return {"uid": row.uid, "result": DONE}
 
 
 def _hand_over_job(tx: Transaction, namespace: str, name: str, to: To, principal: str) -> Json:
