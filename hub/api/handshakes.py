@@ -93,21 +93,28 @@ class SecureListener:
                     _logger.warning("connection not accepted", error=str(error))
                     await self._door.clock.sleep(_REST_S)
                     continue
-                if self._door.is_full(network_of(str(address[0]))):
+                network = network_of(str(address[0]))
+                if self._door.is_full(network):
                     HANDSHAKES.labels("too_many").inc()
                     connection.close()
                     continue
-                self._begin(connection)
+                self._begin(connection, network)
         finally:
             for handshake in self._door.handshakes:
                 if handshake.agreeing is not None:
                     handshake.agreeing.cancel()
 
-    def _begin(self, connection: socket.socket) -> None:
+    def _begin(self, connection: socket.socket, network: str) -> None:
         handshake = Handshake(self._door.clock.monotonic(), self._door.limits.receive_s)
+
+        def end(_: asyncio.Task[None]) -> None:
+            self._door.handshakes.discard(handshake)
+            self._door.leave(network)  # what was agreed counts as a connection by now
+
         self._door.handshakes.add(handshake)
+        self._door.enter(network)
         handshake.agreeing = asyncio.get_running_loop().create_task(self._agree(connection))
-        handshake.agreeing.add_done_callback(lambda _: self._door.handshakes.discard(handshake))
+        handshake.agreeing.add_done_callback(end)
 
     async def _agree(self, connection: socket.socket) -> None:
         try:

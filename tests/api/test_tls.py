@@ -119,6 +119,25 @@ async def test_a_slow_handshake_is_ended(tmp_path):
         await until(lambda: not hub.door.handshakes)
 
 
+async def test_silent_handshakes_of_one_address_keep_nobody_else_out(tmp_path):
+    """They count for it from the beginning: it has its share, and another one comes in."""
+    ca, limits = CA(), Settings(api=Api(connections=20, connections_per_address=10))
+    async with listening(tmp_path, limits, served(tmp_path / "tls", ca.sign())) as hub:
+        host, port = hub.address
+        silent = [await asyncio.open_connection(host, port) for _ in range(20)]
+        try:
+            await until(lambda: len(hub.door.handshakes) >= 10)
+            _, writer = await asyncio.open_connection(
+                host, port, ssl=trusting(ca), local_addr=("127.0.0.2", 0)
+            )
+            await until(lambda: len(hub.door.handshakes) == 10)  # of the first
+            writer.close()
+        finally:
+            for _, each in silent:
+                each.close()
+        await until(lambda: not hub.door.handshakes and not hub.door._by_network)
+
+
 async def test_a_slow_header_by_tls_is_answered_408(tmp_path):
     """What bounds requests in clear bounds those by TLS."""
     ca = CA()
