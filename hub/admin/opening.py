@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 from hub import folder
 from hub.store.backends.backend import Backend
 from hub.store.backends.choose import backend_of
-from hub.store.backends.sqlite import Sqlite
+from hub.store.backends.sqlite import Sqlite, address_of
 from hub.store.errors import StoreError, UnusableDatabase, told
 
 NAME = "roadstead-admin"  # by which a server knows these connections from a hub's
@@ -30,6 +30,11 @@ class HubAlive(StoreError):
 def named(url: str) -> Backend:
     """The database of an address. Raises UnusableDatabase."""
     return backend_of(url, NAME)
+
+
+def address_of_file(path: Path) -> str:
+    """What `named` takes for SQLite's file at `path`."""
+    return address_of(path)
 
 
 def file_of(backend: Backend) -> Path | None:

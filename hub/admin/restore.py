@@ -20,7 +20,6 @@ from hub.admin.backup import Backup
 from hub.services.works import restored
 from hub.store import changes, copying, schema, tallies
 from hub.store.backends.backend import Backend
-from hub.store.backends.sqlite import address_of
 from hub.store.errors import StoreError, UnusableDatabase
 from hub.store.transaction import Transaction
 
@@ -121,7 +120,7 @@ def _prepared(
     part: Path, found: Backup, now: dt.datetime, earlier: tuple[str, ...]
 ) -> tuple[int, str]:
     shutil.copyfile(found.file, part)
-    backend = opening.named(address_of(part))
+    backend = opening.named(opening.address_of_file(part))
     engine = backend.writer_engine()
     try:
         with engine.begin() as conn:
@@ -148,7 +147,7 @@ def _behind_the_barrier(
 def _incarnations_of(target: Path) -> tuple[str, ...]:
     """The incarnation of the file that is replaced; nothing where it can not be read."""
     try:
-        with opening.reading(opening.named(address_of(target))) as conn:
+        with opening.reading(opening.named(opening.address_of_file(target))) as conn:
             return restored.incarnations(Transaction(conn, _NEVER))
     except StoreError:
         return ()
