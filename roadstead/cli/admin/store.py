@@ -43,7 +43,7 @@ def _chosen(_ctx: click.Context, _option: click.Parameter, given: str | None) ->
         return found
     own = default_data_dir() / "hub" / "hub.db"
     if own.exists():
-        from hub.store.backends.sqlite import address_of
+        from hub.admin.opening import address_of_file
 
-        return address_of(own)
+        return address_of_file(own)
     raise click.UsageError("say which database: --database URL, or ROADSTEAD_DATABASE.")
