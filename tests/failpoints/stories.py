@@ -159,7 +159,7 @@ def it_changes_hands(fleet: Killing) -> None:
     fleet.apply(_cluster_queue("handed", 3))
     fleet.until(lambda: _quota(fleet, "handed") == "3", "it is shown")
     to = {"group": "kueue.x-k8s.io", "kind": "ClusterQueue", "name": "handed", "to": "hub-cluster"}
-    fleet.ask("POST", "/v1/adopt", body=json.dumps(to).encode())
+    fleet.ask("POST", "/v1/hand-over", body=json.dumps(to).encode())
     fleet.until(lambda: _is_its_own(fleet, "handed"), "it is the hub cluster's own")
     jobs_run(fleet)
     assert _quota(fleet, "handed") == "3"
