@@ -31,7 +31,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import StaticPool
 from sqlalchemy.types import TypeEngine
 
-from hub.store import schema
+from hub.store import schema, survey
 from hub.store.backends.sqlite import Sqlite, address_of
 from hub.store.columns import JsonColumn, OptionsColumn, SealedColumn
 from hub.store.errors import UnusableDatabase
@@ -101,10 +101,7 @@ def empty(conn: Connection) -> None:
 
 def counts(conn: Connection) -> dict[str, int]:
     """How many rows each table has."""
-    return {
-        table.name: int(conn.execute(select(func.count()).select_from(table)).scalar_one())
-        for table in metadata.sorted_tables
-    }
+    return {table.name: survey.count(conn, table) for table in metadata.sorted_tables}
 
 
 def describe(path: Path, about: dict[str, str]) -> None:

@@ -3,7 +3,7 @@
 import datetime as dt
 from typing import Final, NamedTuple
 
-from sqlalchemy import Column, Connection, func, select, text
+from sqlalchemy import Column, Connection, Table, func, select, text
 
 from hub.store.tables import metadata, tallies, workloads
 
@@ -33,11 +33,16 @@ def tables(conn: Connection) -> list[TableFigures]:
     """Every table of the hub's, by name."""
     found = []
     for table in sorted(metadata.sorted_tables, key=lambda each: each.name):
-        rows = int(conn.execute(select(func.count()).select_from(table)).scalar_one())
+        rows = count(conn, table)
         age: Column[dt.datetime] | None = table.c[AGES[table.name]] if table.name in AGES else None
         oldest = None if age is None else conn.execute(select(func.min(age))).scalar()
         found.append(TableFigures(table.name, rows, _size(conn, table.name), oldest))
     return found
+
+
+def count(conn: Connection, table: Table) -> int:
+    """How many rows a table has."""
+    return int(conn.execute(select(func.count()).select_from(table)).scalar_one())
 
 
 def size(conn: Connection) -> int:
