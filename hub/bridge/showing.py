@@ -341,9 +341,6 @@ class Showing:
 
     def _is_level(self, row: Row, live: Object) -> bool:
         """Whether a mirror is what its row says, as the hub has written it."""
-        known = self._written.get(row.uid)
-        if known is not None and known.over == live["metadata"]["resourceVersion"]:
-            return False
         version = shown.version_of(row)
         return version == shown.written_version(live) and not self._is_touched(row, live)
 
