@@ -62,7 +62,7 @@ def writing(backend: Backend) -> Iterator[Connection]:
     engine = backend.writer_engine()
     try:
         with _failing(backend), engine.begin() as conn:
-            backend.enter(conn)
+            backend.enter(conn, first=True)
             backend.check(conn)
             yield conn
     finally:

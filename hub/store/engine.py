@@ -47,7 +47,7 @@ class Database:
         engine = backend.writer_engine()
         try:
             with engine.begin() as conn:
-                backend.enter(conn)
+                backend.enter(conn, first=True)
                 backend.check(conn)
                 if learn is not None:
                     learn(backend.now(conn))

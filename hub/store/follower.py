@@ -58,8 +58,9 @@ class Follower:
                     self._feed = None
 
     def _follow(self, feed: Feed) -> None:
-        """Once through: the time, then what is new, until nothing has been for a while, or for so long."""
+        """Once through: who has stopped, the time, then what is new, until nothing is or for so long."""
         ends_at = time.monotonic() + EVERY_S
+        feed.end_stopped()
         if self._learn is not None:
             self._learn(self._backend.now(feed.connection))
         self._found(feed.connection, 0)

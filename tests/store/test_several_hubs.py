@@ -4,9 +4,11 @@ import asyncio
 import contextlib
 import datetime as dt
 import threading
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from hub.store import changes, settings
@@ -156,6 +158,63 @@ async def test_a_hub_that_stops_in_a_transaction_holds_up_the_others_for_seconds
             await paused
         assert await theirs.read(lambda tx: settings.get(tx, "paused")) is None
         assert await ours.write(add_one) == 2
+
+
+def takes_no_result(held: psycopg.Connection) -> None:
+    """Ask for more than any buffer holds, and read nothing of it."""
+    held.pgconn.send_query(b"SELECT repeat('x', 1000) FROM generate_series(1, 100000)")
+    held.pgconn.flush()
+
+
+def sends_part_of_a_batch(held: psycopg.Connection) -> None:
+    """As in `executemany`: one statement of several, and no end."""
+    held.pgconn.enter_pipeline_mode()
+    held.pgconn.send_query_params(b"SELECT 1", None)
+    held.pgconn.send_flush_request()
+    held.pgconn.flush()
+
+
+@contextlib.contextmanager
+def stopped_hub(folder: Path, how: Callable[[psycopg.Connection], None]) -> Iterator[None]:
+    """A hub that has begun to write, and stops in the middle of a statement."""
+    backend = Postgres(databases.url_of(folder))
+    engine = backend.writer_engine()
+    with engine.connect() as conn:
+        conn.begin()
+        backend.enter(conn)
+        held = conn.connection.driver_connection
+        assert isinstance(held, psycopg.Connection)
+        how(held)
+        yield
+        held.close()
+        conn.invalidate()
+    engine.dispose()
+
+
+@pytest.mark.parametrize("how", [takes_no_result, sends_part_of_a_batch])
+async def test_a_hub_that_stops_in_a_statement_holds_up_the_others_for_seconds(tmp_path, how):
+    """PostgreSQL takes it for active and waits; the other hubs end its connection."""
+    async with opened(tmp_path) as theirs:
+        with stopped_hub(tmp_path, how):
+            async with asyncio.timeout(3 * IDLE_S):
+                await theirs.write(add_one)
+
+
+@pytest.mark.parametrize("how", [takes_no_result, sends_part_of_a_batch])
+async def test_a_hub_that_starts_beside_one_that_has_stopped_waits_for_seconds(tmp_path, how):
+    """It is alone: whoever led has stopped, and no other hub looks out."""
+    async with opened(tmp_path) as before:
+        await before.write(add_one)
+    with stopped_hub(tmp_path, how):
+        began = time.monotonic()
+        theirs = await asyncio.to_thread(
+            Database.open, databases.url_of(tmp_path), ManualClock(START)
+        )
+        try:
+            assert time.monotonic() - began < 3 * IDLE_S
+            assert await theirs.write(add_one) == 2
+        finally:
+            await theirs.close()
 
 
 async def test_a_transaction_that_may_take_long_is_waited_for(tmp_path):

@@ -36,6 +36,10 @@ class Feed(Protocol):
         """To read with what was committed, beside everybody else."""
         ...
 
+    def end_stopped(self) -> None:
+        """End the connections of hubs that have stopped in the middle of a write: others wait for them."""
+        ...
+
     def interrupt(self) -> None:
         """End a wait, from another thread; the connection is of no more use."""
         ...
@@ -65,8 +69,11 @@ class Backend(Protocol):
         """Can a hub keep its data here? Raises UnusableDatabase."""
         ...
 
-    def enter(self, conn: Connection) -> Entered:
-        """At the beginning of a writing transaction: from here on nobody else writes until it ends."""
+    def enter(self, conn: Connection, *, first: bool = False) -> Entered:
+        """At the beginning of a writing transaction: from here on nobody else writes until it ends.
+
+        `first`: nothing else in this process ends those that have stopped and are waited for.
+        """
         ...
 
     def has_committed(self, engine: Engine, ticket: str) -> bool | None:

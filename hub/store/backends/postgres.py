@@ -3,7 +3,8 @@
 One hub writes at a time: a transaction that writes begins by taking a lock of the whole database's (an
 advisory one, which ends with the transaction), so that what holds for SQLite's one writer holds here,
 and revisions are taken in the order of commits. A hub that stops in the middle (paused, cut off) loses
-its connection, and with it the lock, after `IDLE_S`. Reads wait for nobody.
+its connection, and with it the lock, after `IDLE_S`: by the server itself, or by the other hubs
+(`hub.store.backends.stopped`). Reads wait for nobody.
 """
 
 import contextlib
@@ -15,12 +16,14 @@ import time
 from typing import Any, Final
 
 import psycopg
+import structlog
 from psycopg.types.string import StrDumper
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool, QueuePool
 
+from hub.store.backends import stopped
 from hub.store.backends.backend import Entered, Feed
 from hub.store.columns import give_keys
 from hub.store.dialect import PATIENT_S
@@ -33,7 +36,11 @@ CONNECT_S: Final = 5
 # A transaction in which nothing is asked for this long belongs to a hub that has stopped.
 IDLE_S: Final = 6
 LOCK_S: Final = 20  # a write that waits longer for the others is refused
+_LOOK_S: Final = (
+    2  # so often one that opens the database looks whether those it waits for have stopped
+)
 _LOCK: Final = 748_261_093  # the class of the hub's advisory locks
+_log = structlog.get_logger(__name__)
 _CHANNEL: Final = "roadstead"
 _HUB: Final = "roadstead-hub"  # by this name, and the revision that it needs, others see a hub
 _ENTER: Final = (
@@ -48,6 +55,7 @@ _SESSION: Final = {
     "tcp_keepalives_idle": "5",
     "tcp_keepalives_interval": "2",
     "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "10s",
 }
 
 
@@ -106,8 +114,22 @@ class Postgres:
     def _refuse(self, why: str) -> None:
         raise UnusableDatabase(f"{self.where} {why}")
 
-    def enter(self, conn: Connection) -> Entered:
+    def enter(self, conn: Connection, *, first: bool = False) -> Entered:
         """Wait for the lock; the transaction's number is its ticket."""
+        for _ in range(LOCK_S // _LOOK_S if first else 0):
+            waited = conn.begin_nested()
+            conn.exec_driver_sql(f"SET LOCAL lock_timeout = '{_LOOK_S}s'")
+            try:
+                conn.exec_driver_sql(_ENTER)
+            except OperationalError as error:
+                if not isinstance(error.orig, psycopg.errors.LockNotAvailable):
+                    raise
+                waited.rollback()
+                stopped.end(conn, _LOCK, IDLE_S, _HUB)
+            else:
+                conn.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_S}s'")
+                waited.commit()
+                break
         return Entered(str(conn.exec_driver_sql(_ENTER).one()[1]))
 
     def has_committed(self, engine: Engine, ticket: str) -> bool | None:
@@ -201,6 +223,12 @@ class _Notifications:
         for told in self._driver.notifies(timeout=seconds, stop_after=1):
             newest = max(newest, int(told.payload) if told.payload.isdecimal() else 0)
         return newest
+
+    def end_stopped(self) -> None:
+        for each in stopped.end(self.connection, _LOCK, IDLE_S, _HUB):
+            _log.warning(
+                "a hub has stopped while it wrote: its connection was ended", backend=each
+            )
 
     def interrupt(self) -> None:
         with (

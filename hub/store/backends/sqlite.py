@@ -65,7 +65,9 @@ class Sqlite:
             if found != "ok":
                 raise UnusableDatabase(f"{self.where} is damaged ({found}); {REMEDY}")
 
-    def enter(self, conn: Connection) -> Entered:  # BEGIN IMMEDIATE has seen to it
+    def enter(
+        self, conn: Connection, *, first: bool = False
+    ) -> Entered:  # BEGIN IMMEDIATE has seen to it
         return Entered()
 
     def has_committed(self, engine: Engine, ticket: str) -> bool:
