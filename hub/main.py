@@ -191,6 +191,7 @@ async def _composed(
             [
                 lease.run,
                 _Watch(db, clock).run,
+                hub.rotation.pauses.run,
                 sync.run,
                 scheduling.run,
                 SilenceLoop(hub, sync, lease.term).run,

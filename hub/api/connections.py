@@ -20,6 +20,7 @@ from hub.services.context.settings import Api
 from shared.clock import Clock
 from shared.reject_codes import RejectCode
 
+_LINGERS_S: Final = 1.0  # what is refused may still be sent for so long
 _LOOK_S: Final = 1.0  # between two looks for who is late
 _FEW: Final = 10  # connections of one network
 _FOR_ALL: Final = 0.9  # of the connections; the rest is for networks that have few
@@ -111,6 +112,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._ended = False
         self._network: str | None = None  # that it is counted for
         self._unread_since: float | None = None  # nothing of the answer is taken any more
+        self._said_at: float | None = None  # that it is refused; what still comes is thrown away
         self._client: ClientCertificate | None = None
         self.generation = 0  # of the certificates that it was agreed with
 
@@ -217,6 +219,8 @@ class BoundedProtocol(HttpToolsProtocol):
             self.door.refused["Unread"] += 1
             self.transport.abort()
             return
+        if self._said_at is not None and now - self._said_at >= _LINGERS_S:
+            self.transport.close()
         if self._ended or self._phase is _Phase.SERVED:
             return
         if self._phase is _Phase.BODY and self.flow.read_paused:
@@ -255,7 +259,14 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.cycle is not None and not self.cycle.response_complete:
             self.cycle.disconnected = True
             self.cycle.message_event.set()
-        self.transport.close()
+        if is_answered or self not in self.door.connections or not self.transport.can_write_eof():
+            self.transport.close()
+        elif (
+            not self.transport.is_closing()
+        ):  # closed now, what it still sends would undo what it is told
+            self.transport.write_eof()
+            self.flow.resume_reading()
+            self._said_at = self.door.clock.monotonic()
 
     def _answer_began(self) -> bool:
         return self.cycle is not None and self.cycle.response_started

@@ -11,6 +11,7 @@ import re
 import secrets
 import uuid
 from dataclasses import dataclass, field
+from typing import Final
 
 from hub.store import tokens
 from hub.store.engine import Database
@@ -38,6 +39,9 @@ class Principal:
     cluster: str = ""
     credential: str = field(default="", compare=False)  # the id of the token that was presented
     renew_at: dt.datetime | None = field(default=None, compare=False)  # agents: give another then
+
+
+MOST_TOUCHED: Final = 10_000  # credentials that were touched and not shown since
 
 
 @dataclass(slots=True)
@@ -190,21 +194,22 @@ REVOKED = "this credential was taken back: the cluster joined anew, or has left"
 
 
 class Authenticator:
-    """Checks bearer credentials; remembers them for `cache_s` seconds or until they are touched."""
+    """Checks bearer credentials; remembers them for `cache_s` seconds or until they are touched.
+
+    And which were touched lately: one that was just made, or superseded, is known of before it is shown.
+    """
 
     def __init__(self, db: Database, clock: Clock, cache_s: float) -> None:
         self._db = db
         self._clock = clock
         self._cache_s = cache_s
         self._known: dict[str, _KnownCredential] = {}
-        self._ended = db.subscribe("tokens")
+        self._touched: dict[str, None] = {}  # ids, the oldest first
+        self._news = db.subscribe("tokens")
 
     async def authenticate(self, text: str, purpose: str = BEARER) -> Principal | None:
         """The principal whose credential of that purpose `text` is, or None."""
-        change = self._ended.take()
-        if change is not None:
-            for touched in change.keys["tokens"]:
-                self._known.pop(touched, None)
+        self._hear()
         given, _, secret = text.partition(".")
         if not given or not secret or len(text) > _LONGEST:
             return None
@@ -223,14 +228,34 @@ class Authenticator:
         return None if known is None else known.principal
 
     def remembers(self, text: str) -> bool:
-        """Whether this very credential was good when it was last looked at: it may have ended since."""
+        """Whether this very credential was good when it was last looked at, or was touched since.
+
+        It may have ended. Ids can not be guessed: of one that was touched and not looked at since, the
+        id is enough.
+        """
+        self._hear()
         given, _, secret = text.partition(".")
+        if given in self._touched:
+            return True
         known = self._known.get(given)
         return known is not None and hmac.compare_digest(known.secret_hash, hashed(secret))
+
+    def _hear(self) -> None:
+        """Believe nothing any more of what was touched."""
+        change = self._news.take()
+        if change is None:
+            return
+        for touched in change.keys["tokens"]:
+            self._known.pop(touched, None)
+            self._touched.pop(touched, None)
+            self._touched[touched] = None
+        for oldest in list(self._touched)[: max(0, len(self._touched) - MOST_TOUCHED)]:
+            del self._touched[oldest]
 
     async def _look_up(self, given: str) -> _KnownCredential | None:
         token = await self._db.read(lambda tx: tokens.get(tx, given))
         self._known.pop(given, None)
+        self._touched.pop(given, None)
         if token is None or token.purpose not in _PRESENTED or token.revoked_at is not None:
             return None
         if token.superseded_at is not None:

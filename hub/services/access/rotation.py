@@ -9,6 +9,8 @@ for a thief.
 import datetime as dt
 from typing import Final
 
+import structlog
+
 from hub.services.access.credentials import (
     BEARER,
     REVOKED,
@@ -18,6 +20,7 @@ from hub.services.access.credentials import (
     matching,
     renewal_of,
 )
+from hub.services.access.pauses import Pauses
 from hub.store import audit, clusters, tokens
 from hub.store.engine import Database
 from hub.store.records.tokens import Token
@@ -28,6 +31,7 @@ from shared.reject_codes import RejectCode
 
 CREDENTIAL_REUSED: Final = "CredentialReused"
 _GAP_S: Final = 10.0  # between two successors of one credential: replies get lost, and seldom
+_log = structlog.get_logger(__name__)
 _SUPERSEDED: Final = (
     "a newer credential of this agent is in use; if this is no copy, it has to join anew"
 )
@@ -110,13 +114,17 @@ def way_back(cluster: str) -> str:
 
 
 class Rotation:
-    """Gives successors to those who come with a credential that is due, and judges those who are refused."""
+    """Gives successors to those who come with a credential that is due, and judges those who are refused.
+
+    `pauses` of this process are to be looked for by whoever runs it.
+    """
 
     def __init__(
         self, db: Database, clock: Clock, kept: dt.timedelta, overlap: dt.timedelta
     ) -> None:
         self._db, self._clock = db, clock
         self._kept, self._overlap = kept, overlap
+        self.pauses = Pauses(clock)
         self._given_at: dict[str, float] = {}  # by credential; monotonic
 
     async def successor(self, who: Principal) -> str | None:
@@ -136,6 +144,11 @@ class Rotation:
         """The answer to a credential that is not good, and whether it ended its agent's others just now."""
         refused, reused = await self._db.read(lambda tx: why_refused(tx, text, self._overlap))
         if reused is None:
+            return refused, False
+        if self.pauses.lately():  # it may have lain here since before it was superseded
+            _log.warning(
+                "a superseded credential after a pause: nothing is concluded", id=reused.id
+            )
             return refused, False
         ended = await self._db.write(lambda tx: end_family(tx, reused.id, self._overlap))
         return Rejected(RejectCode.REVOKED, REVOKED), ended

@@ -88,7 +88,7 @@ async def replicas(folder: Path, count: int = 1) -> AsyncIterator[list[Replica]]
             for db, _ in zip(itertools.cycle(dbs), range(count))
         ]
         for deaf in hubs[1:]:
-            deaf.known._ended.close()
+            deaf.known._news.close()
         yield hubs
 
 
@@ -284,6 +284,35 @@ async def test_successors_of_two_hubs_are_of_one_family(tmp_path):
         assert await two.cordoned()
         one.clock.advance(CACHE_S + 0.1)
         assert await two.answers(first) == "REVOKED"
+
+
+@pytest.mark.parametrize("pause_s", [601.0, 60.0])
+async def test_a_hub_that_stood_still_concludes_nothing_from_what_it_reads_then(tmp_path, pause_s):
+    """The request may have been sent before the pause: it is refused, and nobody is a thief for it."""
+    async with replicas(tmp_path) as (hub,):
+        old = await joined(hub)
+        hub.clock.advance(DUE_S)
+        new = await hub.gives(old)
+        assert await hub.answers(new) == ""
+        hub.clock.advance(OVERLAP.total_seconds() + 1 - pause_s)
+        hub.rotation.pauses.look()
+        hub.clock.advance(pause_s)
+        assert await hub.answers(old) == "CREDENTIAL_SUPERSEDED"
+        for _ in range(61):
+            hub.clock.advance(1)
+            hub.rotation.pauses.look()
+        assert await hub.told() == (0, 0)
+        assert await hub.answers(old) == "REVOKED", "by now nothing lies there any more"
+        assert await hub.told() == (1, 1)
+
+
+async def test_a_hub_that_looks_at_its_clock_all_the_time_has_not_stood_still(tmp_path):
+    """Nor by a clock of the database's that is set right by a second."""
+    async with replicas(tmp_path) as (hub,):
+        for _ in range(100):
+            hub.rotation.pauses.look()
+            hub.clock.advance(5)
+        assert not hub.rotation.pauses.lately()
 
 
 async def test_two_hubs_that_see_a_first_use_at_once_agree(tmp_path):
