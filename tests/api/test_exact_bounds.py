@@ -89,9 +89,27 @@ async def test_a_header_is_late_once_its_time_is_over(tmp_path, after_s, is_late
         await until(lambda: [c for c in hub.door.connections if c._phase.name == "HEAD"])
         hub.clock.advance(after_s)
         hub.door.look()
-        await until(lambda: bool(hub.door.connections) is not is_late)
         await line.say(b"Host: hub\r\n\r\n")
         assert (await line.hear()).status == (408 if is_late else 200)
+
+
+async def test_who_is_refused_may_go_on_for_a_second(tmp_path):
+    """What it still sends is thrown away, so that it reads the answer; then the connection is closed."""
+    async with listening(tmp_path) as hub:
+        line = await hub.line()
+        await line.say(b"GET /healthz HTTP/1.1\r\n")
+        await until(lambda: [c for c in hub.door.connections if c._phase.name == "HEAD"])
+        hub.clock.advance(10)
+        hub.door.look()
+        for _ in range(20):
+            await line.say(b"X-More: of it\r\n")
+        assert (await line.hear()).status == 408
+        hub.clock.advance(0.9)
+        hub.door.look()
+        assert hub.door.connections
+        hub.clock.advance(0.1)
+        hub.door.look()
+        await until(lambda: not hub.door.connections)
 
 
 async def test_a_kept_connection_gives_no_body_the_time_of_the_one_before(tmp_path):

@@ -1,5 +1,6 @@
 """The filters, in the order in which they are asked: cheap and telling ones first."""
 
+import datetime as dt
 from typing import Final
 
 from hub.domain.placement.framework import Filter
@@ -24,6 +25,11 @@ FILTERS: Final[tuple[Filter, ...]] = (
 )
 
 
-def filters(suspect_after_s: float = SUSPECT_AFTER_S) -> tuple[Filter, ...]:
-    """The same filters with another idea of how long a cluster may be silent."""
-    return tuple(Eligible(suspect_after_s) if isinstance(f, Eligible) else f for f in FILTERS)
+def filters(
+    suspect_after_s: float = SUSPECT_AFTER_S, since: dt.datetime | None = None
+) -> tuple[Filter, ...]:
+    """The same filters with another idea of how long, and since when, a cluster may be silent."""
+    return tuple(
+        Eligible(suspect_after_s, since) if isinstance(each, Eligible) else each
+        for each in FILTERS
+    )

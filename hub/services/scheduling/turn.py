@@ -41,6 +41,9 @@ _log = structlog.get_logger()
 TOLD_BESIDE: Final = 200
 TOLD_IDLE: Final = 2000
 HEARTBEATS_EVERY_S: Final = 1.0
+AWAY_S: Final = (
+    10.0  # without a turn for longer, nobody listened to members (an outage, another leader)
+)
 
 
 class Scheduler:
@@ -60,6 +63,8 @@ class Scheduler:
         self.placed_total = 0
         self._notes: tuple[str, ...] = ()
         self._heard_at = -HEARTBEATS_EVERY_S
+        self._turned_at: dt.datetime | None = None
+        self._listens_since = hub.clock.now()
 
     def _new_index(self) -> ScheduleIndex:
         suspect_after_s = self._hub.settings.scheduling.suspect_after_s
@@ -153,6 +158,12 @@ class Scheduler:
             await self.follow({"workloads": uids, TERMS: uids})
         return unfinished or bool(self.index.pending_reasons)
 
+    def _attend(self) -> None:
+        """Notice that there were no turns for a while: what members' silence means counts from now."""
+        before, self._turned_at = self._turned_at, self._hub.clock.now()
+        if before is None or (self._turned_at - before).total_seconds() > AWAY_S:
+            self._listens_since = self._turned_at
+
     async def _shrink(self) -> None:
         """Give back the quota of pods that members say are gone."""
         shrinking = self.index.wishes.shrinking
@@ -171,10 +182,12 @@ class Scheduler:
 
     async def _settle_reservations(self) -> None:
         """Place those whose admission checks are all Ready, take back those that can not stay."""
+        self._attend()
         if not self.index.reservations:
             return
         self.index.refresh_room()
-        filters = registry.filters(self._hub.settings.scheduling.suspect_after_s)
+        suspect_after_s = self._hub.settings.scheduling.suspect_after_s
+        filters = registry.filters(suspect_after_s, self._listens_since)
         settled = self.index.reservations.settle(
             filters, self._hub.clock.now(), self.index.keys.since
         )

@@ -12,9 +12,13 @@ SUSPECT_AFTER_S = 45.0
 
 @dataclass(frozen=True, slots=True)
 class Eligible:
-    """Rejects clusters that have not joined or have been silent for `suspect_after_s`."""
+    """Rejects clusters that have not joined or have been silent for `suspect_after_s`.
+
+    `since`: before that nobody listened, and silence says nothing.
+    """
 
     suspect_after_s: float = SUSPECT_AFTER_S
+    since: dt.datetime | None = None
     name: str = "Eligible"
 
     def reject(
@@ -24,7 +28,8 @@ class Eligible:
             return Rejection(self.name, "ClusterNotJoined", "the cluster has not joined yet")
         if cluster.heartbeat_at is None:
             return Rejection(self.name, "AgentNotOnline", "its agent has not been online yet")
-        silent_s = (now - cluster.heartbeat_at).total_seconds()
+        heard_at = max(cluster.heartbeat_at, self.since or cluster.heartbeat_at)
+        silent_s = (now - heard_at).total_seconds()
         if silent_s > self.suspect_after_s:
             return Rejection(
                 self.name, "ClusterSilent", f"its agent has been silent for {_spell(silent_s)}"
