@@ -26,10 +26,13 @@ _FLEETS = {
     "bridge": points.BRIDGE,
 }
 _ENVS = {
-    # Replaced after two thirds of that.
-    "rotation": {"ROADSTEAD_API_AGENT_CREDENTIAL_KEPT": "15"},
+    # Replaced after two thirds of that; a successor that is lost is given again ten seconds later.
+    "rotation": {"ROADSTEAD_API_AGENT_CREDENTIAL_KEPT": "60"},
 }
-_OFTEN = {(databases.SQLITE, name) for name in ("hub-2", "hub-3", "agent")}
+_OFTEN = {
+    *((databases.SQLITE, name) for name in ("hub-2", "hub-3", "agent")),
+    *((databases.POSTGRES, name) for name in ("hub-1", "hub-2")),
+}
 
 
 def _cases() -> Iterator[object]:
