@@ -5,8 +5,11 @@ has not renewed for as long as the lease lasts: a process that was paused finds 
 that its term has ended.
 """
 
+import datetime as dt
+
 from hub.services.context import leadership
 from hub.services.context.hub import Hub
+from hub.services.context.listening import Listening
 from shared.loop import Loop
 
 NOT_LEADING = 0
@@ -67,17 +70,26 @@ class Tenure:
     """Since when this process leads: what happened before may not have been reported to it.
 
     Made by each loop that judges silence or waiting; told of the term in each turn. The first term counts
-    from when the loop was made.
+    from when the loop was made, and every one anew after a time without turns: an outage of the database
+    ends no term, and reports came to nobody.
     """
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
         self._term: int | None = None
-        self.since = hub.clock.now()
+        self._listening = Listening(hub.clock.now())
+
+    @property
+    def since(self) -> dt.datetime:
+        since = self._listening.since
+        assert since is not None
+        return since
 
     def begins(self, term: int) -> bool:
         """Whether another term has begun since the last turn."""
         before, self._term = self._term, term
+        now = self._hub.clock.now()
         if before is not None and before != term:
-            self.since = self._hub.clock.now()
+            self._listening.begin(now)
+        self._listening.turn(now)
         return before != term

@@ -54,8 +54,16 @@ async def lively(hub: Running, uid: str, pods: int = 1) -> None:
     await reported(hub, uid, active=pods, ready=pods)
 
 
+TURNS_S = 20.0  # controllers take a turn so often at least
+
+
 async def passed(hub: Running, seconds: float, watch: Lifetimes | None = None) -> None:
     """Time passes; clusters stay in touch, limits are looked at, the scheduler takes its turns."""
+    while seconds > TURNS_S:
+        hub.clock.advance(TURNS_S)
+        seconds -= TURNS_S
+        if watch is not None:
+            await watch.tick()
     hub.clock.advance(seconds)
     heard = dict.fromkeys(hub.scheduler.index.members.clusters, hub.clock.now())
     await hub.hub.db.write(lambda unit: clusters.beat(unit, heard))

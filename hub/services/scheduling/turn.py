@@ -21,6 +21,7 @@ from hub.domain.plan import Plan
 from hub.domain.quota.declared import EVERYTHING
 from hub.services.context.decisions import refusal_view
 from hub.services.context.hub import Hub
+from hub.services.context.listening import Listening
 from hub.services.context.rules import rules_of
 from hub.services.index import fair_usage, pool_keys, reader
 from hub.services.index.catalog import drained
@@ -63,8 +64,7 @@ class Scheduler:
         self.placed_total = 0
         self._notes: tuple[str, ...] = ()
         self._heard_at = -HEARTBEATS_EVERY_S
-        self._turned_at: dt.datetime | None = None
-        self._listens_since = hub.clock.now()
+        self._listening = Listening()
 
     def _new_index(self) -> ScheduleIndex:
         suspect_after_s = self._hub.settings.scheduling.suspect_after_s
@@ -158,12 +158,6 @@ class Scheduler:
             await self.follow({"workloads": uids, TERMS: uids})
         return unfinished or bool(self.index.pending_reasons)
 
-    def _attend(self) -> None:
-        """Notice that there were no turns for a while: what members' silence means counts from now."""
-        before, self._turned_at = self._turned_at, self._hub.clock.now()
-        if before is None or (self._turned_at - before).total_seconds() > AWAY_S:
-            self._listens_since = self._turned_at
-
     async def _shrink(self) -> None:
         """Give back the quota of pods that members say are gone."""
         shrinking = self.index.wishes.shrinking
@@ -182,12 +176,12 @@ class Scheduler:
 
     async def _settle_reservations(self) -> None:
         """Place those whose admission checks are all Ready, take back those that can not stay."""
-        self._attend()
+        self._listening.turn(self._hub.clock.now())
         if not self.index.reservations:
             return
         self.index.refresh_room()
         suspect_after_s = self._hub.settings.scheduling.suspect_after_s
-        filters = registry.filters(suspect_after_s, self._listens_since)
+        filters = registry.filters(suspect_after_s, self._listening.since)
         settled = self.index.reservations.settle(
             filters, self._hub.clock.now(), self.index.keys.since
         )

@@ -146,3 +146,6 @@ async def test_silence_counts_from_when_a_hub_began_to_lead(tmp_path: Path):
         clock.advance(10)
         assert not tenure.begins(5)
         assert tenure.since < clock.now()
+        clock.advance(31)
+        assert not tenure.begins(5)
+        assert tenure.since == clock.now(), "nobody took turns: the database was away"
