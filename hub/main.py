@@ -79,10 +79,10 @@ def main() -> None:
     on stderr says how. 1: a loop has ended.
     """
     arguments = _arguments()
-    log.configure(os.environ.get("ROADSTEAD_LOG_LEVEL") or "info")
     if arguments.die_with_parent:
         die_with_parent()
     try:
+        log.configure(log.level_of(os.environ))
         if unknown := unknown_variables(os.environ):
             _logger.warning("environment variables that nothing reads", variables=unknown)
         folder.prepare(arguments.data)
