@@ -87,13 +87,18 @@ def find_admitted(tx: Transaction, joined_by: Token, secret_hash: str) -> str | 
     return held.id
 
 
+def is_bearer(text: str) -> bool:
+    """Whether it is of the form of one, whether good or ended."""
+    return _GIVEN.fullmatch(text) is not None and len(text) <= _LONGEST
+
+
 def take_bearer(tx: Transaction, role: str, name: str, text: str) -> bool:
     """Like `replace_bearer`, with a credential that was made elsewhere; done again, nothing changes.
 
     False, and nothing is written, if `text` is not `ID.SECRET` of enough letters, digits, `-` and `_`,
     or if that id was used for anything else before: what was taken back stays so.
     """
-    if _GIVEN.fullmatch(text) is None or len(text) > _LONGEST:
+    if not is_bearer(text):
         return False
     given, _, secret = text.partition(".")
     if tokens.get(tx, given) is not None:
