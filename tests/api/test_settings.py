@@ -33,12 +33,28 @@ def test_a_list_of_names_may_be_empty():
 
 @pytest.mark.parametrize(
     ("variable", "text"),
-    [("ROADSTEAD_API_BODY_BYTES", "many"), ("ROADSTEAD_QUEUEING_FAIR_SHARING", "on")],
+    [
+        ("ROADSTEAD_API_BODY_BYTES", "many"),
+        ("ROADSTEAD_API_BODY_BYTES", "1.5"),
+        ("ROADSTEAD_QUEUEING_FAIR_SHARING", "on"),
+        ("ROADSTEAD_RETENTION_EVENTS", "7d"),
+        ("ROADSTEAD_RETENTION_EVENTS", "1e300"),
+        ("ROADSTEAD_SCHEDULING_CYCLE_S", "inf"),
+        ("ROADSTEAD_SCHEDULING_CYCLE_S", "nan"),
+    ],
 )
 def test_a_setting_that_can_not_be_read_is_named(variable, text):
     """Whatever else is there must be what the setting wants."""
-    with pytest.raises(ValueError, match=variable):
+    with pytest.raises(ValueError, match=f"^{variable}={text}: expected "):
         limits_from({variable: text})
+
+
+def test_an_amount_below_nothing_is_refused_where_it_means_nothing():
+    """A retention of -1 would take everything away; where the default is negative, that is a meaning."""
+    with pytest.raises(ValueError, match="expected a number from 0 on"):
+        limits_from({"ROADSTEAD_RETENTION_FINISHED_JOBS": "-1"})
+    limits = limits_from({"ROADSTEAD_QUEUEING_REQUEUING_BACKOFF_LIMIT": "-2"})
+    assert limits.queueing.requeuing_backoff_limit == -2
 
 
 def test_a_variable_that_nothing_reads_is_named_with_the_one_that_is_near():
