@@ -98,6 +98,10 @@ class Address:
             words = getattr(found, "strerror", None) or ""
             found = found.__cause__ or found.__context__
         told = words or str(failure) or type(failure).__name__
+        if "WRONG_VERSION_NUMBER" in told:
+            told = "what answers does not speak TLS; such a hub's address begins with http://"
+        elif not self.is_secure and told.startswith("Server disconnected without"):
+            told = f"{told.rstrip('.')} (one that speaks TLS has an address with https://)"
         return f"no hub answers at {self.server}: {told}"
 
 
