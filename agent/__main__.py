@@ -14,7 +14,9 @@ from typing import Any
 from shared.extras import leave_without
 
 try:
-    from agent.config import from_arguments
+    import structlog
+
+    from agent.config import from_arguments, unread
     from agent.main import EXIT_STOPPED, Agent
     from shared import log
     from shared.collector import spare_the_collector
@@ -33,6 +35,10 @@ def main() -> int:
     except ValueError as error:
         sys.stderr.write(f"agent: error: {error}\n")
         return _EXIT_USAGE
+    if unknown := unread(os.environ):
+        structlog.get_logger().warning(
+            "environment variables that nothing reads", variables=unknown
+        )
     if with_parent:
         die_with_parent()
     spare_the_collector()

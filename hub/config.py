@@ -48,6 +48,10 @@ _OTHERS: Final = frozenset(
     )
 )
 _AGENTS: Final = "ROADSTEAD_AGENT_"
+# Options of `python -m hub` alone, which no variable sets.
+_OPTIONS: Final = frozenset(
+    {"listen", "hub-kubeconfig", "hub-in-cluster", "admin-token-file", "no-migrate", "share-port"}
+)
 # What Kubernetes puts into pods of a namespace that has a Service called roadstead-…
 _OF_SERVICES: Final = re.compile(
     r"_SERVICE_(HOST|PORT)(_\w+)?$|_PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?$"
@@ -74,6 +78,9 @@ def unknown_variables(environ: Mapping[str, str]) -> list[str]:
 
 
 def _with_guess(name: str, known: Collection[str]) -> str:
+    option = name.removeprefix("ROADSTEAD_").lower().replace("_", "-")
+    if option in _OPTIONS:
+        return f"{name} (use the option --{option})"
     near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.8)
     return f"{name} (did you mean {near[0]}?)" if near else name
 

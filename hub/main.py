@@ -124,14 +124,18 @@ def _arguments() -> argparse.Namespace:
         action="store_true",
         help="refuse a database whose schema is older, instead of bringing it up to date",
     )
-    parser.add_argument("--listen", default="127.0.0.1:8080", metavar="HOST:PORT")
+    parser.add_argument(
+        "--listen", default="127.0.0.1:8080", metavar="HOST:PORT", help="default: 127.0.0.1:8080"
+    )
     parser.add_argument(
         "--share-port",
         action="store_true",
         help="let other replicas on this machine listen there too; connections are dealt out",
     )
     cluster = parser.add_mutually_exclusive_group()
-    cluster.add_argument("--hub-kubeconfig", type=Path, help="kubeconfig of the hub cluster")
+    cluster.add_argument(
+        "--hub-kubeconfig", type=Path, metavar="FILE", help="kubeconfig of the hub cluster"
+    )
     cluster.add_argument(
         "--hub-in-cluster", action="store_true", help="the hub cluster is the one of this pod"
     )
@@ -356,9 +360,13 @@ async def _write_admin_token(hub: Hub, path: Path) -> None:
             _refuse_given(path, given)
             _write_private(path, await hub.write(identity.issue_admin_token))
     except OSError as error:
-        raise folder.Misconfigured(f"the administrator's token, {path}: {error.strerror}") from error
+        raise folder.Misconfigured(
+            f"the administrator's token, {path}: {error.strerror}"
+        ) from error
     if replaces:
-        _logger.warning("another administrator's token; the one before it has ended", file=str(path))
+        _logger.warning(
+            "another administrator's token; the one before it has ended", file=str(path)
+        )
 
 
 def _read_private(path: Path) -> str:

@@ -66,7 +66,9 @@ def test_text_is_one_line_too():
     assert "flag=true" in line
 
 
-@pytest.mark.parametrize(("given", "level"), [(None, "info"), ("", "info"), ("WARNING", "warning")])
+@pytest.mark.parametrize(
+    ("given", "level"), [(None, "info"), ("", "info"), ("WARNING", "warning")]
+)
 def test_a_level_is_read_in_any_case(given, level):
     """What is not set, or set to nothing, is the default."""
     environ = {} if given is None else {"ROADSTEAD_LOG_LEVEL": given}
@@ -74,7 +76,8 @@ def test_a_level_is_read_in_any_case(given, level):
 
 
 @pytest.mark.parametrize(
-    ("read", "name"), [(log.level_of, "ROADSTEAD_LOG_LEVEL"), (log.format_of, "ROADSTEAD_LOG_FORMAT")]
+    ("read", "name"),
+    [(log.level_of, "ROADSTEAD_LOG_LEVEL"), (log.format_of, "ROADSTEAD_LOG_FORMAT")],
 )
 def test_a_level_or_format_that_is_none_is_named(read, name):
     """With the words that there are."""
