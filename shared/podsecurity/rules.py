@@ -56,7 +56,8 @@ class Rules:
         for each in listed(self.levels):
             if each.partition("=")[2] not in LEVELS:
                 raise ValueError(
-                    f"Pod Security level of a namespace, {each}: expected NAMESPACE=LEVEL, of {', '.join(LEVELS)}"
+                    f"Pod Security level of a namespace, {each}: expected NAMESPACE=LEVEL, "
+                    f"of {', '.join(LEVELS)}"
                 )
 
     def level_of(self, namespace: str) -> Level:
