@@ -58,7 +58,7 @@ def test_an_amount_below_nothing_is_refused_where_it_means_nothing():
 
 
 def test_a_variable_that_nothing_reads_is_named_with_the_one_that_is_near():
-    """A misspelt setting is told with the one that may have been meant, an option as one, what is far off alone."""
+    """A misspelt setting is told with the one that may be meant, an option as one, what is far off alone."""
     environ = {
         "ROADSTEAD_QUEUEING_FAIR_SHARNIG": "1",
         "ROADSTEAD_COLOUR": "red",
