@@ -85,8 +85,8 @@ def hint_for(failure: RoadsteadError) -> str:
         return f"Why: roadstead explain {failure.jobs[0].full_name}"
     if isinstance(failure, NotAllowed) and failure.status == 403:
         return ""  # the token is known; it has not the right
-    if isinstance(failure, Unreachable) and str(failure).startswith("the certificate"):
-        return ""  # a hub answers, and its words say what to do
+    if isinstance(failure, Unreachable) and failure.answered:
+        return ""  # the message says what to do
     if isinstance(failure, WrongAddress) and str(failure).startswith("the CA"):
         return "It comes from --ca or ROADSTEAD_CA."
     return _HINTS.get(type(failure), "")

@@ -148,7 +148,7 @@ HINTS: list[tuple[RoadsteadError, str]] = [
         "A token comes from --token, ROADSTEAD_TOKEN, or ROADSTEAD_DATA=DIR of `roadstead up`.",
     ),
     (NotAllowed("no", 403), ""),
-    (Unreachable("the certificate of https://a is not believed: it has expired"), ""),
+    (Unreachable("the store does not answer; try again", answered=True), ""),
     (
         WrongAddress("the CA of the hub, /ca.pem: No such file or directory"),
         "It comes from --ca or ROADSTEAD_CA.",
