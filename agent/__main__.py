@@ -14,7 +14,9 @@ from typing import Any
 from shared.extras import leave_without
 
 try:
-    from agent.config import from_arguments
+    import structlog
+
+    from agent.config import from_arguments, unread
     from agent.main import EXIT_STOPPED, Agent
     from shared import log
     from shared.collector import spare_the_collector
@@ -22,14 +24,21 @@ try:
 except ModuleNotFoundError as missing:
     leave_without(missing, "python -m agent", "agent")
 
+_EXIT_USAGE = 2
+
 
 def main() -> int:
     """Run until SIGTERM or SIGINT, or until the agent can not go on."""
     settings, with_parent = from_arguments(None, os.environ)
-    log.configure(
-        os.environ.get("ROADSTEAD_LOG_LEVEL", "info"),
-        "json" if os.environ.get("ROADSTEAD_LOG_FORMAT") == "json" else "text",
-    )
+    try:
+        log.configure(log.level_of(os.environ), log.format_of(os.environ))
+    except ValueError as error:
+        sys.stderr.write(f"agent: error: {error}\n")
+        return _EXIT_USAGE
+    if unknown := unread(os.environ):
+        structlog.get_logger().warning(
+            "environment variables that nothing reads", variables=unknown
+        )
     if with_parent:
         die_with_parent()
     spare_the_collector()

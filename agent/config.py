@@ -53,6 +53,7 @@ GATE_OPTIONS: Final = (
         "nodeName, tolerateEverything, controlPlane, hostUsers, and what is open by default",
     ),
 )
+_PREFIX: Final = "ROADSTEAD_AGENT_"
 _OWN_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
@@ -60,7 +61,9 @@ def from_arguments(
     arguments: Sequence[str] | None, environ: Mapping[str, str]
 ) -> tuple[Settings, bool]:
     """Read flags and environment; the second value is --die-with-parent. Exits on bad usage."""
-    parser = argparse.ArgumentParser(prog="agent", description="Roadstead's member-cluster agent.")
+    parser = argparse.ArgumentParser(
+        prog="python -m agent", description="Roadstead's member-cluster agent."
+    )
     _option(parser, environ, "hub", "URL of the hub", required=True)
     _option(parser, environ, "hub-ca", "CA bundle of the hub's certificate")
     _option(parser, environ, "hub-ca-pin", "pins of that CA, by comma; else the join token's")
@@ -99,6 +102,12 @@ def from_arguments(
         policy=_policy(parser, given),
     )
     return settings, given.die_with_parent
+
+
+def unread(environ: Mapping[str, str]) -> list[str]:
+    """Variables of the policy that nothing reads: what was meant to be closed may be open."""
+    known = {_PREFIX + name.upper().replace("-", "_") for name, _, _ in GATE_OPTIONS}
+    return sorted(name for name in environ if name.startswith(_PREFIX) and name not in known)
 
 
 def _policy(parser: argparse.ArgumentParser, given: argparse.Namespace) -> MemberPolicy:

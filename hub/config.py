@@ -5,6 +5,7 @@ The records themselves are `hub.services.context.settings`: nothing below `hub.m
 
 import datetime as dt
 import difflib
+import math
 import re
 import types
 from collections.abc import Collection, Mapping
@@ -47,6 +48,10 @@ _OTHERS: Final = frozenset(
     )
 )
 _AGENTS: Final = "ROADSTEAD_AGENT_"
+# Options of `python -m hub` alone, which no variable sets.
+_OPTIONS: Final = frozenset(
+    {"listen", "hub-kubeconfig", "hub-in-cluster", "admin-token-file", "no-migrate", "share-port"}
+)
 # What Kubernetes puts into pods of a namespace that has a Service called roadstead-…
 _OF_SERVICES: Final = re.compile(
     r"_SERVICE_(HOST|PORT)(_\w+)?$|_PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?$"
@@ -73,6 +78,9 @@ def unknown_variables(environ: Mapping[str, str]) -> list[str]:
 
 
 def _with_guess(name: str, known: Collection[str]) -> str:
+    option = name.removeprefix("ROADSTEAD_").lower().replace("_", "-")
+    if option in _OPTIONS:
+        return f"{name} (use the option --{option})"
     near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.8)
     return f"{name} (did you mean {near[0]}?)" if near else name
 
@@ -85,7 +93,8 @@ def _read(concern: str, defaults: Any, environ: Mapping[str, str]) -> Any:
         text = environ.get(variable)
         # Only a text can be meant to be empty; deployments set what they leave open to nothing.
         if text or (text is not None and hints[each.name] is str):
-            given[each.name] = _value(variable, text, hints[each.name])
+            least = _least(getattr(defaults, each.name))
+            given[each.name] = _value(variable, text, hints[each.name], least)
     return type(defaults)(
         **{
             each.name: given.get(each.name, getattr(defaults, each.name))
@@ -99,14 +108,32 @@ def _settable(record: Any) -> list[Field[Any]]:
     return [each for each in fields(record) if each.init]
 
 
-def _value(variable: str, text: str, hint: type | types.GenericAlias) -> Any:
+def _least(default: Any) -> float:
+    """No amount is negative, but where the default is, which then has a meaning of its own."""
+    return -math.inf if isinstance(default, int | float) and default < 0 else 0
+
+
+def _value(variable: str, text: str, hint: type | types.GenericAlias, least: float) -> Any:
     try:
         if get_origin(hint) is Literal:
             if text not in get_args(hint):
                 raise ValueError(f"expected one of {', '.join(get_args(hint))}")
             return text
         if hint is dt.timedelta:
-            return dt.timedelta(seconds=float(text))
-        return int(text) if hint is int else float(text) if hint is float else text
+            return dt.timedelta(seconds=_amount(text, float, least))
+        return _amount(text, hint, least) if hint in (int, float) else text
+    except OverflowError:
+        raise ValueError(f"{variable}={text}: expected a smaller number") from None
     except ValueError as error:
         raise ValueError(f"{variable}={text}: {error}") from error
+
+
+def _amount(text: str, hint: Any, least: float) -> Any:
+    try:
+        found = hint(text)
+    except ValueError:
+        found = math.nan
+    if not (math.isfinite(found) and found >= least):
+        kind = "a whole number" if hint is int else "a number"
+        raise ValueError(f"expected {kind}" + (" from 0 on" if least == 0 else ""))
+    return found

@@ -46,8 +46,8 @@ def refuse_lost(folder: Path, token_file: Path) -> None:
         what = "is empty" if database.exists() else "is gone"
         beside = token_file if left else log
         raise Misconfigured(
-            f"{database} {what}, and {beside} says that a hub has been here: restore a backup, "
-            f"or remove {beside} to begin a new hub"
+            f"{database} {what}, and {beside} says that a hub has been here: name its database if that "
+            f"is a server's (--database), restore a backup, or remove {beside} to begin a new hub"
         )
 
 

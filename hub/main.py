@@ -40,7 +40,7 @@ from hub.controllers.lifetimes import Lifetimes
 from hub.controllers.placements import Placements
 from hub.controllers.resealing import Resealing
 from hub.controllers.scheduling import SchedulingController
-from hub.services.access.credentials import ADMINISTRATOR
+from hub.services.access.credentials import ADMINISTRATOR, is_bearer
 from hub.services.context import identity, timeline
 from hub.services.context.hub import Hub
 from hub.services.context.settings import Settings
@@ -79,10 +79,10 @@ def main() -> None:
     on stderr says how. 1: a loop has ended.
     """
     arguments = _arguments()
-    log.configure(os.environ.get("ROADSTEAD_LOG_LEVEL") or "info")
     if arguments.die_with_parent:
         die_with_parent()
     try:
+        log.configure(log.level_of(os.environ))
         if unknown := unknown_variables(os.environ):
             _logger.warning("environment variables that nothing reads", variables=unknown)
         folder.prepare(arguments.data)
@@ -124,14 +124,18 @@ def _arguments() -> argparse.Namespace:
         action="store_true",
         help="refuse a database whose schema is older, instead of bringing it up to date",
     )
-    parser.add_argument("--listen", default="127.0.0.1:8080", metavar="HOST:PORT")
+    parser.add_argument(
+        "--listen", default="127.0.0.1:8080", metavar="HOST:PORT", help="default: 127.0.0.1:8080"
+    )
     parser.add_argument(
         "--share-port",
         action="store_true",
         help="let other replicas on this machine listen there too; connections are dealt out",
     )
     cluster = parser.add_mutually_exclusive_group()
-    cluster.add_argument("--hub-kubeconfig", type=Path, help="kubeconfig of the hub cluster")
+    cluster.add_argument(
+        "--hub-kubeconfig", type=Path, metavar="FILE", help="kubeconfig of the hub cluster"
+    )
     cluster.add_argument(
         "--hub-in-cluster", action="store_true", help="the hub cluster is the one of this pod"
     )
@@ -347,22 +351,32 @@ async def _announce(server: uvicorn.Server, listener: socket.socket, scheme: str
 
 async def _write_admin_token(hub: Hub, path: Path) -> None:
     """See that `path` holds a token that works: one that was put there is taken, else a new one is made."""
-    given = _read_private(path)
-    found = await hub.authenticator.authenticate(given)
-    if found is not None and found.role == ADMINISTRATOR:
-        return
-    if not await hub.write(identity.take_admin_token, given):
-        _refuse_given(path)
-        _write_private(path, await hub.write(identity.issue_admin_token))
+    try:
+        given = _read_private(path)
+        found = await hub.authenticator.authenticate(given)
+        if found is not None and found.role == ADMINISTRATOR:
+            return
+        replaces = await hub.write(identity.is_administered)
+        if not await hub.write(identity.take_admin_token, given):
+            _refuse_given(path, given)
+            _write_private(path, await hub.write(identity.issue_admin_token))
+    except OSError as error:
+        raise folder.Misconfigured(
+            f"the administrator's token, {path}: {error.strerror}"
+        ) from error
+    if replaces:
+        _logger.warning(
+            "another administrator's token; the one before it has ended", file=str(path)
+        )
 
 
 def _read_private(path: Path) -> str:
-    return path.read_text().strip() if path.exists() else ""
+    return path.read_text(errors="replace").strip() if path.exists() else ""
 
 
-def _refuse_given(path: Path) -> None:
-    """Raises Misconfigured where a token would be written into what was mounted."""
-    if path.is_symlink():
+def _refuse_given(path: Path, given: str) -> None:
+    """Raises Misconfigured where a token would be written into what was mounted, or is something else."""
+    if path.is_symlink() or (given and not is_bearer(given)):
         raise folder.Misconfigured(
             f"{path} was given, and is no administrator's token: ID.SECRET, 16 to 36 letters and digits "
             "and at least 40, never used before"

@@ -80,9 +80,16 @@ class NotAllowed(RoadsteadError):
 
 
 class Unreachable(RoadsteadError):
-    """No answer, no hub's answer, or 5xx from a hub that is starting or failing: try again later."""
+    """No answer, no hub's answer, or 5xx from a hub that is starting or failing: try again later.
+
+    `answered`: a hub is there, so that to start one or to name another is no help.
+    """
 
     exit_code = 5
+
+    def __init__(self, message: str, *, answered: bool = False) -> None:
+        super().__init__(message)
+        self.answered = answered
 
 
 class JobFailed(RoadsteadError):

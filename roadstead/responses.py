@@ -71,7 +71,7 @@ class Address:
         if reply.status >= 500:
             request = f" (request {problem['requestId']})" if problem.get("requestId") else ""
             told = detail or f"the hub at {self.server} answered {reply.status}"
-            raise Unreachable(told + request)
+            raise Unreachable(told + request, answered=True)
         if reply.status < 400 or "code" not in problem:
             location = reply.headers.get("location")
             where = f" and points to {location}" if location else ""
@@ -84,7 +84,8 @@ class Address:
 
     def untrusted(self, why: str) -> Unreachable:
         """The error for a certificate that is not believed."""
-        return Unreachable(f"the certificate of {self.server} is not believed: {why}")
+        told = f"the certificate of {self.server} is not believed: {why}"
+        return Unreachable(told, answered=True)
 
     def unreachable(self, failure: BaseException) -> Unreachable:
         """The error for no answer at all."""
@@ -98,6 +99,10 @@ class Address:
             words = getattr(found, "strerror", None) or ""
             found = found.__cause__ or found.__context__
         told = words or str(failure) or type(failure).__name__
+        if "WRONG_VERSION_NUMBER" in told:
+            told = "what answers does not speak TLS; such a hub's address begins with http://"
+        elif not self.is_secure and told.startswith("Server disconnected without"):
+            told = f"{told.rstrip('.')} (one that speaks TLS has an address with https://)"
         return f"no hub answers at {self.server}: {told}"
 
 

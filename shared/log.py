@@ -7,7 +7,7 @@ library loggers (uvicorn, SQLAlchemy) go the same way.
 import logging
 import re
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any, Final, Literal, TextIO
 
 import structlog
@@ -23,6 +23,7 @@ _PLAIN_KEY: Final = re.compile(r"(?i)(_name|_id|_count|_kind|_s|_at)$")
 _BEARER: Final = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}")
 _CONTENT_KEYS: Final = frozenset({"manifest", "body", "env", "data", "stringData", "binaryData"})
 
+_LEVELS: Final = ("debug", "info", "warning", "error")
 _CHATTY: Final = ("httpx", "httpcore", "uvicorn.access")
 
 Event = MutableMapping[str, Any]
@@ -63,6 +64,24 @@ def configure(level: str = "info", fmt: Format = "text", stream: TextIO | None =
     root.setLevel(_number(level))
     for chatty in _CHATTY:  # a line per request is no news
         logging.getLogger(chatty).setLevel(max(_number(level), logging.WARNING))
+
+
+def level_of(environ: Mapping[str, str], default: str = "info") -> str:
+    """ROADSTEAD_LOG_LEVEL, in any case; `default` where it is not set. Raises ValueError naming it."""
+    return _one_of(environ, "ROADSTEAD_LOG_LEVEL", _LEVELS, default)
+
+
+def format_of(environ: Mapping[str, str]) -> Format:
+    """ROADSTEAD_LOG_FORMAT, `text` where it is not set. Raises ValueError naming it."""
+    found = _one_of(environ, "ROADSTEAD_LOG_FORMAT", ("text", "json"), "text")
+    return "json" if found == "json" else "text"
+
+
+def _one_of(environ: Mapping[str, str], name: str, allowed: tuple[str, ...], default: str) -> str:
+    given = environ.get(name) or default
+    if given.lower() not in allowed:
+        raise ValueError(f"{name}={given}: expected one of {', '.join(allowed)}")
+    return given.lower()
 
 
 def redact(logger: object, method: str, event: Event) -> Event:

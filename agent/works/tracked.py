@@ -31,9 +31,10 @@ _LONGEST_RETRY_S = 300.0
 _CALM_S = 120.0  # this long without drift ends a fight over a field
 _LONGEST_FIGHT_S = 60.0
 _QUICK = frozenset({"NameTaken", "Retrying", PODS_LEFT})
-_RECHECK_S = 10.0  # of a name that a stranger holds, a missing namespace
-_RECHECKED = frozenset({"NameConflict", "NamespaceMissing", "KindNotServed"})
-_LONGEST_UNAVAILABLE_S = 8.0
+_RECHECK_S = 10.0  # of a name that a stranger holds, a missing kind or namespace
+_RECHECKED = frozenset({"NameConflict", "KindNotServed"})
+# A namespace that is placed mostly comes a moment after the jobs in it.
+_LONGEST = {"Unavailable": 8.0, "NamespaceMissing": _RECHECK_S}
 
 
 @dataclass(slots=True)
@@ -193,8 +194,7 @@ class TrackedWork:
         elif trouble.reason in _QUICK:
             wait = min(2.0, _FIRST_RETRY_S * self.tries)
         else:
-            unavailable = trouble.reason == "Unavailable"
-            cap = _LONGEST_UNAVAILABLE_S if unavailable else _LONGEST_RETRY_S
+            cap = _LONGEST.get(trouble.reason, _LONGEST_RETRY_S)
             wait = min(cap, _FIRST_RETRY_S * 2.0 ** min(self.tries - 1, 12))
         self.seen.trouble = trouble
         self.seen.not_before = now + wait

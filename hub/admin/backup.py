@@ -66,6 +66,8 @@ def _of_server(backend: Backend, part: Path) -> None:
     part.unlink()  # SQLite makes it
     with opening.private(), opening.reading(backend) as conn:
         found = schema.revision(conn)
+        if found is None:
+            raise schema.SchemaBehind(f"{backend.where} holds no hub: there is nothing to copy")
         if found != schema.HEAD:
             raise schema.SchemaBehind(
                 f"{backend.where} is at revision {found}, this release reads {schema.HEAD}: take the "

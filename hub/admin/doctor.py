@@ -46,8 +46,8 @@ class StoreHealth:
 
 def examine(url: str) -> StoreHealth:
     """Look at everything; what can not be looked at is a finding too."""
-    backend = opening.named(url)
     try:
+        backend = opening.named(url)
         with opening.reading(backend) as conn:
             schema = _schema(migrate.look(backend, conn))
             if schema.level == "fail":

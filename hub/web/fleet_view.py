@@ -145,7 +145,8 @@ def _room(resource: str, room: Json) -> RoomView:
 def queue_line(row: Json) -> QueueLine:
     """One of `services.queues.list_queues`."""
     active: Json = next((c for c in row["conditions"] if c.get("type") == "Active"), {})
-    state = "Stopped" if active.get("status") == "False" else "Active"
+    idle = "Stopped" if row["state"] == "Stopped" else "Inactive"
+    state = idle if active.get("status") == "False" else "Active"
     doors = [f"{door['namespace']}/{door['name']}" for door in row["localQueues"]]
     more = len(doors) - _MAX_DOORS
     return QueueLine(
@@ -155,7 +156,7 @@ def queue_line(row: Json) -> QueueLine:
         strategy=text(row["strategy"]),
         state=state,
         tone="good" if state == "Active" else "bad",
-        message=text(active.get("message")) if state == "Stopped" else "",
+        message=text(active.get("message")) if state != "Active" else "",
         pending=row["pending"],
         admitted=row["admitted"],
         quotas=tuple(_quota(q) for q in sorted(row["quotas"], key=_quota_rank)),

@@ -183,8 +183,9 @@ def _attention(
             "charged, and they start nowhere else until it is certain that they do not run."
         )
     for queue in queues:
-        if queue.state == "Stopped" and queue.pending:
-            yield f"Queue {queue.name} is stopped with {count(queue.pending, 'job')} waiting: {queue.message}"
+        if queue.state in {"Stopped", "Inactive"} and queue.pending:
+            waits = f"is {queue.state.lower()} with {count(queue.pending, 'job')} waiting"
+            yield f"Queue {queue.name} {waits}: {queue.message}"
     if drift:
         yield f"{count(len(drift), 'field differs', 'fields differ')} from what the hub wants: see Drift."
 

@@ -11,6 +11,8 @@ import signal
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+import click
+
 from roadstead.cli.fleet import Fleet
 from shared import log
 
@@ -31,9 +33,12 @@ def run_until_signal(fleet: Fleet, ready: Callable[[], None]) -> None:
 def run_beside(fleet: Fleet, act: Callable[[asyncio.Event], Awaitable[T]]) -> T | None:
     """Run `act` until it ends or a signal comes, then end the fleet; None where a signal cut it short.
 
-    `act` gets the event that a signal sets.
+    `act` gets the event that a signal sets. Raises click.UsageError for a log level that is none.
     """
-    log.configure(os.environ.get("ROADSTEAD_LOG_LEVEL", "warning"))
+    try:
+        log.configure(log.level_of(os.environ, "warning"))
+    except ValueError as wrong:
+        raise click.UsageError(f"{wrong}.") from None
     return asyncio.run(_run_beside(fleet, act))
 
 

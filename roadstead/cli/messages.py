@@ -16,7 +16,7 @@ from roadstead.errors import (
 _NEVER = "no member could ever hold it"
 _MISTYPED = "kind: "
 _HINTS = {
-    NotAllowed: "Found a token: --token, ROADSTEAD_TOKEN, or ROADSTEAD_DATA=DIR of `roadstead up`.",
+    NotAllowed: "A token comes from --token, ROADSTEAD_TOKEN, or ROADSTEAD_DATA=DIR of `roadstead up`.",
     Unreachable: "Start a hub: roadstead up. Or name one: --server, ROADSTEAD_SERVER, or "
     "ROADSTEAD_DATA=DIR.",
     WrongAddress: "It comes from --server, ROADSTEAD_SERVER, or the file `server` in ROADSTEAD_DATA.",
@@ -38,6 +38,8 @@ _LISTS = {
     "placement": "placements ls",
     "namespace": "jobs ls",
     "admissioncheck": "checks ls",
+    "viewer": "tokens ls",
+    "administrator": "tokens ls",
 }
 _ABSENT = re.compile(r"(?:there is )?no (\w+) ")
 
@@ -83,6 +85,10 @@ def hint_for(failure: RoadsteadError) -> str:
         return f"Why: roadstead explain {failure.jobs[0].full_name}"
     if isinstance(failure, NotAllowed) and failure.status == 403:
         return ""  # the token is known; it has not the right
+    if isinstance(failure, Unreachable) and failure.answered:
+        return ""  # the message says what to do
+    if isinstance(failure, WrongAddress) and str(failure).startswith("the CA"):
+        return "It comes from --ca or ROADSTEAD_CA."
     return _HINTS.get(type(failure), "")
 
 

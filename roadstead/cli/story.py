@@ -131,12 +131,12 @@ class Story:
         ]
         fleet = self._fleet
         click.echo("\n" + table(jobs, columns))
-        click.echo(
-            f"\nLive page        {fleet.server}/\n"
-            f"API description  {fleet.server}/openapi.json\n"
-            f"Hub cluster      {fleet.hub_kubeconfig}"
-        )
         if self._stay:
+            click.echo(
+                f"\nLive page        {fleet.server}/\n"
+                f"API description  {fleet.server}/openapi.json\n"
+                f"Hub cluster      {fleet.hub_kubeconfig}"
+            )
             click.echo("\nNext, in another terminal:")
             click.echo(next_steps(fleet.folder, fleet.hub_kubeconfig))
 

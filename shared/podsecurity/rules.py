@@ -47,13 +47,18 @@ class Rules:
     def __post_init__(self) -> None:
         """Raises ValueError for a level or a field that does not exist."""
         if self.level not in LEVELS:
-            raise ValueError(f"{self.level}: expected one of {', '.join(LEVELS)}")
+            raise ValueError(
+                f"Pod Security level {self.level}: expected one of {', '.join(LEVELS)}"
+            )
         if unknown := listed(self.fields) - FIELDS - {NONE}:
             expected = ", ".join(sorted(FIELDS))
-            raise ValueError(f"{', '.join(sorted(unknown))}: expected some of {expected}")
+            raise ValueError(f"fields {', '.join(sorted(unknown))}: expected some of {expected}")
         for each in listed(self.levels):
             if each.partition("=")[2] not in LEVELS:
-                raise ValueError(f"{each}: expected NAMESPACE=LEVEL, of {', '.join(LEVELS)}")
+                raise ValueError(
+                    f"Pod Security level of a namespace, {each}: expected NAMESPACE=LEVEL, "
+                    f"of {', '.join(LEVELS)}"
+                )
 
     def level_of(self, namespace: str) -> Level:
         """The level of a namespace that says nothing itself."""

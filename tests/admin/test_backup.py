@@ -259,3 +259,12 @@ async def test_a_file_that_is_no_whole_backup_is_refused(tmp_path: Path):
     with pytest.raises(UnusableDatabase, match="is not there"):
         restore(tmp_path / "absent", target, NOW)
     assert not (tmp_path / "target" / "hub.db").exists()
+
+
+@pytest.mark.store("postgres")
+def test_of_a_database_without_a_hub_no_backup_is_made(tmp_path: Path):
+    """It is said to hold none, and no file is left behind."""
+    file = tmp_path / "hub.backup"
+    with pytest.raises(schema.SchemaBehind, match="holds no hub"):
+        backup.take(url_of(tmp_path), file, NOW)
+    assert list(tmp_path.iterdir()) == []

@@ -99,3 +99,10 @@ async def test_a_schema_that_does_not_fit_is_all_that_is_said(tmp_path: Path):
     (behind,) = doctor.examine(url).findings
     assert (behind.name, behind.level) == ("schema", "fail")
     assert "admin migrate" in behind.message
+
+
+def test_an_address_that_is_none_is_a_finding_too():
+    """As a database that is not there is: exit code 3, and the hub is asked all the same."""
+    (finding,) = doctor.examine("/var/lib/hub.db").findings
+    assert (finding.name, finding.level) == ("database", "fail")
+    assert "postgresql://" in finding.message

@@ -10,7 +10,7 @@ import pytest
 import structlog.testing
 
 from agent import release
-from agent.config import from_arguments
+from agent.config import GATE_OPTIONS, from_arguments, unread
 from agent.hub import credential
 from agent.hub.credential import Credential
 from agent.main import EXIT_REFUSED, Agent
@@ -29,6 +29,15 @@ def test_flags_come_before_variables_and_variables_before_defaults(tmp_path):
     settings, with_parent = from_arguments(["--hub", "https://b"], environ)
     assert (settings.hub_url, str(settings.credential)) == ("https://b", "c")
     assert (settings.kube_qps, settings.kubeconfig, with_parent) == (5.0, None, False)
+
+
+def test_a_variable_of_the_policy_that_nothing_reads_is_named():
+    """A misspelt one would leave open what it was to close; a hub's in the same environment are no matter."""
+    known = {
+        "ROADSTEAD_AGENT_" + name.upper().replace("-", "_"): "" for name, _, _ in GATE_OPTIONS
+    }
+    assert unread({**known, "ROADSTEAD_API_X": ""}) == []
+    assert unread({**known, "ROADSTEAD_AGENT_NAMESPACE": "a"}) == ["ROADSTEAD_AGENT_NAMESPACE"]
 
 
 @pytest.mark.parametrize("hub", ["http://hub:8080", "http://10.0.0.1", "http://[2001:db8::1]:80"])

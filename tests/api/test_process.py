@@ -47,19 +47,36 @@ def test_a_given_token_that_can_not_be_taken_is_refused(tmp_path):
     given, link = tmp_path / "..data", tmp_path / "token"
     given.write_text("changeme\n")
     link.symlink_to(given)
-    command = [
-        sys.executable,
-        "-m",
-        "hub",
-        "--data",
-        str(tmp_path / "data"),
-        "--listen=127.0.0.1:0",
-    ]
-    command += [f"--admin-token-file={link}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-    assert done.returncode == 2
-    assert "no administrator's token" in done.stderr
+    _refused(tmp_path, link, "no administrator's token")
     assert given.read_text() == "changeme\n"
+
+
+def test_a_file_that_holds_something_else_is_not_overwritten(tmp_path):
+    """The path may be a mistake: what no hub has written there stays, and a folder is named as one."""
+    other = tmp_path / "notes"
+    other.write_bytes(b"\xffnot a token\n")
+    with running(tmp_path / "data"):
+        pass
+    _refused(tmp_path, other, "no administrator's token")
+    assert other.read_bytes() == b"\xffnot a token\n"
+    _refused(tmp_path, tmp_path, "Is a directory")
+
+
+def test_that_the_token_before_has_ended_is_said(tmp_path):
+    """Not at the first start, where there was none; whoever names another file ends everybody's."""
+    for name, said in (("one", 0), ("one", 0), ("two", 1)):
+        with running(tmp_path, f"--admin-token-file={tmp_path / name}") as (process, _):
+            process.send_signal(signal.SIGTERM)
+            assert process.stderr.read().count("the one before it has ended") == said
+
+
+def _refused(folder, token_file, words):
+    """A hub with this file for its token ends with 2 and one line that holds the words."""
+    command = [*(sys.executable, "-m", "hub", "--listen=127.0.0.1:0"), f"--data={folder / 'data'}"]
+    command += [f"--admin-token-file={token_file}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    (line,) = done.stderr.splitlines()
+    assert (done.returncode, words in line) == (2, True), line
 
 
 def test_changes_are_streamed_as_they_are_committed(tmp_path):

@@ -33,23 +33,41 @@ def test_a_list_of_names_may_be_empty():
 
 @pytest.mark.parametrize(
     ("variable", "text"),
-    [("ROADSTEAD_API_BODY_BYTES", "many"), ("ROADSTEAD_QUEUEING_FAIR_SHARING", "on")],
+    [
+        ("ROADSTEAD_API_BODY_BYTES", "many"),
+        ("ROADSTEAD_API_BODY_BYTES", "1.5"),
+        ("ROADSTEAD_QUEUEING_FAIR_SHARING", "on"),
+        ("ROADSTEAD_RETENTION_EVENTS", "7d"),
+        ("ROADSTEAD_RETENTION_EVENTS", "1e300"),
+        ("ROADSTEAD_SCHEDULING_CYCLE_S", "inf"),
+        ("ROADSTEAD_SCHEDULING_CYCLE_S", "nan"),
+    ],
 )
 def test_a_setting_that_can_not_be_read_is_named(variable, text):
     """Whatever else is there must be what the setting wants."""
-    with pytest.raises(ValueError, match=variable):
+    with pytest.raises(ValueError, match=f"^{variable}={text}: expected "):
         limits_from({variable: text})
 
 
+def test_an_amount_below_nothing_is_refused_where_it_means_nothing():
+    """A retention of -1 would take everything away; where the default is negative, that is a meaning."""
+    with pytest.raises(ValueError, match="expected a number from 0 on"):
+        limits_from({"ROADSTEAD_RETENTION_FINISHED_JOBS": "-1"})
+    limits = limits_from({"ROADSTEAD_QUEUEING_REQUEUING_BACKOFF_LIMIT": "-2"})
+    assert limits.queueing.requeuing_backoff_limit == -2
+
+
 def test_a_variable_that_nothing_reads_is_named_with_the_one_that_is_near():
-    """A misspelt setting is told with the one that may have been meant, what is far off by itself."""
+    """A misspelt setting is told with the one that may be meant, an option as one, what is far off alone."""
     environ = {
         "ROADSTEAD_QUEUEING_FAIR_SHARNIG": "1",
         "ROADSTEAD_COLOUR": "red",
+        "ROADSTEAD_HUB_KUBECONFIG": "/kubeconfig",
         "PATH": "/bin",
     }
     assert unknown_variables(environ) == [
         "ROADSTEAD_COLOUR",
+        "ROADSTEAD_HUB_KUBECONFIG (use the option --hub-kubeconfig)",
         "ROADSTEAD_QUEUEING_FAIR_SHARNIG (did you mean ROADSTEAD_QUEUEING_FAIR_SHARING?)",
     ]
 

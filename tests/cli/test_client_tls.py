@@ -93,6 +93,19 @@ async def test_a_wrong_certificate_is_told_apart(tmp_path, why):
                 await again.overview()
 
 
+def test_a_hub_spoken_to_in_the_wrong_way_is_told_with_the_right_one(tmp_path):
+    """By TLS where it speaks none, and without where it does: the message has the address's beginning."""
+    cert, key = write(tmp_path / "tls", CA().sign())
+    with running(tmp_path / "tls-hub", f"--tls-cert={cert}", f"--tls-key={key}") as (_, address):
+        plain = address.replace("https", "http")
+        with Client(plain, "a.b") as hub, pytest.raises(Unreachable, match="https://"):
+            hub.overview()
+    with running(tmp_path / "hub") as (_, address):
+        secure = address.replace("http", "https")
+        with Client(secure, "a.b") as hub, pytest.raises(Unreachable, match="begins with http://"):
+            hub.overview()
+
+
 @pytest.mark.parametrize("content", [None, b"", b"no certificate"])
 def test_a_ca_that_can_not_be_read_is_wrong_usage(tmp_path, content):
     """A missing, empty or other file: exit code 2, and its name."""

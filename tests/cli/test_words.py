@@ -121,6 +121,7 @@ HINTS: list[tuple[RoadsteadError, str]] = [
     (absent("there is no placement p"), "See what there is: roadstead placements ls"),
     (absent("there is no Namespace n"), "See what there is: roadstead jobs ls"),
     (absent("there is no AdmissionCheck c"), "See what there is: roadstead checks ls"),
+    (absent("there is no viewer ana"), "See what there is: roadstead tokens ls"),
     (absent("there is no Widget w"), ""),
     (absent("gone"), ""),
     (
@@ -144,9 +145,14 @@ HINTS: list[tuple[RoadsteadError, str]] = [
     (JobFailed([A_JOB]), "Why: roadstead explain team-a/ok"),
     (
         NotAllowed("no"),
-        "Found a token: --token, ROADSTEAD_TOKEN, or ROADSTEAD_DATA=DIR of `roadstead up`.",
+        "A token comes from --token, ROADSTEAD_TOKEN, or ROADSTEAD_DATA=DIR of `roadstead up`.",
     ),
     (NotAllowed("no", 403), ""),
+    (Unreachable("the store does not answer; try again", answered=True), ""),
+    (
+        WrongAddress("the CA of the hub, /ca.pem: No such file or directory"),
+        "It comes from --ca or ROADSTEAD_CA.",
+    ),
     (
         Unreachable("no"),
         "Start a hub: roadstead up. Or name one: --server, ROADSTEAD_SERVER, or ROADSTEAD_DATA=DIR.",

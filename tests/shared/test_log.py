@@ -64,3 +64,22 @@ def test_text_is_one_line_too():
     (line,) = out.getvalue().splitlines()
     assert 'event="two words"' in line
     assert "flag=true" in line
+
+
+@pytest.mark.parametrize(
+    ("given", "level"), [(None, "info"), ("", "info"), ("WARNING", "warning")]
+)
+def test_a_level_is_read_in_any_case(given, level):
+    """What is not set, or set to nothing, is the default."""
+    environ = {} if given is None else {"ROADSTEAD_LOG_LEVEL": given}
+    assert log.level_of(environ) == level
+
+
+@pytest.mark.parametrize(
+    ("read", "name"),
+    [(log.level_of, "ROADSTEAD_LOG_LEVEL"), (log.format_of, "ROADSTEAD_LOG_FORMAT")],
+)
+def test_a_level_or_format_that_is_none_is_named(read, name):
+    """With the words that there are."""
+    with pytest.raises(ValueError, match=f"^{name}=loud: expected one of "):
+        read({name: "loud"})

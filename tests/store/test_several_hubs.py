@@ -14,7 +14,7 @@ import pytest
 from hub.store import changes, settings
 from hub.store.backends.postgres import IDLE_S, Postgres
 from hub.store.engine import Database
-from hub.store.errors import LeftBehind, StoreUnavailable
+from hub.store.errors import LeftBehind, StoreUnavailable, UnusableDatabase
 from hub.store.feed import Change
 from hub.store.transaction import Transaction
 from shared.clock import ManualClock, SystemClock
@@ -257,3 +257,15 @@ async def test_a_hub_learns_what_time_the_database_says_it_is(tmp_path):
         assert told == sorted(told)
     finally:
         await db.close()
+
+
+async def test_a_database_of_another_encoding_is_refused_in_one_sentence():
+    """Of SQL_ASCII too, whose texts its driver would take for bytes."""
+    server = databases.server()
+    with psycopg.connect(server.address("postgres"), autocommit=True) as conn:
+        conn.execute("DROP DATABASE IF EXISTS bytes_alone")
+        conn.execute(
+            "CREATE DATABASE bytes_alone TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE 'C'"
+        )
+    with pytest.raises(UnusableDatabase, match="has encoding SQL_ASCII; UTF8 is needed"):
+        Database.open(server.address("bytes_alone"), SystemClock())

@@ -122,15 +122,32 @@ def test_shares(part, whole, shown):
 def test_a_queue_above_its_nominal_quota_borrows():
     """The bar is full and the word says it."""
     quota = {"flavor": "f", "resource": "cpu", "nominal": "4", "used": "6"}
-    row = {
+    (line,) = fleet_view.queue_line(a_queue(quotas=[quota])).quotas
+    assert (line.percent, line.borrows) == (100, True)
+
+
+@pytest.mark.parametrize("state", ["Stopped", "Inactive"])
+def test_a_queue_that_admits_nothing_is_called_what_the_command_line_calls_it(state):
+    """Somebody has stopped it, or something is missing: the message says what."""
+    active = {"type": "Active", "status": "False", "message": "ResourceFlavors not found: nof"}
+    line = fleet_view.queue_line(a_queue(state=state, conditions=[active]))
+    assert (line.state, line.tone, line.message) == (state, "bad", active["message"])
+
+
+def a_queue(**fields: Any) -> dict[str, Any]:
+    """A row of `services.queues.list_queues`."""
+    return {
         "name": "q",
+        "state": "Ready",
         "conditions": [],
         "localQueues": [],
         "cohort": "",
         "strategy": "StrictFIFO",
+        "pending": 0,
+        "admitted": 1,
+        "quotas": [],
+        **fields,
     }
-    (line,) = fleet_view.queue_line(row | {"pending": 0, "admitted": 1, "quotas": [quota]}).quotas
-    assert (line.percent, line.borrows) == (100, True)
 
 
 def test_long_texts_are_cut():

@@ -91,13 +91,18 @@ def find_admitted(tx: Transaction, joined_by: Token, secret_hash: str) -> str | 
     return held.id
 
 
+def is_bearer(text: str) -> bool:
+    """Whether it is of the form of one, whether good or ended."""
+    return _GIVEN.fullmatch(text) is not None and len(text) <= _LONGEST
+
+
 def take_bearer(tx: Transaction, role: str, name: str, text: str) -> bool:
     """Like `replace_bearer`, with a credential that was made elsewhere; done again, nothing changes.
 
     False, and nothing is written, if `text` is not `ID.SECRET` of enough letters, digits, `-` and `_`,
     or if that id was used for anything else before: what was taken back stays so.
     """
-    if _GIVEN.fullmatch(text) is None or len(text) > _LONGEST:
+    if not is_bearer(text):
         return False
     given, _, secret = text.partition(".")
     if tokens.get(tx, given) is not None:
@@ -159,7 +164,7 @@ def find_join(tx: Transaction, text: str) -> Token:
     """
     found = matching(tx, ".".join(text.split(".", 2)[:2]), JOIN)
     if found is None or found.revoked_at is not None:
-        raise Rejected(RejectCode.UNAUTHENTICATED, UNAUTHENTICATED)
+        raise Rejected(RejectCode.UNAUTHENTICATED, _NO_JOIN)
     return found
 
 
@@ -167,9 +172,9 @@ def check_join(tx: Transaction, text: str) -> Token:
     """A join token that could be redeemed now. Raises Rejected as `redeem_join` does."""
     found = find_join(tx, text)
     if found.used_at is not None:
-        raise Rejected(RejectCode.TOKEN_USED, "this join token was used; ask for a new one")
+        raise Rejected(RejectCode.TOKEN_USED, f"this join token was used; {_ANEW}")
     if found.expires_at is not None and found.expires_at <= tx.now:
-        raise Rejected(RejectCode.TOKEN_EXPIRED, "this join token has expired; ask for a new one")
+        raise Rejected(RejectCode.TOKEN_EXPIRED, f"this join token has expired; {_ANEW}")
     return found
 
 
@@ -177,7 +182,7 @@ def redeem_join(tx: Transaction, text: str) -> Principal:
     """Use up a join token. Raises Rejected: Unauthenticated, TokenExpired, TokenUsed (all 401)."""
     found = check_join(tx, text)
     if not tokens.use(tx, found.id):
-        raise Rejected(RejectCode.TOKEN_USED, "this join token was used; ask for a new one")
+        raise Rejected(RejectCode.TOKEN_USED, f"this join token was used; {_ANEW}")
     return _principal_of(found)
 
 
@@ -188,6 +193,8 @@ def forget_agent(tx: Transaction, cluster: str) -> None:
         tokens.remove_principal(tx, holder.id)
 
 
+_ANEW = "ask for a new one (roadstead clusters token NAME)"
+_NO_JOIN = f"this join token is none of this hub's, or a later one took its place; {_ANEW}"
 UNAUTHENTICATED = "no valid credential for this; send `Authorization: Bearer ID.SECRET`"
 
 REVOKED = "this credential was taken back: the cluster joined anew, or has left"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hub.services.access.credentials import ADMINISTRATOR, replace_bearer, take_bearer
 from hub.services.context.incarnations import new_incarnation
-from hub.store import settings
+from hub.store import settings, tokens
 from hub.store.transaction import Transaction
 
 _ADMIN = "admin"
@@ -43,6 +43,11 @@ def mark_key(tx: Transaction) -> bytes:
     """What marks of hidden values are keyed with; made from the key that signs pages."""
     key = base64.b64decode(str(settings.get(tx, "page_key") or ""))
     return hashlib.blake2b(b"marks of hidden values", key=key, digest_size=32).digest()
+
+
+def is_administered(tx: Transaction) -> bool:
+    """Whether an administrator's token was made or taken before."""
+    return tokens.find_principal(tx, ADMINISTRATOR, _ADMIN) is not None
 
 
 def issue_admin_token(tx: Transaction) -> str:

@@ -185,6 +185,7 @@ class Postgres:
                 "keepalives_interval": 2,
                 "keepalives_count": 3,
                 "tcp_user_timeout": 10_000,
+                "client_encoding": "UTF8",  # else texts of a server of SQL_ASCII come as bytes
             },
             **options,
         )

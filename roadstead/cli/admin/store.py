@@ -23,7 +23,7 @@ def database_option(function: Callable[..., Any]) -> Callable[..., Any]:
         "--database",
         metavar="URL",
         callback=_chosen,
-        help="postgresql://… or sqlite:///PATH [ROADSTEAD_DATABASE; else that of `roadstead up`].",
+        help="postgresql://… or sqlite:///PATH [ROADSTEAD_DATABASE; else hub.db of `roadstead up`].",
     )(function)
 
 
