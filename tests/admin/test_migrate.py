@@ -123,6 +123,18 @@ def test_a_hub_refuses_a_newer_schema_that_does_not(tmp_path: Path) -> None:
         opens(url)
 
 
+def test_what_was_said_of_another_revision_counts_for_nothing(tmp_path: Path) -> None:
+    """A hub of an older release may have left it there: it tells nothing of the schema that came since."""
+    url = url_of(tmp_path)
+    migrate.up(url)
+    make_newer(url, ())
+    with connected(url) as conn:
+        compatibility.tell(conn, "2026_01_01_another", (schema.HEAD,))
+    assert migrate.check(url).state == migrate.NEWER
+    with pytest.raises(schema.UnknownSchema):
+        opens(url)
+
+
 @pytest.mark.store("postgres")
 def test_a_schema_is_not_contracted_under_older_hubs(tmp_path: Path) -> None:
     """Hubs of a revision beside which the new one can not be must be stopped first; others go on."""
