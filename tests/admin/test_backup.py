@@ -123,6 +123,18 @@ async def test_a_backup_is_its_owners_alone_and_overwrites_nothing(tmp_path: Pat
     assert parts_in(tmp_path) == []
 
 
+def test_a_backup_that_fails_leaves_nothing(tmp_path: Path):
+    """A database in which no hub has been yet is refused, and its backup is made once there is one."""
+    url, file = url_of(tmp_path), tmp_path / "backup"
+    if url.startswith("sqlite:"):
+        Path(url.removeprefix("sqlite:///")).touch()
+    with pytest.raises(StoreError):
+        backup.take(url, file, NOW)
+    assert parts_in(tmp_path) == []
+    migrate.up(url)
+    assert backup.take(url, file, NOW).revision == schema.HEAD
+
+
 async def test_a_restored_store_stops_and_holds_what_may_have_started(tmp_path: Path):
     """A new incarnation; what waits is held beyond all epochs, what was given is doubtful, nobody leads."""
     url, file = await a_backup(tmp_path)
@@ -222,7 +234,6 @@ async def test_nothing_is_restored_under_a_hub(tmp_path: Path):
     await db.close()
 
 
-@pytest.mark.store("sqlite")
 async def test_a_restored_store_is_later_than_what_it_replaces(tmp_path: Path):
     """Also where the hub's clock went back since: members tell by it whose orders count."""
     url, file = await a_backup(tmp_path)
