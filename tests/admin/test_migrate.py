@@ -187,6 +187,19 @@ def test_hubs_that_run_on_ask_anew_after_a_migration(tmp_path: Path) -> None:
     engine.dispose()
 
 
+@pytest.mark.store("postgres")
+def test_hubs_of_another_database_go_on(tmp_path: Path) -> None:
+    """One server may serve several fleets: those of another do not count here and keep their connections."""
+    url, other = url_of(tmp_path), url_of(tmp_path / "other")
+    loaded("credentials.pg", url)
+    with connected(other, "roadstead-hub 2026_11_22_api_servers") as conn:
+        assert migrate.check(url).hubs == ()
+        assert migrate.up(url)[1].state == migrate.CURRENT
+        with connected(url) as ours:
+            backend_of(url).disconnect(ours)
+        assert conn.execute(text("SELECT 1")).scalar() == 1
+
+
 def test_a_schema_is_not_taken_back_under_a_hub(tmp_path: Path) -> None:
     """A hub that runs would fail on every write."""
     url = url_of(tmp_path)
