@@ -4,13 +4,16 @@ import asyncio
 import contextlib
 import datetime as dt
 import signal
+import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from sqlalchemy import event
 
 from hub.store import settings
+from hub.store.backends import choose
 from hub.store.engine import Database
 from hub.store.errors import OutcomeUnknown, StoreUnavailable
 from hub.store.transaction import Transaction
@@ -62,6 +65,20 @@ def add_one(tx: Transaction) -> int:
     settings.put(tx, "count", count)
     tx.touch("jobs", "j")
     return count
+
+
+async def test_a_transaction_that_is_under_way_has_not_committed(tmp_path: Path):
+    """Its server has not seen yet that the connection is gone: it is asked until the end is known."""
+    backend = choose.backend_of(databases.url_of(tmp_path))
+    engine, asking = backend.writer_engine(), backend.writer_engine()
+    asked = threading.Event()
+    event.listen(asking, "after_cursor_execute", lambda *_: asked.set())
+    with engine.connect() as conn:
+        ticket = backend.enter(conn).ticket
+        answer = asyncio.create_task(asyncio.to_thread(backend.has_committed, asking, ticket))
+        await waiting.eventually(asked.is_set)
+        conn.rollback()
+    assert await answer is False
 
 
 async def test_a_commit_that_is_done_is_acknowledged_though_its_answer_is_lost(cuttable: Cuttable):
