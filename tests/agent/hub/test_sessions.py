@@ -185,12 +185,14 @@ def test_each_time_it_is_superseded_anew_it_stands_by_longer(tmp_path):
 
 
 async def test_a_revoked_credential_ends_the_agent_and_nothing_else(member):
-    """On 401 only a person can help: the agent exits as refused, and what runs goes on."""
+    """On 401 only a person can help: the agent does no more, exits as refused, and what runs goes on."""
     member.hub.put(a_job(run_seconds="600"))
     member.start()
     await member.hub.job_says("u-1", "active")
+    lease = member.agent.reconciler._lease
     member.hub.refusal = (401, "Revoked")
     assert await asyncio.wait_for(member.running, 30) == EXIT_REFUSED
+    assert lease.revoked
     assert (await member.job())["status"]["active"] == 1
 
 
