@@ -217,6 +217,19 @@ async def test_a_hub_that_starts_beside_one_that_has_stopped_waits_for_seconds(t
             await theirs.close()
 
 
+@pytest.mark.parametrize(
+    ("given", "then"),
+    [("off", "on"), ("local", "on"), ("on", "on"), ("remote_apply", "remote_apply")],
+)
+def test_a_commit_is_as_durable_as_jobs_need_it(tmp_path, given, then):
+    """Whatever less somebody has set for the database is not taken; more of it is."""
+    url = f"{databases.url_of(tmp_path)}&options=-c%20synchronous_commit%3D{given}"
+    engine = Postgres(url).writer_engine()
+    with engine.connect() as conn:
+        assert conn.exec_driver_sql("SHOW synchronous_commit").scalar() == then
+    engine.dispose()
+
+
 async def test_a_transaction_that_may_take_long_is_waited_for(tmp_path):
     """What an administrator does to a hundred thousand rows is not ended in the middle."""
     asked = "SELECT current_setting('idle_in_transaction_session_timeout')"
