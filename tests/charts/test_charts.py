@@ -79,6 +79,29 @@ def test_pods_are_restricted(release: Release) -> None:
 
 
 @every_example
+def test_life_is_another_question_than_readiness(release: Release) -> None:
+    """A hub or agent whose database or hub is away gets no requests, and is not restarted for it."""
+    for pod in _pods(release):
+        (container,) = pod["containers"]
+        asked = {
+            name: container[name]["httpGet"]["path"]
+            for name in ("startupProbe", "livenessProbe", "readinessProbe")
+            if name in container
+        }
+        alive = {"startupProbe": "/livez", "livenessProbe": "/livez", "readinessProbe": "/readyz"}
+        assert asked == (alive if pod.get("restartPolicy") != "Never" else {})
+
+
+@every_example
+def test_only_who_has_others_waits_before_it_ends(release: Release) -> None:
+    """A hub beside others serves on until nobody is sent to it; one that is alone ends at once."""
+    for each in helm.objects(release):
+        if each["kind"] in {"Deployment", "StatefulSet"}:
+            (container,) = each["spec"]["template"]["spec"]["containers"]
+            assert ("lifecycle" in container) is (each["spec"]["replicas"] > 1)
+
+
+@every_example
 def test_every_mount_has_its_volume(release: Release) -> None:
     """What a container mounts is a volume of its pod or a claim, and no volume is left over."""
     for each in helm.objects(release):
@@ -287,6 +310,8 @@ def test_the_policy_of_the_network_names_every_port(release: Release) -> None:
             port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]
         } == opened
         assert all(rule.get("ports") for rule in policy["spec"]["egress"])
+        names = {(port["port"], port["protocol"]) for port in policy["spec"]["egress"][0]["ports"]}
+        assert names == {(53, "UDP"), (53, "TCP")}  # what is longer than a datagram comes by TCP
         assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
 
 
