@@ -61,6 +61,17 @@ async def test_what_one_hub_commits_the_others_hear(tmp_path):
         assert [each.revision for each in told] == list(range(told[0].revision, ours.revision + 1))
 
 
+async def test_a_commit_is_told_by_a_notification(tmp_path):
+    """Nobody has to look first: its revision says what to read."""
+    async with opened(tmp_path) as db:
+        feed = Postgres(databases.url_of(tmp_path)).open_feed()
+        try:
+            await db.write(call(touch, "jobs", "j"))
+            assert await asyncio.to_thread(feed.wait, 10) == db.revision
+        finally:
+            feed.close()
+
+
 async def test_the_time_is_learnt_however_busy_the_others_are(tmp_path):
     """A hub that hears of a commit every few milliseconds asks what time it is all the same."""
     learnt: list[dt.datetime] = []
