@@ -20,7 +20,7 @@ from hub.store.transaction import Transaction
 from shared.clock import ManualClock, SystemClock
 from tests import databases, waiting
 from tests.store.build import START, call, opened
-from tests.store.other_backends import Deaf, Silent
+from tests.store.other_backends import Counted, Deaf, Silent
 
 pytestmark = [pytest.mark.anyio, pytest.mark.store("postgres")]
 
@@ -91,6 +91,21 @@ async def test_one_that_is_told_nothing_looks_by_itself(tmp_path):
     async with of(Silent, tmp_path) as ours, opened(tmp_path) as theirs:
         await ours.write(call(touch, "jobs", "j1"))
         await heard(theirs, ours.revision)
+
+
+async def test_a_feed_that_is_lost_is_closed(tmp_path):
+    """Another one takes its place: else each loss would leave a connection open."""
+    backend = Counted(databases.url_of(tmp_path))
+    db = Database(backend, ManualClock(START))
+    try:
+        await waiting.eventually(lambda: backend.feeds)
+        backend.feeds[0].interrupt()
+        await waiting.eventually(lambda: len(backend.feeds) == 2)
+        assert backend.feeds[0].connection.closed
+        assert not backend.feeds[1].connection.closed
+    finally:
+        await db.close()
+    assert backend.feeds[1].connection.closed
 
 
 async def test_whoever_writes_has_heard_of_all_before(tmp_path):
