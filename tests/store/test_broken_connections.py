@@ -100,6 +100,26 @@ async def test_a_commit_that_never_came_has_not_been(cuttable: Cuttable):
     assert await cuttable.db.write(add_one) == 1
 
 
+async def test_what_another_commits_after_a_commit_that_never_came_is_not_missed(
+    cuttable: Cuttable, tmp_path: Path
+):
+    """Its revision is given to the other's: what was remembered since is read again."""
+
+    def seen(tx: Transaction) -> int:
+        return tx.remembered("settings", "count", lambda: int(settings.get(tx, "count") or 0))
+
+    cuttable.way.cut = Cut.BEFORE
+    with pytest.raises(StoreUnavailable):
+        await cuttable.db.write(add_one)
+    assert await cuttable.db.write(seen) == 0
+    theirs = Database.open(databases.url_of(tmp_path), SystemClock())
+    try:
+        await theirs.write(add_one)
+        assert await cuttable.db.write(seen) == 1
+    finally:
+        await theirs.close()
+
+
 @pytest.mark.parametrize("where", [Cut.BEFORE, Cut.AFTER])
 async def test_callers_that_shared_a_broken_commit_are_written_once(
     cuttable: Cuttable, where: Cut
