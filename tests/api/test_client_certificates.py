@@ -161,3 +161,16 @@ async def test_a_certificate_alone_is_nobody(tmp_path):
     async with serving(tmp_path, wanting(tmp_path)) as hub:
         heard = await ask(hub, tmp_path, an_agents(), SYNC_PATH, "")
         assert (heard.status, code(heard)) == (401, "Unauthenticated")
+
+
+async def test_the_cas_of_agents_need_be_no_root(tmp_path):
+    """An authority below another is believed by itself, and not whoever else the root has signed."""
+    settings, ours, others = wanting(tmp_path), CLIENTS.lower("ours"), CLIENTS.lower("others")
+    Path(settings.tls.client_ca).write_bytes(ours.pem)
+    async with serving(tmp_path, settings) as hub:
+        agent = await token_of(hub)
+        mine, theirs = (each.sign((), common_name="east") for each in (ours, others))
+        heard = await ask(hub, tmp_path, mine, SYNC_PATH, agent)
+        assert heard.status not in {401, 403}, heard
+        with pytest.raises((ssl.SSLError, ConnectionError, EOFError)):
+            await ask(hub, tmp_path, theirs, SYNC_PATH, agent)
