@@ -298,6 +298,26 @@ def test_an_agent_for_jobs_alone_may_write_nothing_else() -> None:
     assert granted == writes | {("namespaces", "create")}
 
 
+@pytest.mark.parametrize(
+    ("example", "verbs"),
+    [
+        ("hub: no marks, elsewhere", {"patch"}),
+        ("hub: in its hub cluster", {"patch", "create", "delete"}),
+    ],
+)
+def test_a_hub_makes_and_removes_jobs_only_where_it_shows_them(example: str, verbs: Any) -> None:
+    """Else it may do no more to people's Jobs than say whose they are, and suspend them."""
+    granted = {
+        verb
+        for each in helm.objects(EXAMPLES[example])
+        if each["kind"] == "ClusterRole" and each["metadata"]["name"].startswith("roadstead-hub")
+        for rule in each["rules"]
+        if "jobs" in rule["resources"]
+        for verb in set(rule["verbs"]) - {"get", "list", "watch"}
+    }
+    assert granted == verbs
+
+
 @every_example
 def test_the_policy_of_the_network_names_every_port(release: Release) -> None:
     """Hub and agent are reached on their own port alone, and reach names, and what they are told to."""
