@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection
 
 from hub import folder
 from hub.admin import backup, migrate
-from hub.admin.opening import HubAlive
-from hub.admin.restore import Occupied, restore
+from hub.admin.opening import NAME, HubAlive
+from hub.admin.restore import Occupied, _to_server, restore
 from hub.services.context import identity, timeline
 from hub.services.works import restored
 from hub.store import clusters, leases, manifests, schema, workloads, works
+from hub.store.backends.postgres import Postgres
 from hub.store.engine import Database
 from hub.store.errors import StoreError, UnusableDatabase
 from hub.store.keyring import Keyring
@@ -37,6 +39,16 @@ def fill(tx: Transaction) -> None:
     workloads.add(tx, [a_workload("waits"), a_workload("runs", **given)])
     works.upsert(tx, [a_wanted_work("north", "runs")])
     tx.say(a_workload("waits"), "Pending", "it waits")
+
+
+class Unseen(Postgres):
+    """A database on which hubs run that came only after it was first asked for them."""
+
+    asked = 0
+
+    def hubs(self, conn: Connection) -> list[str]:
+        self.asked += 1
+        return [] if self.asked == 1 else super().hubs(conn)
 
 
 def below(parent: Path, name: str) -> Path:
@@ -121,6 +133,18 @@ async def test_a_backup_is_its_owners_alone_and_overwrites_nothing(tmp_path: Pat
     with pytest.raises(UnusableDatabase):
         backup.take(url, tmp_path / "nowhere" / "file", NOW)
     assert parts_in(tmp_path) == []
+
+
+def test_a_backup_that_fails_leaves_nothing(tmp_path: Path):
+    """A database in which no hub has been yet is refused, and its backup is made once there is one."""
+    url, file = url_of(tmp_path), tmp_path / "backup"
+    if url.startswith("sqlite:"):
+        Path(url.removeprefix("sqlite:///")).touch()
+    with pytest.raises(StoreError):
+        backup.take(url, file, NOW)
+    assert parts_in(tmp_path) == []
+    migrate.up(url)
+    assert backup.take(url, file, NOW).revision == schema.HEAD
 
 
 async def test_a_restored_store_stops_and_holds_what_may_have_started(tmp_path: Path):
@@ -222,7 +246,17 @@ async def test_nothing_is_restored_under_a_hub(tmp_path: Path):
     await db.close()
 
 
-@pytest.mark.store("sqlite")
+@pytest.mark.store("postgres")
+async def test_a_hub_that_comes_during_a_restore_is_seen(tmp_path: Path):
+    """Nobody was there when it began, and somebody is when the rows are to be written: nothing is."""
+    url, file = await a_backup(tmp_path)
+    async with opened(tmp_path) as db:
+        await db.read(timeline.stopped)
+        with pytest.raises(HubAlive):
+            _to_server(Unseen(url, NAME), backup.read(file), NOW, replace=True, force=False)
+        assert await db.read(timeline.stopped) == ""
+
+
 async def test_a_restored_store_is_later_than_what_it_replaces(tmp_path: Path):
     """Also where the hub's clock went back since: members tell by it whose orders count."""
     url, file = await a_backup(tmp_path)

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from hub.admin import doctor, migrate
+from hub.services.access import credentials
 from hub.services.context import identity
 from hub.services.works.restored import begin_recovery
-from hub.store import clusters, leases, schema, workloads
+from hub.store import clusters, leases, schema, tokens, workloads
 from hub.store.engine import Database
 from hub.store.tables import metadata
 from hub.store.transaction import Transaction
@@ -46,7 +47,7 @@ def declared(name: str, **ago: dt.timedelta) -> Any:
 
 async def test_a_store_that_is_well_has_no_finding(tmp_path: Path):
     """A hub leads, its member was heard: all is as it should be, and every table is counted."""
-    joined = declared("north", joined_at=dt.timedelta(), heartbeat_at=dt.timedelta())
+    joined = declared("north", joined_at=dt.timedelta(days=9), heartbeat_at=dt.timedelta())
     found = await examined(tmp_path, joined)
     assert {name for name, (level, _) in found.items() if level != "ok"} == set(), found
     tables = doctor.examine(url_of(tmp_path)).tables
@@ -68,6 +69,22 @@ async def test_members_that_are_not_heard_are_named(tmp_path: Path, ago: Any, sa
     assert level == "warn"
     assert "north" in message
     assert says in message
+
+
+@pytest.mark.parametrize(("hours", "level"), [(1, "warn"), (3, "ok")])
+async def test_a_credential_that_is_not_replaced_in_time_is_named(
+    tmp_path: Path, hours: int, level: str
+):
+    """It ends in less than two hours, though it should have been replaced at two thirds of its life."""
+
+    def joins(tx: Transaction) -> None:
+        until = tx.now + dt.timedelta(hours=hours)
+        tokens.begin_use(tx, credentials.admit_agent(tx, "north", "hash", until))
+
+    heard = declared("north", joined_at=dt.timedelta(days=9), heartbeat_at=dt.timedelta())
+    found = (await examined(tmp_path, heard, joins))["members"]
+    assert found[0] == level
+    assert ("north has a credential that ends soon" in found[1]) is (level == "warn")
 
 
 async def test_a_restored_store_is_a_failure_until_it_is_accepted(tmp_path: Path):

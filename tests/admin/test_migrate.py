@@ -123,6 +123,18 @@ def test_a_hub_refuses_a_newer_schema_that_does_not(tmp_path: Path) -> None:
         opens(url)
 
 
+def test_what_was_said_of_another_revision_counts_for_nothing(tmp_path: Path) -> None:
+    """A hub of an older release may have left it there: it tells nothing of the schema that came since."""
+    url = url_of(tmp_path)
+    migrate.up(url)
+    make_newer(url, ())
+    with connected(url) as conn:
+        compatibility.tell(conn, "2026_01_01_another", (schema.HEAD,))
+    assert migrate.check(url).state == migrate.NEWER
+    with pytest.raises(schema.UnknownSchema):
+        opens(url)
+
+
 @pytest.mark.store("postgres")
 def test_a_schema_is_not_contracted_under_older_hubs(tmp_path: Path) -> None:
     """Hubs of a revision beside which the new one can not be must be stopped first; others go on."""
@@ -173,6 +185,19 @@ def test_hubs_that_run_on_ask_anew_after_a_migration(tmp_path: Path) -> None:
     assert ended.value.connection_invalidated, "a hub reads again after that"
     assert ask() == before[0]
     engine.dispose()
+
+
+@pytest.mark.store("postgres")
+def test_hubs_of_another_database_go_on(tmp_path: Path) -> None:
+    """One server may serve several fleets: those of another do not count here and keep their connections."""
+    url, other = url_of(tmp_path), url_of(tmp_path / "other")
+    loaded("credentials.pg", url)
+    with connected(other, "roadstead-hub 2026_11_22_api_servers") as conn:
+        assert migrate.check(url).hubs == ()
+        assert migrate.up(url)[1].state == migrate.CURRENT
+        with connected(url) as ours:
+            backend_of(url).disconnect(ours)
+        assert conn.execute(text("SELECT 1")).scalar() == 1
 
 
 def test_a_schema_is_not_taken_back_under_a_hub(tmp_path: Path) -> None:

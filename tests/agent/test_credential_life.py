@@ -157,6 +157,16 @@ async def test_a_lost_answer_to_the_registration_spends_nothing(member, tmp_path
         assert both.way.lost == 2
 
 
+def test_each_join_token_has_a_secret_of_its_own(tmp_path):
+    """The same one until it is joined with; another token is another joining, and so another secret."""
+    path = tmp_path / "credential.json"
+    first = identity.begin_joining(path, "one.secret")
+    assert identity.begin_joining(path, "one.secret") == first
+    second = identity.begin_joining(path, "two.secret")
+    assert second.token_id == "two"
+    assert second.secret != first.secret
+
+
 async def test_the_secret_is_the_agents_own(member, tmp_path):
     """What the hub is told of it is its hash, and the answer has no secret at all."""
     told = []

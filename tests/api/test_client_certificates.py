@@ -20,11 +20,13 @@ HUB, CLIENTS = CA("hub-ca"), CA("client-ca")
 NO_BODY = "Content-Length: 0"
 
 
-def wanting(folder: Path, required: Literal["Required", "Optional"] = "Required") -> Settings:
-    """Settings of a hub that wants certificates of its agents."""
+def wanting(
+    folder: Path, required: Literal["Required", "Optional"] = "Required", signer: CA = CLIENTS
+) -> Settings:
+    """Settings of a hub that wants certificates of its agents, by this authority."""
     cert, key = write(folder / "tls", HUB.sign())
     clients = folder / "clients.pem"
-    clients.write_bytes(CLIENTS.pem)
+    clients.write_bytes(signer.pem)
     tls = Tls(cert=str(cert), key=str(key), client_ca=str(clients), client_certificates=required)
     return Settings(tls=tls)
 
@@ -161,3 +163,15 @@ async def test_a_certificate_alone_is_nobody(tmp_path):
     async with serving(tmp_path, wanting(tmp_path)) as hub:
         heard = await ask(hub, tmp_path, an_agents(), SYNC_PATH, "")
         assert (heard.status, code(heard)) == (401, "Unauthenticated")
+
+
+async def test_the_cas_of_agents_need_be_no_root(tmp_path):
+    """An authority below another is believed by itself, and not whoever else the root has signed."""
+    ours, others = CLIENTS.lower("ours"), CLIENTS.lower("others")
+    async with serving(tmp_path, wanting(tmp_path, signer=ours)) as hub:
+        agent = await token_of(hub)
+        mine, theirs = (each.sign((), common_name="east") for each in (ours, others))
+        heard = await ask(hub, tmp_path, mine, SYNC_PATH, agent)
+        assert heard.status not in {401, 403}, heard
+        with pytest.raises((ssl.SSLError, ConnectionError, EOFError)):
+            await ask(hub, tmp_path, theirs, SYNC_PATH, agent)

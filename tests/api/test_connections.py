@@ -206,6 +206,20 @@ async def test_one_address_does_not_take_all_connections(tmp_path):
         assert (await hub.ask(hub.head("GET", "/healthz"))).status == 200
 
 
+async def test_the_last_connections_are_for_those_who_have_few(tmp_path):
+    """Whoever has ten gets none of the last tenth, which another address is still served by."""
+    async with listening(tmp_path, Settings(api=Api(connections=20))) as hub:
+        for _ in range(18):
+            await hub.line()
+        await until(lambda: len(hub.door.connections) == 18)
+        heard = await (await hub.line()).hear()
+        assert (heard.status, heard.problem["code"]) == (503, "TooManyConnections")
+        reader, writer = await asyncio.open_connection(*hub.address, local_addr=("127.0.0.2", 0))
+        writer.write(hub.head("GET", "/healthz"))
+        assert b"200 OK" in await reader.readline()
+        writer.close()
+
+
 async def test_who_does_not_read_is_cut_off(tmp_path):
     """An answer of which nothing is taken any more ends its connection; one that is read slowly goes on."""
     async with listening(tmp_path) as hub:
@@ -225,6 +239,22 @@ async def test_who_does_not_read_is_cut_off(tmp_path):
         hub.door.look()
         await until(lambda: not hub.door.connections)
         assert await line.is_hung_up()
+
+
+async def test_who_reads_again_is_not_cut_off(tmp_path):
+    """What was taken counts no more, however long there is nothing else to take."""
+    async with listening(tmp_path) as hub:
+        line = await hub.line()
+        await line.say(hub.head("GET", "/healthz"))
+        assert (await line.hear()).status == 200
+        (connection,) = hub.door.connections
+        connection.pause_writing()
+        connection.resume_writing()
+        hub.clock.advance(60)
+        hub.door.look()
+        assert hub.door.connections == {connection}
+        await line.say(hub.head("GET", "/healthz"))
+        assert (await line.hear()).status == 200
 
 
 LIST = "POST /v1/jobs HTTP/1.1\r\nHost: hub\r\n"

@@ -293,3 +293,13 @@ def test_the_pin_survives_renewal(tmp_path):
     assert served(tmp_path / "b", ca.sign(), ca.pem).authority.pins == before
     assert served(tmp_path / "c", ca.sign(), ca.again().pem).authority.pins == before
     assert served(tmp_path / "d", CA().sign(), CA().pem).authority.pins != before
+
+
+def test_a_ca_that_changes_alone_is_taken(tmp_path):
+    """The next CA comes before the certificate that it signs: agents are told of it in time."""
+    ca, after = CA(), CA("after")
+    write(tmp_path, ca.sign(), ca=ca.pem)
+    trust = Certificates(settings(tmp_path), SystemClock())
+    (tmp_path / "ca.crt").write_bytes(ca.pem + after.pem)
+    trust.look()
+    assert trust.authority.pins == (pin_of(ca.pair.certificate), pin_of(after.pair.certificate))

@@ -1,25 +1,45 @@
 """What members say of Jobs from before a restore: bounded, sealed, and none hides what another holds."""
 
 import copy
+import datetime as dt
 from pathlib import Path
 
 import pytest
 from sqlalchemy import LargeBinary, select, type_coerce
 
+from hub.services.context.settings import Settings
+from hub.services.jobs import retention
 from hub.services.members import forgotten
 from hub.services.works.restored import begin_recovery
+from hub.store import leases
 from hub.store.engine import Database
 from hub.store.keyring import Keyring
 from hub.store.tables import settings
+from hub.store.transaction import Transaction
 from shared.clock import ManualClock
-from shared.wire.agent_v1 import MOST_UID_CHARS, Observed
+from shared.wire.agent_v1 import FULL_EVERY_S, MOST_UID_CHARS, Observed
 from tests.databases import url_of
 from tests.services.members.hubs import a_stray, running_hub
-from tests.store.build import START as NOW
+from tests.store.build import START as NOW, call, opened
 
 pytestmark = pytest.mark.anyio
 OLD = "inc-0"
 CANARY = "canary-77aa-not-a-real-secret"
+
+
+def kept_names(tx: Transaction) -> list[str]:
+    """Under which names it is kept how such Jobs were written."""
+    named = select(settings.c.name).where(settings.c.name.startswith(forgotten._WRITTEN))
+    return list(tx.conn.execute(named).scalars())
+
+
+def left(uid: str, **said: object) -> Observed:
+    """What a member says of a Job that it holds from before, and that runs."""
+    entry = {
+        "uid": uid, "epoch": 3, "generation": 1, "seq": 1, "phase": "Applied",
+        "object_uid": f"m-{uid}", "incarnation": OLD, "job": {"active": 1}, **said,
+    }  # fmt: skip
+    return Observed.model_validate(entry)
 
 
 async def test_one_member_does_not_hide_what_another_holds(tmp_path: Path):
@@ -62,13 +82,7 @@ async def test_the_manifest_of_a_forgotten_job_is_sealed(tmp_path: Path):
         "metadata": {"name": "one", "namespace": "team-a"},
         "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
     }
-    entry = Observed.model_validate(
-        {
-            "uid": "u", "epoch": 3, "generation": 1, "seq": 1, "phase": "Applied",
-            "object_uid": "m-1", "incarnation": "inc-0", "manifest": manifest,
-            "job": {"active": 1},
-        }
-    )  # fmt: skip
+    entry = left("u", manifest=manifest)
     try:
         await db.write(lambda tx: forgotten.note(tx, "north", [entry]))
         kept = await db.read(
@@ -79,3 +93,41 @@ async def test_the_manifest_of_a_forgotten_job_is_sealed(tmp_path: Path):
         assert not [row for row in kept if CANARY.encode() in bytes(row)]
     finally:
         await db.close()
+
+
+async def test_what_was_decided_of_one_stays_decided(tmp_path: Path):
+    """Its member may say something new of it before it has heard: it is asked to remove it all the same."""
+    async with opened(tmp_path) as db:
+        await db.write(call(forgotten.note, "north", [left("u")]))
+        await db.write(call(forgotten.remove, "u", "north"))
+        await db.write(call(forgotten.note, "north", [left("u", message="it goes on")]))
+        assert await db.read(call(forgotten.to_remove, "north")) == {"m-u"}
+
+
+async def test_how_one_was_written_goes_with_it(tmp_path: Path):
+    """Once its member says it no more: with whatever is written next of another, a decision too."""
+    clock = ManualClock(NOW)
+    async with opened(tmp_path, clock) as db:
+        for uid in ("gone", "there"):
+            await db.write(call(forgotten.note, "north", [left(uid, manifest={"kind": "Job"})]))
+            clock.advance(FULL_EVERY_S)
+        clock.advance(FULL_EVERY_S)
+        await db.write(call(forgotten.remove, "there", "north"))
+        assert await db.read(kept_names) == [f"{forgotten._WRITTEN}m-there"]
+
+
+async def test_of_jobs_that_are_said_no_more_nothing_is_kept(tmp_path: Path):
+    """Nobody has to say or decide anything for that: retention sees to it, and leaves the others."""
+    clock = ManualClock(NOW)
+    async with opened(tmp_path, clock) as db:
+        await db.write(call(leases.seize, "hub", dt.timedelta(minutes=1)))
+        for uid in ("gone", "there"):
+            await db.write(call(forgotten.note, "north", [left(uid, manifest={"kind": "Job"})]))
+            clock.advance(FULL_EVERY_S)
+        trim = call(retention.take_step, retention.trim_leftovers, Settings(), 1)
+        assert not await db.write(trim)
+        assert len(await db.read(kept_names)) == 2
+        clock.advance(FULL_EVERY_S)
+        assert not await db.write(trim)
+        assert await db.read(kept_names) == [f"{forgotten._WRITTEN}m-there"]
+        assert list(await db.read(forgotten._kept)) == ["m-there"]

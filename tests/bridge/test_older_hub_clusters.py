@@ -164,6 +164,21 @@ async def test_who_may_not_ask_does_not_know(tmp_path: Path):
         await cluster.stop()
 
 
+@pytest.mark.parametrize("question", [protection._of_jobs, protection._of_mirrors])
+async def test_no_answer_is_no_verdict(tmp_path: Path, question: Any):
+    """An API server that is away for a moment says nothing of what is in force: it is asked again."""
+    cluster = SimCluster("hub", hub=True)
+    await cluster.start()
+    try:
+        cluster.faults.add("503", verb="create", resource="jobs", count=0)
+        (tmp_path / "kubeconfig").write_text(cluster.kubeconfig_text())
+        async with await KubeClient.connect(tmp_path / "kubeconfig") as kube:
+            with pytest.raises(errors.Unavailable):
+                await question(kube)
+    finally:
+        await cluster.stop()
+
+
 async def test_a_hub_that_is_installed_elsewhere_asks_in_the_namespace_that_all_have(
     tmp_path: Path,
 ):

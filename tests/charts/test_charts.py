@@ -79,6 +79,29 @@ def test_pods_are_restricted(release: Release) -> None:
 
 
 @every_example
+def test_life_is_another_question_than_readiness(release: Release) -> None:
+    """A hub or agent whose database or hub is away gets no requests, and is not restarted for it."""
+    for pod in _pods(release):
+        (container,) = pod["containers"]
+        asked = {
+            name: container[name]["httpGet"]["path"]
+            for name in ("startupProbe", "livenessProbe", "readinessProbe")
+            if name in container
+        }
+        alive = {"startupProbe": "/livez", "livenessProbe": "/livez", "readinessProbe": "/readyz"}
+        assert asked == (alive if pod.get("restartPolicy") != "Never" else {})
+
+
+@every_example
+def test_only_who_has_others_waits_before_it_ends(release: Release) -> None:
+    """A hub beside others serves on until nobody is sent to it; one that is alone ends at once."""
+    for each in helm.objects(release):
+        if each["kind"] in {"Deployment", "StatefulSet"}:
+            (container,) = each["spec"]["template"]["spec"]["containers"]
+            assert ("lifecycle" in container) is (each["spec"]["replicas"] > 1)
+
+
+@every_example
 def test_every_mount_has_its_volume(release: Release) -> None:
     """What a container mounts is a volume of its pod or a claim, and no volume is left over."""
     for each in helm.objects(release):
@@ -275,6 +298,26 @@ def test_an_agent_for_jobs_alone_may_write_nothing_else() -> None:
     assert granted == writes | {("namespaces", "create")}
 
 
+@pytest.mark.parametrize(
+    ("example", "verbs"),
+    [
+        ("hub: no marks, elsewhere", {"patch"}),
+        ("hub: in its hub cluster", {"patch", "create", "delete"}),
+    ],
+)
+def test_a_hub_makes_and_removes_jobs_only_where_it_shows_them(example: str, verbs: Any) -> None:
+    """Else it may do no more to people's Jobs than say whose they are, and suspend them."""
+    granted = {
+        verb
+        for each in helm.objects(EXAMPLES[example])
+        if each["kind"] == "ClusterRole" and each["metadata"]["name"].startswith("roadstead-hub")
+        for rule in each["rules"]
+        if "jobs" in rule["resources"]
+        for verb in set(rule["verbs"]) - {"get", "list", "watch"}
+    }
+    assert granted == verbs
+
+
 @every_example
 def test_the_policy_of_the_network_names_every_port(release: Release) -> None:
     """Hub and agent are reached on their own port alone, and reach names, and what they are told to."""
@@ -287,6 +330,8 @@ def test_the_policy_of_the_network_names_every_port(release: Release) -> None:
             port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]
         } == opened
         assert all(rule.get("ports") for rule in policy["spec"]["egress"])
+        names = {(port["port"], port["protocol"]) for port in policy["spec"]["egress"][0]["ports"]}
+        assert names == {(53, "UDP"), (53, "TCP")}  # what is longer than a datagram comes by TCP
         assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
 
 

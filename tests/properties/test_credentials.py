@@ -81,7 +81,7 @@ async def _play(folder: Path, steps: Sequence[Step]) -> tuple[int, int]:
             (Authenticator(db, clock, CACHE_S), Rotation(db, clock, LIFE, OVERLAP))
             for _ in range(2)
         ]
-        hubs[1][0]._ended.close()  # it hears no news of what the other has written
+        hubs[1][0]._news.close()  # it hears no news of what the other has written
         ends_at, under_way, replaced, late = until, [], 0, 0
         clock.advance(LIFE.total_seconds() * 0.67)
         for step, hub, pause_s in steps:

@@ -1,4 +1,4 @@
-"""Other ways to a PostgreSQL database: of hubs that tell nobody what they commit, or hear of nothing."""
+"""Other ways to a PostgreSQL database: of hubs that tell nobody, hear of nothing, or are watched."""
 
 from sqlalchemy import Connection
 
@@ -18,3 +18,15 @@ class Deaf(Postgres):
 
     def open_feed(self) -> Feed:
         raise OSError("no way to the database")
+
+
+class Counted(Postgres):
+    """Its feeds are known, in the order in which they were opened."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.feeds: list[Feed] = []
+
+    def open_feed(self) -> Feed:
+        self.feeds.append(super().open_feed())
+        return self.feeds[-1]

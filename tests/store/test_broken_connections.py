@@ -4,13 +4,16 @@ import asyncio
 import contextlib
 import datetime as dt
 import signal
+import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from sqlalchemy import event
 
 from hub.store import settings
+from hub.store.backends import choose
 from hub.store.engine import Database
 from hub.store.errors import OutcomeUnknown, StoreUnavailable
 from hub.store.transaction import Transaction
@@ -64,6 +67,20 @@ def add_one(tx: Transaction) -> int:
     return count
 
 
+async def test_a_transaction_that_is_under_way_has_not_committed(tmp_path: Path):
+    """Its server has not seen yet that the connection is gone: it is asked until the end is known."""
+    backend = choose.backend_of(databases.url_of(tmp_path))
+    engine, asking = backend.writer_engine(), backend.writer_engine()
+    asked = threading.Event()
+    event.listen(asking, "after_cursor_execute", lambda *_: asked.set())
+    with engine.connect() as conn:
+        ticket = backend.enter(conn).ticket
+        answer = asyncio.create_task(asyncio.to_thread(backend.has_committed, asking, ticket))
+        await waiting.eventually(asked.is_set)
+        conn.rollback()
+    assert await answer is False
+
+
 async def test_a_commit_that_is_done_is_acknowledged_though_its_answer_is_lost(cuttable: Cuttable):
     """The server is asked how the transaction ended: it is not done again, and nobody is told it failed."""
     cuttable.way.cut = Cut.AFTER
@@ -81,6 +98,26 @@ async def test_a_commit_that_never_came_has_not_been(cuttable: Cuttable):
     assert not isinstance(refused.value, OutcomeUnknown)
     assert await cuttable.count() == 0
     assert await cuttable.db.write(add_one) == 1
+
+
+async def test_what_another_commits_after_a_commit_that_never_came_is_not_missed(
+    cuttable: Cuttable, tmp_path: Path
+):
+    """Its revision is given to the other's: what was remembered since is read again."""
+
+    def seen(tx: Transaction) -> int:
+        return tx.remembered("settings", "count", lambda: int(settings.get(tx, "count") or 0))
+
+    cuttable.way.cut = Cut.BEFORE
+    with pytest.raises(StoreUnavailable):
+        await cuttable.db.write(add_one)
+    assert await cuttable.db.write(seen) == 0
+    theirs = Database.open(databases.url_of(tmp_path), SystemClock())
+    try:
+        await theirs.write(add_one)
+        assert await cuttable.db.write(seen) == 1
+    finally:
+        await theirs.close()
 
 
 @pytest.mark.parametrize("where", [Cut.BEFORE, Cut.AFTER])

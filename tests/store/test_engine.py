@@ -293,6 +293,19 @@ async def test_what_the_writer_remembers_is_never_stale(tmp_path):
         assert await db.write(lambda tx: tx.remembered("shapes", "known", set)) == set()
 
 
+async def test_what_a_failed_transaction_remembered_is_forgotten(tmp_path):
+    """Also of one that wrote alone: what it took for written is not there."""
+
+    def fail(tx):
+        tx.remembered("shapes", "known", set).add("x")
+        raise LookupError
+
+    async with opened(tmp_path) as db:
+        with pytest.raises(LookupError):
+            await db.write(fail)
+        assert await db.write(lambda tx: tx.remembered("shapes", "known", set)) == set()
+
+
 def test_a_failing_statement_does_not_say_its_values(tmp_path):
     """Errors of the database end in logs: what was to be written may be a Secret."""
     engine = backend_of(url_of(tmp_path)).writer_engine()

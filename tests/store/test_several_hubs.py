@@ -20,7 +20,7 @@ from hub.store.transaction import Transaction
 from shared.clock import ManualClock, SystemClock
 from tests import databases, waiting
 from tests.store.build import START, call, opened
-from tests.store.other_backends import Deaf, Silent
+from tests.store.other_backends import Counted, Deaf, Silent
 
 pytestmark = [pytest.mark.anyio, pytest.mark.store("postgres")]
 
@@ -61,6 +61,17 @@ async def test_what_one_hub_commits_the_others_hear(tmp_path):
         assert [each.revision for each in told] == list(range(told[0].revision, ours.revision + 1))
 
 
+async def test_a_commit_is_told_by_a_notification(tmp_path):
+    """Nobody has to look first: its revision says what to read."""
+    async with opened(tmp_path) as db:
+        feed = Postgres(databases.url_of(tmp_path)).open_feed()
+        try:
+            await db.write(call(touch, "jobs", "j"))
+            assert await asyncio.to_thread(feed.wait, 10) == db.revision
+        finally:
+            feed.close()
+
+
 async def test_the_time_is_learnt_however_busy_the_others_are(tmp_path):
     """A hub that hears of a commit every few milliseconds asks what time it is all the same."""
     learnt: list[dt.datetime] = []
@@ -80,6 +91,21 @@ async def test_one_that_is_told_nothing_looks_by_itself(tmp_path):
     async with of(Silent, tmp_path) as ours, opened(tmp_path) as theirs:
         await ours.write(call(touch, "jobs", "j1"))
         await heard(theirs, ours.revision)
+
+
+async def test_a_feed_that_is_lost_is_closed(tmp_path):
+    """Another one takes its place: else each loss would leave a connection open."""
+    backend = Counted(databases.url_of(tmp_path))
+    db = Database(backend, ManualClock(START))
+    try:
+        await waiting.eventually(lambda: backend.feeds)
+        backend.feeds[0].interrupt()
+        await waiting.eventually(lambda: len(backend.feeds) == 2)
+        assert backend.feeds[0].connection.closed
+        assert not backend.feeds[1].connection.closed
+    finally:
+        await db.close()
+    assert backend.feeds[1].connection.closed
 
 
 async def test_whoever_writes_has_heard_of_all_before(tmp_path):
@@ -215,6 +241,19 @@ async def test_a_hub_that_starts_beside_one_that_has_stopped_waits_for_seconds(t
             assert await theirs.write(add_one) == 2
         finally:
             await theirs.close()
+
+
+@pytest.mark.parametrize(
+    ("given", "then"),
+    [("off", "on"), ("local", "on"), ("on", "on"), ("remote_apply", "remote_apply")],
+)
+def test_a_commit_is_as_durable_as_jobs_need_it(tmp_path, given, then):
+    """Whatever less somebody has set for the database is not taken; more of it is."""
+    url = f"{databases.url_of(tmp_path)}&options=-c%20synchronous_commit%3D{given}"
+    engine = Postgres(url).writer_engine()
+    with engine.connect() as conn:
+        assert conn.exec_driver_sql("SHOW synchronous_commit").scalar() == then
+    engine.dispose()
 
 
 async def test_a_transaction_that_may_take_long_is_waited_for(tmp_path):

@@ -12,6 +12,7 @@ from typing import Final
 from hub.domain.instants import stamp
 from hub.domain.workloads.states import WithdrawTo
 from hub.services.context.settings import Settings
+from hub.services.members import forgotten
 from hub.services.queues import defaults
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import (
@@ -98,6 +99,12 @@ def trim_tokens(tx: Transaction, settings: Settings) -> int:
     return 0
 
 
+def trim_leftovers(tx: Transaction, settings: Settings) -> int:
+    """Jobs from before a restore that no member says any more, and how they were written."""
+    forgotten.trim(tx)
+    return 0
+
+
 def trim_tallies(tx: Transaction, settings: Settings) -> int:
     """Numbers of jobs of namespaces, queues and states that have none any more."""
     return tallies.trim(tx, settings.retention.rows_per_turn)
@@ -114,6 +121,7 @@ STEPS: Final[tuple[Step, ...]] = (
     trim_explanations,
     trim_shapes,
     trim_tokens,
+    trim_leftovers,
     trim_tallies,
 )
 

@@ -80,13 +80,21 @@ def remove(tx: Transaction, uid: str, cluster: str) -> None:
     for row in kept.values():
         if (row["uid"], row["cluster"]) == (uid, cluster):
             row["decided"] = REMOVE
-    settings.put(tx, _KEY, kept)
+    _keep(tx, kept)
     settings.put(tx, ASKED, stamp(tx.now))
 
 
 def drop(tx: Transaction, uid: str) -> None:
     """It is the hub's again."""
     _keep(tx, {key: row for key, row in _kept(tx).items() if row["uid"] != uid})
+
+
+def trim(tx: Transaction) -> int:
+    """Let go of those that no member says any more, and of how they were written; how many."""
+    stored, kept = settings.get(tx, _KEY) or {}, _kept(tx)
+    if len(kept) < len(stored):
+        _keep(tx, kept)
+    return len(stored) - len(kept)
 
 
 def to_remove(tx: Transaction, cluster: str) -> set[str]:

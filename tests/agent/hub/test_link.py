@@ -108,6 +108,14 @@ async def test_flags_override_the_join_token(tmp_path):
         assert (await join(pinned, pin(other))).status == 409
 
 
+def test_an_agent_that_was_given_a_ca_keeps_no_other(tmp_path):
+    """Whatever the hub tells: it would be believed once the flag is gone."""
+    given = ca_file(tmp_path, CA())
+    kept = tmp_path / "credential.hub-ca"
+    Link("https://hub", kept, ca=given).keep(CA("other").pem.decode())
+    assert not kept.exists()
+
+
 async def test_a_changed_file_is_taken_without_a_restart(tmp_path):
     """A new CA and a new certificate of the agent are used from the next request on; bad ones never."""
     old, new, clients = CA("old"), CA("new"), CA("clients")

@@ -7,6 +7,7 @@ import pytest
 
 from agent.config import Settings
 from agent.hub import credential
+from agent.hub.client import HubError
 from agent.main import EXIT_REFUSED, Agent
 from agent.objects.facts import finished
 from shared.clock import ManualClock, SystemClock
@@ -185,13 +186,25 @@ def test_each_time_it_is_superseded_anew_it_stands_by_longer(tmp_path):
 
 
 async def test_a_revoked_credential_ends_the_agent_and_nothing_else(member):
-    """On 401 only a person can help: the agent exits as refused, and what runs goes on."""
+    """On 401 only a person can help: the agent does no more, exits as refused, and what runs goes on."""
     member.hub.put(a_job(run_seconds="600"))
     member.start()
     await member.hub.job_says("u-1", "active")
+    lease = member.agent.reconciler._lease
     member.hub.refusal = (401, "Revoked")
     assert await asyncio.wait_for(member.running, 30) == EXIT_REFUSED
+    assert lease.revoked
     assert (await member.job())["status"]["active"] == 1
+
+
+async def test_however_often_a_report_was_too_large_something_is_said(member):
+    """Its pages become no smaller than some dozens of entries: none at all would tell nothing for ever."""
+    member.start()
+    await member.hub.until(lambda hub: hub.requests)
+    for _ in range(20):
+        member.agent.exchange._refused(HubError(413, "BodyTooLarge", "", None))
+    member.hub.put(a_job())
+    await member.hub.finished("u-1")
 
 
 async def test_a_restarted_agent_adopts_what_runs(member):

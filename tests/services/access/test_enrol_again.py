@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from hub.services.access import credentials
+from hub.services.access import credentials, rotation
 from hub.services.access.credentials import Authenticator, hashed
 from hub.services.access.enrol import enrol
 from hub.store import clusters
@@ -63,3 +63,16 @@ async def test_what_ended_meanwhile_is_not_answered_again(tmp_path):
         await db.write(call(enrol, token, "uid", MINE, DAY))
         await db.write(call(enrol, await joining(db), "uid", ANOTHER, DAY))
         assert await refused(db, token, "uid", MINE, DAY) == "UNAUTHENTICATED"
+
+
+async def test_a_credential_that_was_replaced_is_not_answered_again(tmp_path):
+    """Its successor is in use: whoever went back to it would be taken for a copy."""
+    clock = ManualClock(START)
+    async with opened(tmp_path, clock) as db:
+        await db.write(call(clusters.add, a_member("c1")))
+        token, known = await joining(db), Authenticator(db, clock, 5)
+        first = await db.write(call(enrol, token, "uid", MINE, MINUTE / 2))
+        clock.advance(20)
+        given = call(rotation.give_successor, first.credential_id, DAY, MINUTE)
+        assert await known.authenticate(await db.write(given)) is not None
+        assert await refused(db, token, "uid", MINE, DAY) == "TOKEN_USED"

@@ -133,6 +133,19 @@ async def test_a_deployment_may_give_the_administrators_token(tmp_path):
         assert await known.authenticate(OTHER) == who
 
 
+async def test_sessions_end_with_the_token_that_a_deployment_replaces(tmp_path):
+    """Who signed in with the one before looks no longer; taken again, it ends nobody's."""
+    clock = ManualClock(START)
+    async with opened(tmp_path, clock) as db:
+        known = Authenticator(db, clock, cache_s=0)
+        await db.write(call(identity.take_admin_token, GIVEN))
+        session = await db.write(call(credentials.issue_session, GIVEN, MINUTE))
+        await db.write(call(identity.take_admin_token, GIVEN))
+        assert await known.authenticate(session, SESSION) is not None
+        await db.write(call(identity.take_admin_token, OTHER))
+        assert await known.authenticate(session, SESSION) is None
+
+
 @pytest.mark.parametrize(
     "text",
     ["", "short.secret", f"{'a' * 32}.{'a' * 20}", "a" * 80, f"{'a' * 32}.{'ä' * 43}",

@@ -100,6 +100,20 @@ async def test_one_that_does_not_lead_lets_nothing_go(tmp_path: Path):
         await hub.write(decide, 1)
 
 
+async def test_who_comes_back_too_late_lets_nothing_go(tmp_path: Path):
+    """One that was paused and takes itself for the leader ends no lease of who leads by now."""
+    clock = ManualClock(START)
+    async with (
+        a_hub(tmp_path, clock, "a") as (_, paused),
+        a_hub(tmp_path, clock, "b") as (hub, leader),
+    ):
+        await paused.start()
+        clock.advance(TTL_S + 0.1)
+        await leader._tick()
+        await paused.release()
+        assert not await hub.read(leadership.is_free)
+
+
 async def test_a_lease_counts_from_when_it_was_asked_for(tmp_path: Path):
     """Its answer may be late: a leader never believes longer than the store does."""
     clock = ManualClock(START)

@@ -10,10 +10,11 @@ from sqlalchemy import select
 from hub.services.jobs import adopt
 from hub.services.members import forgotten
 from hub.services.works.restored import begin_recovery
-from hub.store import workloads
+from hub.store import workloads, works
 from hub.store.tables import settings
 from shared.errors import Rejected
 from tests.services.members.hubs import JOB, Running, a_stray, ran, running_hub
+from tests.store.build import a_wanted_work
 
 pytestmark = pytest.mark.anyio
 OLD = "inc-0"
@@ -130,6 +131,18 @@ async def test_a_job_that_is_somewhere_can_not_be_adopted_elsewhere(tmp_path: Pa
         with pytest.raises(Rejected) as caught:
             await hub.write(adopt.adopt_job, uid, "", "ann")
         assert caught.value.code == "AlreadyEnded"
+
+
+async def test_a_job_that_another_member_may_still_hold_is_not_adopted(tmp_path: Path):
+    """It waits, and what it was given once is not known to be gone: there would be two."""
+    async with running_hub(tmp_path) as hub:
+        uid, _ = await left_in(hub, "north")
+        await hub.join("south")
+        await hub.write(works.upsert, [a_wanted_work("south", uid)])
+        with pytest.raises(Rejected) as no:
+            await hub.write(adopt.adopt_job, uid, "north", "ann")
+        assert no.value.code.name == "INVALID_STATE"
+        assert (await hub.job(uid)).state == "Held"
 
 
 async def test_what_is_forgotten_is_ordered_away_by_its_object(tmp_path: Path):

@@ -8,10 +8,12 @@ import pytest
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import State
 from hub.services.context import timeline
+from hub.services.jobs.hold import release_job
 from hub.services.works.restored import (
     MESSAGE,
     REASON,
     accept,
+    begin_recovery,
     doubtful,
     hold_everything,
     hold_late,
@@ -150,3 +152,19 @@ async def test_who_accepted_and_how_many_jobs_that_holds_is_said(tmp_path: Path)
         (entry,) = await db.read(call(audit.list_entries))
         assert (entry.principal, entry.verb) == ("ada", "accept-restored")
         assert entry.object == f"Hub incarnation {incarnation}"
+
+
+async def test_what_was_released_before_the_acceptance_stays_so(tmp_path: Path):
+    """Everything was held when the backup was restored: who accepts it holds nothing a second time."""
+    clock = ManualClock(NOW)
+    async with opened(tmp_path, clock) as db:
+        await db.write(call(workloads.add, [a_workload("one"), a_workload("two")]))
+        number, _ = await db.write(call(begin_recovery, "yesterday", "ada", ()))
+        assert number == 2
+        await db.write(call(release_job, "one", "ann"))
+        before = await db.read(call(workloads.get, "one"))
+        clock.advance(60)
+        await db.write(call(accept, "ada"))
+        assert await db.read(call(workloads.get, "one")) == before
+        said = {event.message for event in await db.read(events.list_events)}
+        assert "ada accepted the restored state" in said
