@@ -6,7 +6,7 @@ from typing import Any
 from hub.services.outside import check_active, check_states
 from hub.store.transaction import Transaction
 from shared.kinds.kueue_v1beta2 import GROUP
-from tests.services.hubs import KUEUE, Running, a_queue
+from tests.services.hubs import KUEUE, Running, a_job, a_pool, a_queue
 
 
 def a_check(name: str, controller: str = "example.com/budget") -> dict[str, Any]:
@@ -62,3 +62,13 @@ async def answer_all(hub: Running, uids: Sequence[str], name: str, state: str) -
             check_states.set_states(tx, uid, [{"name": name, "state": state}], "controller")
 
     await hub.hub.db.write(run)
+
+
+async def reserved(hub: Running, *checks: str, **job: Any) -> str:
+    """A job in state Reserved on cluster `a`; queue `gold` asks for `checks`."""
+    await hub.cluster("a", a_pool(cpu="8", memory="8Gi"))
+    await a_checked_queue(hub, *(checks or ("budget",)))
+    (uid,) = await hub.apply(a_job("one", queue="gold", **job))
+    await hub.settle()
+    assert (await hub.job(uid)).state == "Reserved"
+    return uid
