@@ -25,7 +25,7 @@ import uvicorn
 import uvloop
 from fastapi import FastAPI
 
-from hub import folder, listening, tls
+from hub import admin_token, folder, listening, tls
 from hub.api import agents
 from hub.api.app import create_app
 from hub.api.connections import BoundedProtocol, Door
@@ -40,7 +40,6 @@ from hub.controllers.lifetimes import Lifetimes
 from hub.controllers.placements import Placements
 from hub.controllers.resealing import Resealing
 from hub.controllers.scheduling import SchedulingController
-from hub.services.access.credentials import ADMINISTRATOR, is_bearer
 from hub.services.context import identity, timeline
 from hub.services.context.hub import Hub
 from hub.services.context.settings import Settings
@@ -173,7 +172,7 @@ async def _composed(
         known = await db.write(identity.load)
         hub = Hub(db, clock, settings, page_key=known.page_key)
         hub.timeline = await hub.write(timeline.begin, known.incarnation, known.page_key)
-        await _write_admin_token(hub, _token_file(arguments))
+        await admin_token.settle(hub, _token_file(arguments))
         lease = Lease(hub, holder=f"{socket.gethostname()}/{os.getpid()}")
         await lease.start()
         sync = AgentSync(
@@ -347,46 +346,3 @@ async def _announce(server: uvicorn.Server, listener: socket.socket, scheme: str
     host, port = listener.getsockname()[:2]
     sys.stdout.write(f"ready {scheme}://{f'[{host}]' if ':' in host else host}:{port}\n")
     sys.stdout.flush()
-
-
-async def _write_admin_token(hub: Hub, path: Path) -> None:
-    """See that `path` holds a token that works: one that was put there is taken, else a new one is made."""
-    try:
-        given = _read_private(path)
-        found = await hub.authenticator.authenticate(given)
-        if found is not None and found.role == ADMINISTRATOR:
-            return
-        replaces = await hub.write(identity.is_administered)
-        if not await hub.write(identity.take_admin_token, given):
-            _refuse_given(path, given)
-            _write_private(path, await hub.write(identity.issue_admin_token))
-    except OSError as error:
-        raise folder.Misconfigured(
-            f"the administrator's token, {path}: {error.strerror}"
-        ) from error
-    if replaces:
-        _logger.warning(
-            "another administrator's token; the one before it has ended", file=str(path)
-        )
-
-
-def _read_private(path: Path) -> str:
-    return path.read_text(errors="replace").strip() if path.exists() else ""
-
-
-def _refuse_given(path: Path, given: str) -> None:
-    """Raises Misconfigured where a token would be written into what was mounted, or is something else."""
-    if path.is_symlink() or (given and not is_bearer(given)):
-        raise folder.Misconfigured(
-            f"{path} was given, and is no administrator's token: ID.SECRET, 16 to 36 letters and digits "
-            "and at least 40, never used before"
-        )
-
-
-def _write_private(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.new")
-    fresh.unlink(missing_ok=True)
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(text + "\n")
-    fresh.replace(path)

@@ -8,6 +8,7 @@ import sys
 import httpx
 import pytest
 
+from tests import databases
 from tests.api.process import admin, running
 from tests.api.serving import a_job
 
@@ -70,10 +71,26 @@ def test_that_the_token_before_has_ended_is_said(tmp_path):
             assert process.stderr.read().count("the one before it has ended") == said
 
 
-def _refused(folder, token_file, words):
+@pytest.mark.store("postgres")
+def test_a_second_hub_without_the_token_does_not_start(tmp_path):
+    """On a database that others run on: a token of its own would end everybody's, so it asks for theirs."""
+    with databases.own_server() as server:
+        at = f"--database={server.database('hub')}"
+        token = tmp_path / "one" / "admin.token"
+        with running(tmp_path / "one", at) as (_, address):
+            before = token.read_text()
+            _refused(tmp_path, tmp_path / "none", "Give theirs by --admin-token-file", at)
+            with running(tmp_path / "two", at, f"--admin-token-file={token}"):
+                assert token.read_text() == before
+            with admin(tmp_path / "one", address) as http:
+                assert http.get("/v1/jobs").status_code == 200
+            assert not (tmp_path / "none").exists()
+
+
+def _refused(folder, token_file, words, *more):
     """A hub with this file for its token ends with 2 and one line that holds the words."""
     command = [*(sys.executable, "-m", "hub", "--listen=127.0.0.1:0"), f"--data={folder / 'data'}"]
-    command += [f"--admin-token-file={token_file}"]
+    command += [f"--admin-token-file={token_file}", *more]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     (line,) = done.stderr.splitlines()
     assert (done.returncode, words in line) == (2, True), line
