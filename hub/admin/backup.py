@@ -50,7 +50,7 @@ def take(url: str, file: Path, now: dt.datetime) -> Backup:
         source = opening.file_of(backend)
         _of_server(backend, part) if source is None else _of_file(source, part)
         made = _described(backend, part, file, now)
-        _settle(part, file)
+        opening.settle_file(part, file)
     except OSError as error:
         raise UnusableDatabase(f"{file}: {error.strerror}") from error
     finally:
@@ -123,16 +123,3 @@ def read(file: Path) -> Backup:
         revision=revision,
         rows=rows,
     )
-
-
-def _settle(part: Path, file: Path) -> None:
-    """The whole file is on the disk before it has its name."""
-    part.chmod(0o600)
-    with part.open("rb") as written:
-        os.fsync(written.fileno())
-    part.rename(file)
-    folder = os.open(file.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

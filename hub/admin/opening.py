@@ -111,3 +111,16 @@ def _failing(backend: Backend) -> Iterator[None]:
         raise UnusableDatabase(f"{backend.where}: {failure}") from error
     except OSError as error:
         raise UnusableDatabase(f"{backend.where}: {error.strerror}") from error
+
+
+def settle_file(part: Path, file: Path) -> None:
+    """Give a file its name: all of it is on the disk before, and the name after. Raises OSError."""
+    part.chmod(0o600)
+    with part.open("rb") as written:
+        os.fsync(written.fileno())
+    part.rename(file)
+    folder = os.open(file.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -7,7 +7,6 @@ started is held, and what members hold besides is shown (docs/explain/exactly-on
 
 import datetime as dt
 import itertools
-import os
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -71,7 +70,7 @@ def _to_file(target: Path, found: Backup, now: dt.datetime, *, replace: bool) ->
                 part, found, now, _incarnations_of(target) if there else ()
             )
         aside = _put_aside(target, now) if there else ""
-        part.rename(target)
+        opening.settle_file(part, target)
     except OSError as error:
         raise UnusableDatabase(f"{target}: {error.strerror}") from error
     finally:
@@ -130,8 +129,6 @@ def _prepared(
     finally:
         engine.dispose()
     copying.close_log(part)
-    with part.open("rb") as written:
-        os.fsync(written.fileno())
     return done
 
 
