@@ -42,7 +42,8 @@ class Member:
 
     def _stored(self, kind: str, event: str, obj: Object) -> Object:
         self.version += 1
-        obj["metadata"]["resourceVersion"] = str(self.version)
+        # Its own metadata: what an answer or a watch still carries keeps the version that it had.
+        obj["metadata"] = {**obj["metadata"], "resourceVersion": str(self.version)}
         self.logs[kind].append((event, obj))
         if kind == "Job":
             self.jobs[obj["metadata"]["name"]] = obj

@@ -166,6 +166,7 @@ def count(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
 
 def new_workload(tx: Transaction, uid: str, name: str, **given: Any) -> None:
     """Submit a job."""
+    assert uid not in tx.store.workloads, f"{uid} is given twice"
     row: Row = {
         "uid": uid, "kind": "Job", "namespace": "n", "name": name, "state": str(State.PENDING),
         "epoch": 0, "withdraw_to": "", "reason": "", "message": "", "succeeded": 0, "failed": 0,

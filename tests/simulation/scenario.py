@@ -42,12 +42,13 @@ class Run:
             self.start_agent(name, scenario.rates[index])
         if scenario.foreign:
             self.members["north"].create(a_stranger("j0"))
-        self.submitted = 0
+        self.submitted = 0  # of the scenario's own jobs
+        self.again = 0  # more, under a name that a deleted one had
         self.mended = False
         self.backup: dict[str, Any] = {}  # of the hub's store
         self.strangers: list[tuple[str, str]] = []  # cluster and name of what people put there
         for index in range(scenario.jobs):
-            world.after(0.2 * index, self.submit, f"w{index}", f"j{index}")
+            world.after(0.2 * index, self._submit_first, f"w{index}", f"j{index}")
         self.pending = 0  # faults that come by themselves and are still to come
         self.troubled_until = 0.0
         for fault in scenario.faults:
@@ -72,10 +73,13 @@ class Run:
     def finish(self) -> None:
         """Let go what the run holds."""
 
+    def _submit_first(self, uid: str, name: str) -> None:
+        self.submitted += 1
+        self.submit(uid, name)
+
     def submit(self, uid: str, name: str) -> None:
         given = self.scenario
         notes = {"roadstead.dev/retry": str(given.retries)} if given.retries > 1 else None
-        self.submitted += 1
 
         def run(tx: memory.Transaction) -> None:
             memory.new_workload(tx, uid, name, annotations=notes, ttl_s=given.ttl_s)
@@ -133,8 +137,11 @@ class Run:
     def _submit_again(self, uid: str) -> None:
         """A deleted job's name is given to another."""
         row = self.checks.store.workloads.get(uid)
-        if row is not None and row["live"] is None and self.submitted < 4 and not self.mended:
-            self.submit(f"w{self.submitted}", row["name"])
+        jobs = self.scenario.jobs + self.again
+        if row is not None and row["live"] is None and jobs < 4 and not self.mended:
+            # A uid is given once: not one of those that are still to be submitted either.
+            self.again += 1
+            self.submit(f"w{jobs}", row["name"])
 
     def living(self, cluster: str) -> list[Agent]:
         return [a for a in self.agents if a.network.name == cluster and not a.dead]

@@ -363,7 +363,6 @@ class WholeRun(Run):
 
     def submit(self, uid: str, name: str) -> None:
         given = self.scenario
-        self.submitted += 1
         notes = {"roadstead.dev/retry": str(given.retries)} if given.retries > 1 else {}
         self.hub.submit(uid, name, notes)  # type: ignore[attr-defined]
 
