@@ -50,6 +50,7 @@ class Seen:
     podless: str = ""  # uid of the deleted object of which a read past the caches found no pods
     acknowledged: str = ""  # uid of the object whose end the hub has stored
     told: str = ""  # uid of the object whose result the hub has stored
+    forgotten: str = ""  # uid of the object of a later epoch than the hub, told of it, knows
     closed: Literal["", "Gone", "Missing"] = ""  # said of this epoch; nothing of it is begun again
     ordered: str = ""  # uid of the object that the hub wants removed though nothing desires it
     left: str = ""  # uid of the object that the hub does not know and leaves to people

@@ -34,6 +34,7 @@ from shared.wire.agent_v1 import Phase, Work
 
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
+NEWER_EPOCH = "NewerEpoch"
 
 _End = Literal["Gone", "Missing"]
 
@@ -61,12 +62,13 @@ def decide_job(work: Work, seen: Seen, moment: Moment) -> Decision:
 def _newer(work: Work, live: Object, seen: Seen, moment: Moment) -> Decision:
     """The hub's store went back: what it does not know is left alone, until a person deletes it.
 
-    Under a lease: else it may be this agent that is behind.
+    Or it is this agent that is behind: whatever its lease, another may have been told of the later epoch, and
+    owe the hub its end. Which it is shows when the hub has stored that this very object is here.
     """
-    if is_deleting(live) and moment.may_start:
-        return _clear_the_way(live, seen, moment, "NewerEpoch")
+    if is_deleting(live) and live["metadata"].get("uid") == seen.forgotten:
+        return _clear_the_way(live, seen, moment, NEWER_EPOCH)
     text = f"epoch {epoch_of(live)} is here, {work.epoch} was asked for"
-    return Decision("Applied", reason="NewerEpoch", message=text)
+    return Decision("Applied", reason=NEWER_EPOCH, message=text)
 
 
 def decide_orphan(seen: Seen, moment: Moment) -> Decision:

@@ -13,7 +13,7 @@ import structlog
 
 from agent.member.applier import Applier
 from agent.member.observer import Observer
-from agent.objects.facts import finished, is_deleting, is_held_by_us
+from agent.objects.facts import epoch_of, finished, is_deleting, is_held_by_us
 from agent.works.tracked import TrackedWork
 from shared.clock import Clock
 
@@ -94,9 +94,14 @@ class Resync:
         return not (live.get("status") or {}).get("active") and not tracked.seen.pods
 
     def _is_stranded(self, tracked: TrackedWork, now: float) -> bool:
-        """An ended Job that somebody deletes, and whose end the hub has not taken in for a minute."""
-        live = tracked.seen.live
-        if not tracked.is_job or live is None or not tracked.seen.closed:
+        """An ended Job that somebody deletes, and whose end the hub has not taken in for a minute.
+
+        One of another epoch than was concluded about is another agent's to remember.
+        """
+        live, work = tracked.seen.live, tracked.work
+        if not tracked.is_job or live is None or work is None or not tracked.seen.closed:
+            return False
+        if epoch_of(live) != work.epoch:
             return False
         waits = is_deleting(live) and is_held_by_us(live)
         known = tracked.seen.acknowledged == live["metadata"].get("uid")

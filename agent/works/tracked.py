@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from agent.decide.decision import PODS_LEFT, Decision, Outcome, Seen, Trouble
-from agent.decide.jobs import FOREGROUND
+from agent.decide.jobs import FOREGROUND, NEWER_EPOCH
 from agent.objects import drift, status
 from agent.objects.facts import (
     JOB,
@@ -301,7 +301,7 @@ class TrackedWork:
     def reported(self, entry: Observed) -> bool:
         """The hub has stored this entry; True if something may now be done or left out.
 
-        That is: mended drift left out of the next entry, an ended object let go.
+        That is: mended drift left out of the next entry, an object let go that ended or is forgotten.
         """
         ended = entry.phase in {"Gone", "Missing"} and bool(entry.object_uid)
         if ended:
@@ -309,6 +309,9 @@ class TrackedWork:
         if entry.job is not None and entry.job.result is not None and entry.object_uid:
             ended = ended or self.seen.told != entry.object_uid
             self.seen.told = entry.object_uid
+        if entry.reason == NEWER_EPOCH and self.seen.forgotten != entry.object_uid:
+            self.seen.forgotten = entry.object_uid
+            ended = True
         if not self.overwritten:
             return ended
         for item in entry.drift:

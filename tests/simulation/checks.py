@@ -33,6 +33,7 @@ class Checks:
         self.restored = (
             False  # the store is an older copy of itself: what was so may be unknown to it
         )
+        self.lost: list[dict[tuple[str, str], Object]] = []  # works of stores that went back
         self.members: dict[str, Any] = {}
         self.offers: set[tuple[str, int]] = set()
         self.limit = 99
@@ -49,11 +50,16 @@ class Checks:
             raise Violation("R-15", f"an object of another incarnation was written in {cluster}")
 
     def deleted(self, cluster: str, job: Object) -> None:
-        """R-08: no agent ends what the hub wants to run."""
+        """R-08: no agent ends what the hub wants to run.
+
+        What a store that went back wants once more was told otherwise in the time that it lost: agents go
+        on with that until it is accepted, as it stops and tells them nothing.
+        """
         uid, epoch = _of(job)
-        row = self.store.works.get((cluster, uid))
-        if row is None or row["epoch"] != epoch or row["action"] != "Apply":
-            return
+        for works in (self.store.works, *self.lost):
+            row = works.get((cluster, uid))
+            if row is None or row["epoch"] != epoch or row["action"] != "Apply":
+                return
         if job["metadata"].get("deletionTimestamp") or job["spec"].get("suspend"):
             return
         raise Violation("R-08", f"{uid} is deleted in {cluster} while it is desired there")
@@ -135,8 +141,9 @@ class Checks:
         self.offers.add((uid, epoch))
 
     def store_went_back(self) -> None:
-        """The hub's store is an older copy: what nobody can tell it any more is not held against it."""
+        """The hub's store is to be an older copy: what nobody can tell it any more is not held against it."""
         self.restored = True
+        self.lost.append({key: dict(row) for key, row in self.store.works.items()})
         for known in (self.sessions, self.released, self.begun, self.completed):
             known.clear()
 

@@ -50,10 +50,6 @@ class LostTime(Checks):
         if not self.went_back:
             super().dropped(cluster, job)
 
-    def deleted(self, cluster: str, job: Object) -> None:
-        if not self.went_back:
-            super().deleted(cluster, job)
-
     def pod_runs(self, cluster: str, pod: Object) -> None:
         uid = pod["metadata"]["labels"].get(labels.JOB_UID, "")
         if self.went_back and uid in self.completed:
@@ -89,6 +85,7 @@ class Restorable(Whole):
         for old in self.folder.glob("hub.db*"):
             old.unlink()
         shutil.copy(self._file("copy.db"), self._file("hub.db"))
+        self.checks.lost.append(self.books.works)
         self.books.workloads, self.books.works = {}, {}
         self.checks.went_back = True  # type: ignore[attr-defined]
         self.checks.sessions.clear()

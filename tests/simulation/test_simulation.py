@@ -4,17 +4,32 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
 import pytest
 
+from shared import labels
 from tests.simulation import runner
+from tests.simulation.checks import Checks
 from tests.simulation.faults import Fault, draw
 from tests.simulation.hub_faults import ReplicatedRun
 from tests.simulation.restores import RestoredRun
 from tests.simulation.scenario import Run
 from tests.simulation.services import WholeRun
+from tests.simulation.world import Violation
+
+QUIET: dict[str, Any] = {
+    "jobs": 1,
+    "limit": 1,
+    "trouble": 0.0,
+    "failing": 0.0,
+    "foreign": False,
+    "retries": 1,
+    "ttl_s": None,
+    "copied_at": 0.0,
+}
 
 
 @pytest.fixture(autouse=True)
@@ -101,15 +116,58 @@ def test_a_scenario_is_what_its_seed_says():
 def test_a_job_that_was_only_held_does_not_end_failed():
     """What its pods did because they were told to end is no failure of the job: it runs again."""
     held = Fault(at=5.0, kind="hold", where="w0", seconds=3.0, draw=0.5)
-    quiet: dict[str, Any] = {
-        "trouble": 0.0,
-        "failing": 0.0,
-        "foreign": False,
-        "retries": 1,
-        "ttl_s": None,
-        "copied_at": 0.0,
-    }
-    scenario = replace(draw(7), jobs=1, limit=1, run_s=60.0, faults=[held], **quiet)
+    scenario = replace(draw(7), run_s=60.0, faults=[held], **QUIET)
     run = Run(scenario)
     run.play()
     assert run.hub.store.workloads["w0"]["state"] == "Succeeded"
+
+
+def test_an_agent_that_is_behind_keeps_the_end_of_what_another_was_told_of():
+    """Somebody deletes what has ended while the hub is away: who was told of it tells how it ended."""
+    faults = [
+        Fault(0.1, "hold", "w0", 0.0, 0.5, "create"),
+        Fault(0.02, "second agent", "", 25.0, 0.27, "requeue"),
+        Fault(2.4, "hub dies", "", 15.0, 0.5, "requeue"),
+        Fault(3.0, "deleted by hand", "", 0.0, 0.1, "over", 2),
+    ]
+    quiet = replace(draw(7), run_s=3.0, grace_s=0.5, lag_s=0.1, faults=faults, **QUIET)
+    for seed in range(8):  # in some the second epoch is given to the same cluster
+        run = Run(replace(quiet, seed=seed))
+        run.play()
+        assert run.hub.store.workloads["w0"]["state"] == "Succeeded"
+
+
+def test_what_was_told_in_the_time_that_a_store_lost_is_carried_out():
+    """A Job whose time is over goes though the restored hub still waits for it to begin."""
+    given = {**QUIET, "ttl_s": 5, "copied_at": 2.05}
+    scenario = replace(draw(55142), run_s=0.5, lag_s=1.0, rates=(1.0, 1.0), faults=[], **given)
+    result = runner.play(scenario, tell=True)
+    at = next(index for index, line in enumerate(result.lines) if "is put back" in line)
+    assert any("j0 is gone" in line for line in result.lines[at:])
+    assert result.invariant == ""
+
+
+def desiring(**works: str) -> SimpleNamespace:
+    """A store that has these works of epoch 1 in north."""
+    rows = {("north", uid): {"epoch": 1, "action": action} for uid, action in works.items()}
+    return SimpleNamespace(works=rows)
+
+
+def test_no_agent_ends_what_the_hub_wants_to_run():
+    """Neither before nor after its store went back, save what it had taken back in the time between."""
+
+    def a_job(uid: str) -> dict[str, Any]:
+        marks = {labels.JOB_UID: uid, labels.EPOCH: "1"}
+        return {"metadata": {"labels": marks, "uid": f"{uid}@north"}, "spec": {}}
+
+    checks = Checks()
+    checks.store = desiring(w0="Apply", w1="Withdraw")
+    checks.deleted("north", a_job("w1"))
+    with pytest.raises(Violation, match="R-08"):
+        checks.deleted("north", a_job("w0"))
+    checks.store_went_back()
+    checks.store = desiring(w0="Apply", w1="Apply", w2="Apply")
+    for uid in ("w1", "w2"):
+        checks.deleted("north", a_job(uid))
+    with pytest.raises(Violation, match="R-08"):
+        checks.deleted("north", a_job("w0"))

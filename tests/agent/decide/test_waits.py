@@ -167,12 +167,20 @@ def test_that_another_object_waited_for_its_pods_says_nothing_of_this_one(foregr
     assert decide(WITHDRAW, seen, a_moment()).do == do
 
 
-@pytest.mark.parametrize(("may_start", "do"), [(True, "Release"), (False, "Nothing")])
-def test_a_deleted_newer_epoch_is_let_go_under_a_lease_alone(may_start, do):
-    """Without one it may be this agent that is behind; not deleted, it is never touched."""
-    newer = a_live_job(epoch=2, deleting=True)
-    seen = Seen(live=newer, foreground="m-1", podless="m-1")
-    decision = decide(a_job(), seen, a_moment(may_start=may_start))
+@pytest.mark.parametrize(
+    ("forgotten", "deleting", "do"),
+    [
+        ("m-1", True, "Release"),
+        ("", True, "Nothing"),
+        ("m-0", True, "Nothing"),
+        ("m-1", False, "Nothing"),
+    ],
+)
+def test_a_deleted_newer_epoch_is_let_go_when_the_hub_was_told_of_it(forgotten, deleting, do):
+    """Of this very object. Before, it may be this agent that is behind, though its lease lasts."""
+    seen = Seen(live=a_live_job(epoch=2, deleting=deleting), foreground="m-1", podless="m-1")
+    seen.forgotten = forgotten
+    decision = decide(a_job(), seen, a_moment(may_start=True))
     assert (decision.do, decision.phase, decision.reason) == (do, "Applied", "NewerEpoch")
 
 

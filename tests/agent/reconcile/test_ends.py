@@ -13,6 +13,7 @@ from agent.works.tracked import TrackedWork
 from shared import labels
 from shared.clock import ManualClock
 from shared.kube import errors
+from tests import waiting
 from tests.agent.moments import a_live_job
 from tests.agent.scripted_hub import HUB_ID, a_job, eventually
 
@@ -112,6 +113,25 @@ async def test_a_namespace_that_goes_takes_its_jobs_along_without_the_hub(member
     await eventually(lambda: not list(member.cluster.store.iterate("jobs.batch")))
     member.hub.down = False
     await member.hub.seen("u-1", "Missing")
+
+
+async def test_the_end_of_a_later_epoch_is_kept_by_an_agent_that_is_behind(member):
+    """Its lease lasts, and yet another may owe the hub that end: it waits until the hub was told of it."""
+    member.hub.put(a_job(action="Withdraw", fresh=True))
+    member.start(lease_s=30.0)
+    await member.hub.seen("u-1", "Gone")
+    member.hub.down = True
+    job = a_job(epoch=2).manifest
+    job["metadata"]["finalizers"] = [labels.MEMBER_FINALIZER]
+    await member.kube.create(job, field_manager="roadstead")
+    await eventually(lambda: finished(member))
+    await member.kube.delete("batch/v1", "Job", "team", "job", propagation="Background")
+    deleted = await member.job()
+    await waiting.span(0.5, why="an agent that concluded from its lease would let it go meanwhile")
+    assert (await member.job())["metadata"] == deleted["metadata"]
+    member.hub.down = False
+    await member.hub.seen("u-1", "Applied", "NewerEpoch")
+    await member.absent()
 
 
 async def test_what_an_agent_left_behind_is_released_by_command(member, tmp_path, capsys):

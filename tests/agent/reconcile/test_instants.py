@@ -163,6 +163,15 @@ async def test_a_namespace_waits_a_minute_for_the_end_of_its_job(
     assert tracked.seen.acknowledged == ("m-1" if goes else "")
 
 
+@pytest.mark.parametrize("work", [a_job(epoch=1), None], ids=["behind", "not desired"])
+async def test_a_namespace_waits_for_the_end_of_what_another_agent_was_told_of(work):
+    """What was concluded of an earlier epoch says nothing of how this Job ended."""
+    tracked = tracking(a_live_job(epoch=2, deleting=True))
+    tracked.work, tracked.seen.closed = work, "Gone"
+    await looked_at(tracked, STRANDED_S, cached=tracked.seen.live)
+    assert tracked.seen.acknowledged == ""
+
+
 def a_reconciler():
     nothing: Any = None
     clock = ManualClock()

@@ -6,6 +6,7 @@ import datetime as dt
 import pytest
 
 from agent.decide.decision import Decision
+from agent.decide.jobs import NEWER_EPOCH
 from agent.objects.pods import JobPods
 from agent.works.tracked import TrackedWork
 from shared import labels
@@ -48,6 +49,16 @@ def test_a_result_that_is_stored_is_news_once():
     running = tracking(a_live_job())
     assert not running.reported(running.observed(APPLIED, None))
     assert running.seen.told == ""
+
+
+def test_an_object_is_forgotten_once_the_hub_is_told_that_it_is_of_a_newer_epoch():
+    """That one, by its uid, and it is news once; whatever else is told of it says nothing of that."""
+    tracked = tracking(a_live_job(epoch=2))
+    assert not tracked.reported(tracked.observed(APPLIED, None))
+    assert tracked.seen.forgotten == ""
+    entry = tracked.observed(Decision("Applied", reason=NEWER_EPOCH), None)
+    assert [tracked.reported(entry), tracked.reported(entry)] == [True, False]
+    assert tracked.seen.forgotten == "m-1"
 
 
 def a_drift(path, member):
