@@ -41,6 +41,7 @@ class Seen:
     """
 
     live: Object | None = None  # the object that carries our labels with this uid
+    here_from: float = 0.0  # when this object was first seen
     ever: bool = False  # this epoch's object was there, started, at some time of this session
     started: bool = False  # this session asked for the start of this epoch
     vanished: bool = False  # it went away without our asking: look before concluding
@@ -84,6 +85,7 @@ class Moment:
     wall: dt.datetime
     may_start: bool  # the lease is fresh (wire module, LEASE_S)
     settled_at: float | None  # since then no earlier session can start anything; None: not yet
+    level_from: float | None = None  # when the request was sent that brought all the hub desires
     synced: bool = True  # the cache of this kind has been complete once
     served: bool = True  # the member serves the kind
     wave_open: bool = True  # everything this one waits for is applied or failed

@@ -61,9 +61,13 @@ def decide_job(work: Work, seen: Seen, moment: Moment) -> Decision:
 def _newer(work: Work, live: Object, seen: Seen, moment: Moment) -> Decision:
     """The hub's store went back: what it does not know is left alone, until a person deletes it.
 
-    Under a lease: else it may be this agent that is behind.
+    Unless it is this agent that is behind: a later session may have been given the epoch, or this one
+    by a reply that is under way, and the object is to be kept until its end is stored. A request that
+    was sent when the object was there already is answered to the last session alone, and with all
+    that the hub desires.
     """
-    if is_deleting(live) and moment.may_start:
+    level = moment.level_from is not None and seen.here_from < moment.level_from
+    if is_deleting(live) and moment.may_start and level:
         return _clear_the_way(live, seen, moment, "NewerEpoch")
     text = f"epoch {epoch_of(live)} is here, {work.epoch} was asked for"
     return Decision("Applied", reason="NewerEpoch", message=text)

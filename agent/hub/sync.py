@@ -298,6 +298,7 @@ class Exchange:
         self._more = reply.desired.more
         self._pools = reply.pool_keys
         changed, removed = self.desired.take(reply.desired)
+        self._lease.told(sent.at, everything=self.desired.is_level)
         self._reconciler.acknowledged(sent.entries)
         if changed or removed:
             self._reconciler.desire(changed, removed)

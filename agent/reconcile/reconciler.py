@@ -182,8 +182,8 @@ class Reconciler:
             self._timers.run(),
             self._resync.run(),
         ]
-        loops += [self._removals.run(), self._copies.run()]
-        loops += [self._step() for _ in range(_STEPS_AT_ONCE)]
+        steps = [self._step() for _ in range(_STEPS_AT_ONCE)]
+        loops += [self._removals.run(), self._copies.run(), *steps]
         tasks = [asyncio.create_task(loop) for loop in loops]
         try:
             await asyncio.gather(*tasks)
@@ -229,7 +229,7 @@ class Reconciler:
         )
         if decision.reason == "EarlierWave":
             self._wave_waiters.add(uid)
-        elif decision.reason in {"LeaseExpired", "LeaseWait"}:
+        elif decision.reason in {"LeaseExpired", "LeaseWait", "NewerEpoch"}:
             self._wait_for_lease(uid)
         if decision.wake_at is not None:
             self._timers.set(decision.wake_at, uid)
@@ -385,6 +385,7 @@ class Reconciler:
             wall=self._clock.now(),
             may_start=self._lease.left(now) > 0,
             settled_at=self._lease.settled_at(now),
+            level_from=self._lease.level_from,
             synced=self.observer.is_synced(*key),
             served=self.observer.is_served(*key),
             wave_open=wave_open,

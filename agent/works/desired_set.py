@@ -18,6 +18,7 @@ class DesiredSet:
         self._revision = 0
         self._digest = SetDigest()
         self._unlisted: set[str] | None = None  # not on any page of a full set so far
+        self.is_level = False  # as of the last reply it is the whole of what the hub desires
 
     @property
     def base(self) -> DesiredBase:
@@ -34,10 +35,12 @@ class DesiredSet:
         changed = [work for work in desired.works if self._put(work)]
         gone = [uid for uid in desired.removed if self._drop(uid)]
         self._revision = desired.revision
+        self.is_level = False
         if not desired.more:
             gone += [uid for uid in self._unlisted or () if self._drop(uid)]
             self._unlisted = None
-            if desired.digest != self._digest.hex():
+            self.is_level = desired.digest == self._digest.hex()
+            if not self.is_level:
                 self.distrust()
         return changed, gone
 

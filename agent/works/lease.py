@@ -15,6 +15,7 @@ class Lease:
         self._length_s = length_s
         self._answered_from: float | None = None
         self._settles_at: float | None = None
+        self.level_from: float | None = None  # of the request that brought us level last
         self.revoked = False
 
     def answered(self, sent_at: float, now: float) -> None:
@@ -22,6 +23,11 @@ class Lease:
         self._answered_from = sent_at
         if self._settles_at is None:
             self._settles_at = now + self._length_s * LEASE_MARGIN
+
+    def told(self, sent_at: float, *, everything: bool) -> None:
+        """The request that was sent at `sent_at` was answered; with `everything` that the hub desires?"""
+        if everything:
+            self.level_from = sent_at
 
     def left(self, now: float) -> float:
         """Seconds for which Jobs may still be started."""

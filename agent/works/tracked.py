@@ -128,6 +128,8 @@ class TrackedWork:
             return  # an answer that was overtaken by the event of its deletion
         if held is not None and _newer(held, live):
             return
+        if held is None or held["metadata"].get("uid") != live["metadata"].get("uid"):
+            self.seen.here_from = now
         self.seen.live = live
         self.seen.vanished = False
         self.seen.absent_at = self.seen.podless_at = None

@@ -167,13 +167,30 @@ def test_that_another_object_waited_for_its_pods_says_nothing_of_this_one(foregr
     assert decide(WITHDRAW, seen, a_moment()).do == do
 
 
-@pytest.mark.parametrize(("may_start", "do"), [(True, "Release"), (False, "Nothing")])
-def test_a_deleted_newer_epoch_is_let_go_under_a_lease_alone(may_start, do):
-    """Without one it may be this agent that is behind; not deleted, it is never touched."""
+@pytest.mark.parametrize(
+    ("moment", "do"),
+    [
+        ({"level_from": 950.5}, "Release"),
+        ({"level_from": 950.5, "may_start": False}, "Nothing"),
+        ({"level_from": 950.0}, "Nothing"),
+        ({"level_from": None}, "Nothing"),
+    ],
+    ids=["asked since", "no lease", "asked before", "never level"],
+)
+def test_a_deleted_newer_epoch_is_let_go_when_the_hub_was_asked_since_it_is_there(moment, do):
+    """Else it may be this agent that is behind, under a lease too; not deleted, it is never touched."""
     newer = a_live_job(epoch=2, deleting=True)
-    seen = Seen(live=newer, foreground="m-1", podless="m-1")
-    decision = decide(a_job(), seen, a_moment(may_start=may_start))
+    seen = Seen(live=newer, here_from=950.0, foreground="m-1", podless="m-1")
+    decision = decide(a_job(), seen, a_moment(**moment))
     assert (decision.do, decision.phase, decision.reason) == (do, "Applied", "NewerEpoch")
+
+
+def test_a_newer_epoch_is_not_deleted_once_more_before_that():
+    """Whoever wanted it gone asked for it in the background: its own agent sees to its pods."""
+    newer = a_live_job(epoch=2, deleting=True)
+    seen = Seen(live=newer, here_from=950.0)
+    assert decide(a_job(), seen, a_moment(level_from=940.0)).do == "Nothing"
+    assert decide(a_job(), seen, a_moment(level_from=960.0)).do == "Delete"
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,31 @@ def test_the_lease_counts_from_when_the_answered_request_was_sent():
     assert lease.left(141) == 29
 
 
+def test_an_agent_is_level_when_nothing_is_left_untold():
+    """A page that is not the last leaves something, and a set of another digest than ours."""
+    held, one = DesiredSet(), a_job("u-1", "one")
+    levels = []
+    for page in (
+        a_page(one, full=True, more=True),
+        a_page(one, digest="other"),
+        a_page(one, full=True),
+        a_page(a_job("u-2", "two"), more=True),
+    ):
+        held.take(page)
+        levels.append(held.is_level)
+    assert levels == [False, False, True, False]
+
+
+def test_an_agent_stays_level_as_of_the_last_request_that_told_everything():
+    """Pages that follow take nothing back of what was so when that was sent."""
+    lease = Lease(30)
+    lease.told(100, everything=False)
+    assert lease.level_from is None
+    lease.told(110, everything=True)
+    lease.told(120, everything=False)
+    assert lease.level_from == 110
+
+
 def test_a_session_is_settled_a_lease_and_a_tenth_after_its_first_answer_came():
     """The hub may have answered an earlier session until then; a superseded one is never settled."""
     lease = Lease(30)

@@ -44,6 +44,18 @@ def test_an_object_that_is_here_takes_back_what_was_read_of_its_absence():
     assert (seen.absent_at, seen.podless_at, seen.vanished) == (None, None, False)
 
 
+def test_an_object_is_here_from_when_it_was_first_seen():
+    """A later state of it is the same object; one that went and came, or another uid, is seen anew."""
+    tracked = tracking(a_live_job())
+    tracked.is_here(at_version("8"), 20.0)
+    assert tracked.seen.here_from == 10.0
+    tracked.is_here(at_version("9", uid="m-2"), 30.0)
+    assert tracked.seen.here_from == 30.0
+    tracked.went()
+    tracked.is_here(at_version("9", uid="m-2"), 40.0)
+    assert tracked.seen.here_from == 40.0
+
+
 @pytest.mark.parametrize(
     ("deleting", "finalizers", "foreground"),
     [(True, [FOREGROUND], "m-1"), (False, [FOREGROUND], ""), (True, [], "")],
