@@ -134,7 +134,8 @@ class SimHub:
         )  # fmt: skip
         if self.dated:
             beats = {name: each.heartbeat_at for name, each in self.store.clusters.items()}
-            self.sync._roll_call.begin(beats, self.world.wall(), self.world.now)
+            awaited = bound.roll_call.call(Transaction(self.store), beats)
+            self.sync._roll_call.begin(awaited, self.world.now)
         self.sync._sets.load(memory.all_desired(Transaction(self.store)))
         self.sync._ready.set()
         self.store.changed = self._changed

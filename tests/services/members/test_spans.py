@@ -7,7 +7,7 @@ import pytest
 
 from hub.domain.workloads.states import WithdrawTo
 from hub.services.context.settings import Queueing
-from hub.services.members import deadlines, faults, forgotten
+from hub.services.members import deadlines, faults, forgotten, roll_call
 from hub.services.members.api_servers import down_view
 from hub.services.members.judge import RETRY_SET_ASIDE, max_epochs, plain, set_aside
 from hub.services.members.roll_call import FRESH, RollCall
@@ -182,28 +182,41 @@ def test_retries_are_a_number_of_at_most_five_digits(said, epochs):
         ({"a": START - FRESH - TICK, "b": None}, True),
     ],
 )
-def test_a_store_is_fresh_if_anybody_was_heard_lately(heard, awaits):
+async def test_a_store_is_fresh_if_anybody_was_heard_lately(tmp_path, heard, awaits):
     """The latest of all heartbeats decides, and thirty seconds are lately."""
-    roll = RollCall(45.0)
-    roll.begin(heard, START, 100.0)
-    assert roll.is_over(100.0) is not awaits
+    async with opened(tmp_path) as db:
+        assert await db.write(call(roll_call.call, heard)) == (set(heard) if awaits else set())
+
+
+async def test_who_is_awaited_stands_in_the_store(tmp_path):
+    """Until it has spoken, or long enough was waited; a start meanwhile awaits who is left of them."""
+    stale = START - 2 * FRESH
+    async with opened(tmp_path) as db:
+        names = await db.write(call(roll_call.call, {"a": stale, "b": stale, "gone": None}))
+        assert names == {"a", "b", "gone"}
+        assert await db.write(call(roll_call.spoken, "a")) == {"b", "gone"}
+        fresh = {"a": START, "b": stale, "new": None}
+        assert await db.write(call(roll_call.call, fresh)) == {"b"}
+        await db.write(roll_call.end)
+        assert await db.write(call(roll_call.call, fresh)) == set()
 
 
 def test_a_roll_call_ends_with_the_last_answer_or_its_time():
     """The last of those awaited ends it, once; so does the time at which the others are suspect."""
-    stale = START - 2 * FRESH
     roll = RollCall(45.0)
-    roll.begin({"a": stale, "b": stale}, START, 100.0)
-    assert [roll.heard(name) for name in ("x", "a", "a", "b", "b")] == [
-        False,
+    roll.begin({"a", "b"}, 100.0)
+    assert [roll.awaits(name) for name in ("x", "a", "b")] == [False, True, True]
+    assert [roll.left(names) for names in (("a", "b"), ("b",), ("a",), ())] == [
         False,
         False,
         True,
         False,
     ]
     assert roll.is_over(100.0)
-    roll.begin({"a": stale}, START, 100.0)
+    assert not roll.has_waited(200.0)
+    roll.begin({"a"}, 100.0)
     assert [roll.is_over(at) for at in (144.9, 145.0)] == [False, True]
+    assert [roll.has_waited(at) for at in (144.9, 145.0)] == [False, True]
 
 
 def test_an_agent_may_spend_its_whole_burst():
