@@ -182,8 +182,8 @@ class Reconciler:
             self._timers.run(),
             self._resync.run(),
         ]
-        steps = [self._step() for _ in range(_STEPS_AT_ONCE)]
-        loops += [self._removals.run(), self._copies.run(), *steps]
+        loops += [self._removals.run(), self._copies.run()]
+        loops += [self._step() for _ in range(_STEPS_AT_ONCE)]
         tasks = [asyncio.create_task(loop) for loop in loops]
         try:
             await asyncio.gather(*tasks)
@@ -259,7 +259,6 @@ class Reconciler:
 
     def _begin(self, tracked: TrackedWork, work: Work, decision: Decision) -> Decision:
         """Hand a step over to the workers."""
-        now = self._clock.monotonic()
         if decision.do in {"Apply", "PatchJob"} and tracked.seen.live is not None:
             if tracked.doubtful:
                 tracked.busy = True
@@ -267,7 +266,7 @@ class Reconciler:
                 return decision
             tracked.mend()
             if not outdated(work, tracked.seen.live):
-                tracked.fight_back(now)
+                tracked.fight_back(self._clock.monotonic())
         if decision.do == "Start":
             tracked.seen.started = True
         self._hand_over(tracked, decision)
