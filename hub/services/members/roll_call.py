@@ -1,22 +1,22 @@
-"""Who has to be heard before a hub that may be an older copy of itself gives anybody work.
+"""Who has to be heard before a hub that may be an older copy of itself gives anybody work. Pure.
 
 A store that was restored does not know it (`hub.services.context.timeline`): an agent's mark tells. Only the
 member that runs a job knows of it, so after a start whose store is not fresh, works are given out when
-every joined member has spoken, or has been silent for as long as makes it suspect. Who is still awaited
-stands in the store: the heartbeats of those that have spoken make it look fresh to a hub that starts
-meanwhile, again or beside this one.
+every joined member has spoken, or has been silent for as long as makes it suspect.
 """
 
 import datetime as dt
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from hub.store import settings
-from hub.store.transaction import Transaction
-
 # A store in which somebody was heard this lately is that of a hub that has just been restarted.
 FRESH: Final = dt.timedelta(seconds=30)
-AWAITED: Final = "awaited_members"  # the setting: names
+
+
+def is_fresh(heartbeats: Mapping[str, dt.datetime | None], wall: dt.datetime) -> bool:
+    """Whether a store is that of a hub that has just been restarted, by when it has heard members."""
+    newest = max((at for at in heartbeats.values() if at is not None), default=None)
+    return newest is None or wall - newest <= FRESH
 
 
 class RollCall:
@@ -28,7 +28,7 @@ class RollCall:
         self._ends_at = 0.0
 
     def begin(self, awaited: Collection[str], now: float) -> None:
-        """At the start, with what `call` gave."""
+        """At the start, with what `awaited.call` gave."""
         self._awaited = set(awaited)
         self._ends_at = now + self._longest_s
 
@@ -50,42 +50,3 @@ class RollCall:
     def is_over(self, now: float) -> bool:
         """Whether works may be given out."""
         return not self._awaited or now >= self._ends_at
-
-
-def call(tx: Transaction, heartbeats: Mapping[str, dt.datetime | None]) -> set[str]:
-    """Write down who is awaited, at a start and before anybody is answered; their names.
-
-    `heartbeats`: of joined members, as the store has them.
-    """
-    before = awaited(tx)
-    names = before & heartbeats.keys()
-    newest = max((at for at in heartbeats.values() if at is not None), default=None)
-    if newest is not None and tx.now - newest > FRESH:
-        names = set(heartbeats)
-    if names != before:
-        _put(tx, names)
-    return names
-
-
-def spoken(tx: Transaction, cluster: str) -> set[str]:
-    """A member has told all that it has, and its marks were looked at; who is awaited still."""
-    names = awaited(tx) - {cluster}
-    _put(tx, names)
-    return names
-
-
-def end(tx: Transaction) -> None:
-    """Those that are awaited have been silent for long enough."""
-    _put(tx, set())
-
-
-def awaited(tx: Transaction) -> set[str]:
-    """Who is awaited still."""
-    return set(settings.get(tx, AWAITED) or ())
-
-
-def _put(tx: Transaction, names: set[str]) -> None:
-    if names:
-        settings.put(tx, AWAITED, sorted(names))
-    else:
-        settings.remove(tx, AWAITED)

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 import orjson
 import structlog
 
-from hub.services.context import timeline
+from hub.services.context import awaited, timeline
 from hub.services.context.timeline import StoreTimeline
-from hub.services.members import desired as desired_sets, forgotten, roll_call, sessions
+from hub.services.members import desired as desired_sets, forgotten, sessions
 from hub.services.members.desired import ClusterSet, Delta, DesiredSets
 from hub.services.members.in_step import InStep
 from hub.services.members.liveness import joined_clusters
 from hub.services.members.observe import ObservedReport, ReportOutcome, take_reports
-from hub.services.members.roll_call import RollCall
+from hub.services.members.roll_call import RollCall, is_fresh
 from hub.services.members.sessions import Heartbeats, Session
 from hub.services.members.terms import AgentTerms
 from hub.services.works import offer, reply_pages
@@ -29,6 +29,7 @@ from hub.store import clusters, works
 from hub.store.engine import Database
 from hub.store.feed import Change
 from hub.store.records.works import Desired
+from hub.store.transaction import Transaction
 from shared import retry
 from shared.clock import Clock
 from shared.documents import Json
@@ -123,8 +124,7 @@ class AgentSync:
         for part in works.chunks(rows):
             self._sets.load(part)
             await self._clock.sleep(0)  # others go on in between
-        awaited = await self._db.write(lambda tx: roll_call.call(tx, joined_clusters(tx)))
-        self._roll_call.begin(awaited, self._clock.monotonic())
+        self._roll_call.begin(await self._db.write(_call_roll), self._clock.monotonic())
         self._ready.set()
 
     async def _follow(self, change: Change) -> None:
@@ -141,8 +141,8 @@ class AgentSync:
             self._pool_keys = await self._db.read(desired_sets.pool_keys)
             for session in self._sessions:
                 session.end_turn()
-        if roll_call.AWAITED in touched:
-            self._still_awaited(await self._db.read(roll_call.awaited))
+        if awaited.NAMES in touched:
+            self._still_awaited(await self._db.read(awaited.left))
         if self._timeline is not None and timeline.is_about(touched):
             # At once: under its earlier incarnation nothing is given out or ordered away any more.
             self._timeline.take(await self._db.read(timeline.standing))
@@ -152,7 +152,7 @@ class AgentSync:
     async def end_roll_call(self) -> None:
         """Have it end in the store too when this process has waited for long enough."""
         if self._roll_call.has_waited(self._clock.monotonic()):
-            await self._db.write(roll_call.end)
+            await self._db.write(awaited.end)
             self._still_awaited(())
 
     def _still_awaited(self, names: Collection[str]) -> None:
@@ -187,7 +187,7 @@ class AgentSync:
         self.heartbeats.hear(cluster, self._clock.now())
         if request.capacity is not None and self._roll_call.awaits(cluster):
             # Who has not seen all of its Jobs knows no capacity, nor their marks.
-            self._still_awaited(await self._db.write(lambda tx: roll_call.spoken(tx, cluster)))
+            self._still_awaited(await self._db.write(lambda tx: awaited.spoken(tx, cluster)))
         need_full = not session.observed.complete
         taken = ReportOutcome()
         if not replay:
@@ -382,6 +382,11 @@ class AgentSync:
                 **({} if answer.rotate is None else {"rotate": answer.rotate}),
             }
         )
+
+
+def _call_roll(tx: Transaction) -> set[str]:
+    heartbeats = joined_clusters(tx)
+    return awaited.call(tx, heartbeats, fresh=is_fresh(heartbeats, tx.now))
 
 
 def _is_fault(error: BaseException) -> bool:

@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from hub.domain.workloads.states import WithdrawTo
+from hub.services.context import awaited
 from hub.services.context.settings import Queueing
-from hub.services.members import deadlines, faults, forgotten, roll_call
+from hub.services.members import deadlines, faults, forgotten
 from hub.services.members.api_servers import down_view
 from hub.services.members.judge import RETRY_SET_ASIDE, max_epochs, plain, set_aside
-from hub.services.members.roll_call import FRESH, RollCall
+from hub.services.members.roll_call import FRESH, RollCall, is_fresh
 from hub.services.members.sessions import (
     BURST,
     MAX_RETIRED,
@@ -182,23 +183,20 @@ def test_retries_are_a_number_of_at_most_five_digits(said, epochs):
         ({"a": START - FRESH - TICK, "b": None}, True),
     ],
 )
-async def test_a_store_is_fresh_if_anybody_was_heard_lately(tmp_path, heard, awaits):
+def test_a_store_is_fresh_if_anybody_was_heard_lately(heard, awaits):
     """The latest of all heartbeats decides, and thirty seconds are lately."""
-    async with opened(tmp_path) as db:
-        assert await db.write(call(roll_call.call, heard)) == (set(heard) if awaits else set())
+    assert is_fresh(heard, START) is not awaits
 
 
 async def test_who_is_awaited_stands_in_the_store(tmp_path):
     """Until it has spoken, or long enough was waited; a start meanwhile awaits who is left of them."""
-    stale = START - 2 * FRESH
     async with opened(tmp_path) as db:
-        names = await db.write(call(roll_call.call, {"a": stale, "b": stale, "gone": None}))
-        assert names == {"a", "b", "gone"}
-        assert await db.write(call(roll_call.spoken, "a")) == {"b", "gone"}
-        fresh = {"a": START, "b": stale, "new": None}
-        assert await db.write(call(roll_call.call, fresh)) == {"b"}
-        await db.write(roll_call.end)
-        assert await db.write(call(roll_call.call, fresh)) == set()
+        first = await db.write(call(awaited.call, {"a", "b", "gone"}, fresh=False))
+        assert first == {"a", "b", "gone"}
+        assert await db.write(call(awaited.spoken, "a")) == {"b", "gone"}
+        assert await db.write(call(awaited.call, {"a", "b", "new"}, fresh=True)) == {"b"}
+        await db.write(awaited.end)
+        assert await db.write(call(awaited.call, {"a", "b", "new"}, fresh=True)) == set()
 
 
 def test_a_roll_call_ends_with_the_last_answer_or_its_time():
