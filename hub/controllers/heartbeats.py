@@ -47,7 +47,7 @@ class SilenceLoop:
                 self._sync.heartbeats.put_back(beats)
                 raise
         joined = await self._hub.read(liveness.joined_clusters)
-        self._sync.hear_of(joined)
+        await self._sync.end_roll_call()
         term = self._term()
         if self._tenure.begins(term):
             self._down = None

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from hub.services.members.roll_call import RollCall
+from hub.controllers.heartbeats import SilenceLoop
+from hub.services.members.roll_call import is_fresh
 from shared.clock import ManualClock
 from tests import databases
-from tests.services.members.hubs import Agent, ran, running_hub
+from tests.services.members.hubs import Agent, Running, ran, running_hub
 
 pytestmark = pytest.mark.anyio
 
@@ -39,14 +40,15 @@ def later(seconds: float) -> ManualClock:
     return ManualClock(dt.datetime(2026, 5, 1, tzinfo=dt.UTC) + dt.timedelta(seconds=seconds))
 
 
-def test_a_member_that_the_backup_had_not_heard_is_awaited_too():
-    """It had joined by then, and may have been given work since."""
-    call, wall = RollCall(45.0), later(3600).now()
-    call.begin({"north": wall - dt.timedelta(hours=1), "south": None}, wall, 0.0)
-    assert not call.heard("north")
-    assert not call.is_over(1.0)
-    assert call.heard("south")
-    assert call.is_over(1.0)
+async def a_turn(hub: Running) -> None:
+    """What was heard is written down."""
+    await SilenceLoop(hub.hub, hub.sync, lambda: 0).tick()
+
+
+def test_a_member_that_the_backup_had_not_heard_makes_no_store_fresh():
+    """It had joined by then, and may have been given work since: it is awaited as the others are."""
+    wall = later(3600).now()
+    assert not is_fresh({"north": wall - dt.timedelta(hours=1), "south": None}, wall)
 
 
 async def test_a_restored_hub_waits_for_its_members_before_it_dispatches(tmp_path: Path):
@@ -82,6 +84,57 @@ async def test_an_agent_that_has_only_just_started_has_not_spoken_yet(tmp_path: 
         assert (told.status_code, told.json()["code"]) == (409, "HubRolledBack")
         await south.sync()
         assert uid not in south.works
+
+
+async def test_that_an_agent_was_heard_is_not_that_it_has_spoken_for_its_member(tmp_path: Path):
+    """Its heartbeat is written down as ever; what it has read of its Jobs comes later."""
+    backup, north, south, uid = await restored(tmp_path)
+    async with running_hub(backup, later(31)) as hub:
+        north.running = south.running = hub
+        await hub.place(uid, "south")
+        await hub.settled()
+        north.restart("session-north-2")
+        hub.clock.advance(1)
+        await north.sync()
+        await south.sync(capacity=CAPACITY)
+        await a_turn(hub)
+        await south.sync()
+        assert uid not in south.works
+
+
+async def test_a_hub_that_starts_again_meanwhile_goes_on_waiting(tmp_path: Path):
+    """Who has spoken makes the store look fresh; it is the others that may run what it does not know."""
+    backup, north, south, uid = await restored(tmp_path)
+    async with running_hub(backup, later(31)) as hub:
+        south.running = hub
+        await hub.place(uid, "south")
+        await hub.settled()
+        await south.sync(capacity=CAPACITY)
+        await a_turn(hub)
+    async with running_hub(backup, later(36)) as hub:
+        north.running = south.running = hub
+        await south.sync(capacity=CAPACITY)
+        assert uid not in south.works
+        assert (await north.post(north.request())).json()["code"] == "HubRolledBack"
+        await south.sync()
+        assert uid not in south.works
+
+
+async def test_a_hub_that_has_waited_for_long_enough_leaves_nobody_to_await(tmp_path: Path):
+    """The next start is that of a hub that was just restarted."""
+    backup, _, south, uid = await restored(tmp_path)
+    async with running_hub(backup, later(31)) as hub:
+        south.running = hub
+        await south.sync(capacity=CAPACITY)
+        hub.clock.advance(46)
+        await south.sync()
+        await a_turn(hub)
+    async with running_hub(backup, later(80)) as hub:
+        south.running = hub
+        await hub.place(uid, "south")
+        await hub.settled()
+        await south.sync()
+        assert uid in south.works
 
 
 async def test_when_every_member_has_told_what_it_has_work_is_given_out(tmp_path: Path):

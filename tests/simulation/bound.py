@@ -47,12 +47,14 @@ offers = bound("hub.services.works.offer", **_STORE, timeline=timeline)
 evict = bound("hub.services.works.evict", **_STORE, withdraw_jobs=withdraw.withdraw_jobs)
 holding = bound("hub.services.jobs.hold", **_STORE, evict=evict.evict)
 sessions = bound("hub.services.members.sessions", **_STORE)
+awaited = bound("hub.services.context.awaited", **_STORE)
 desired_sets = bound("hub.services.members.desired", **_STORE)
 sync = bound(
     "hub.services.members.sync",
     **_STORE,
     offer=offers,
     sessions=sessions,
+    awaited=awaited,
     desired_sets=desired_sets,
     timeline=timeline,
     take_reports=observe_service.take_reports,

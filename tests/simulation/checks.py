@@ -35,6 +35,7 @@ class Checks:
         )
         self.lost: list[dict[tuple[str, str], Object]] = []  # works of stores that went back
         self.members: dict[str, Any] = {}
+        self.agents: Sequence[Any] = ()  # as they were started
         self.offers: set[tuple[str, int]] = set()
         self.limit = 99
         self.hub_id = "hub-1"
@@ -68,14 +69,24 @@ class Checks:
         self.by_hand.add(_of(job))
 
     def torn_out(self, cluster: str, job: Object) -> None:
-        """Of what was told of before, nothing may begin again; how it ended is lost."""
+        """Of what was told of before, nothing may begin again; how it ended is lost.
+
+        Unless an earlier session still has a lease: that the name is taken was all that kept it.
+        """
         uid, epoch = _of(job)
         self.by_hand.add((uid, epoch))
         self.unproven.add(uid)
         self.completed.pop(uid, None)
         row = self.store.works.get((cluster, uid))
-        if row is None or row["epoch"] != epoch or not row["seen"]:
+        told = row is not None and row["epoch"] == epoch and row["seen"]
+        if not told or self._has_an_earlier_lease(cluster):
             self.torn.add((uid, epoch))
+
+    def _has_an_earlier_lease(self, cluster: str) -> bool:
+        """Whether a session of this cluster that was superseded may still start Jobs."""
+        live = self.sessions.get(cluster, [""])[-1]
+        others = [a for a in self.agents if a.network.name == cluster and a.session != live]
+        return any(not a.dead and a.lease.left(a.clock.monotonic()) > 0 for a in others)
 
     def started(self, cluster: str, job: Object) -> None:
         """R-04: one Job object of an epoch is started, and never another."""

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from hub.domain.workloads.apply_options import ApplyOptions
+from hub.services.members.roll_call import is_fresh
 from shared.wire.agent_v1 import (
     Mark,
     Pools,
@@ -134,7 +135,9 @@ class SimHub:
         )  # fmt: skip
         if self.dated:
             beats = {name: each.heartbeat_at for name, each in self.store.clusters.items()}
-            self.sync._roll_call.begin(beats, self.world.wall(), self.world.now)
+            fresh = is_fresh(beats, self.world.wall())
+            names = bound.awaited.call(Transaction(self.store), beats, fresh=fresh)
+            self.sync._roll_call.begin(names, self.world.now)
         self.sync._sets.load(memory.all_desired(Transaction(self.store)))
         self.sync._ready.set()
         self.store.changed = self._changed

@@ -33,6 +33,7 @@ class Run:
         self.checks.members = self.members
         self.hub = self.new_hub(list(CLUSTERS))
         self.agents: list[Agent] = []
+        self.checks.agents = self.agents
         self.sessions = 0
         for index, (name, member) in enumerate(self.members.items()):
             member.failing, member.grace_s = scenario.failing, scenario.grace_s

@@ -6,47 +6,46 @@ every joined member has spoken, or has been silent for as long as makes it suspe
 """
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 # A store in which somebody was heard this lately is that of a hub that has just been restarted.
 FRESH: Final = dt.timedelta(seconds=30)
 
 
+def is_fresh(heartbeats: Mapping[str, dt.datetime | None], wall: dt.datetime) -> bool:
+    """Whether a store is that of a hub that has just been restarted, by when it has heard members."""
+    newest = max((at for at in heartbeats.values() if at is not None), default=None)
+    return newest is None or wall - newest <= FRESH
+
+
 class RollCall:
-    """Which members have not spoken yet. Instants are monotonic seconds, but for heartbeats."""
+    """Which members have not spoken yet, as far as this process knows. Instants are monotonic seconds."""
 
     def __init__(self, longest_s: float) -> None:
         self._longest_s = longest_s
         self._awaited: set[str] = set()
         self._ends_at = 0.0
-        self._began: dt.datetime | None = None
 
-    def begin(
-        self, heartbeats: Mapping[str, dt.datetime | None], wall: dt.datetime, now: float
-    ) -> None:
-        """At the start: `heartbeats` of joined members, as the store has them."""
-        self._began = wall
-        newest = max((at for at in heartbeats.values() if at is not None), default=None)
-        if newest is not None and wall - newest > FRESH:
-            self._awaited = set(heartbeats)
-            self._ends_at = now + self._longest_s
+    def begin(self, awaited: Collection[str], now: float) -> None:
+        """At the start, with what `awaited.call` gave."""
+        self._awaited = set(awaited)
+        self._ends_at = now + self._longest_s
 
-    def heard(self, cluster: str) -> bool:
-        """A member has spoken, and its marks were looked at; True if it was the last to be awaited."""
-        if cluster not in self._awaited:
+    def awaits(self, cluster: str) -> bool:
+        """Whether this member is to be heard."""
+        return cluster in self._awaited
+
+    def left(self, awaited: Collection[str]) -> bool:
+        """What the store says now of who is awaited; True if nobody is any more, but somebody was."""
+        if not self._awaited:
             return False
-        self._awaited.discard(cluster)
+        self._awaited.intersection_update(awaited)
         return not self._awaited
 
-    def heard_of(self, heartbeats: Mapping[str, dt.datetime | None]) -> bool:
-        """What the store says since then of when members were heard; True if none is awaited any more."""
-        if not self._awaited or self._began is None:
-            return False
-        for cluster, at in heartbeats.items():
-            if at is not None and at > self._began:
-                self._awaited.discard(cluster)
-        return not self._awaited
+    def has_waited(self, now: float) -> bool:
+        """Whether it is over, though not everybody has spoken: those are suspect."""
+        return bool(self._awaited) and self.is_over(now)
 
     def is_over(self, now: float) -> bool:
         """Whether works may be given out."""

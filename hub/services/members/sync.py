@@ -5,22 +5,21 @@ from the store; a sync without news costs no SQL. `shared.wire.agent_v1` is the 
 """
 
 import asyncio
-import datetime as dt
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import orjson
 import structlog
 
-from hub.services.context import timeline
+from hub.services.context import awaited, timeline
 from hub.services.context.timeline import StoreTimeline
 from hub.services.members import desired as desired_sets, forgotten, sessions
 from hub.services.members.desired import ClusterSet, Delta, DesiredSets
 from hub.services.members.in_step import InStep
 from hub.services.members.liveness import joined_clusters
 from hub.services.members.observe import ObservedReport, ReportOutcome, take_reports
-from hub.services.members.roll_call import RollCall
+from hub.services.members.roll_call import RollCall, is_fresh
 from hub.services.members.sessions import Heartbeats, Session
 from hub.services.members.terms import AgentTerms
 from hub.services.works import offer, reply_pages
@@ -30,6 +29,7 @@ from hub.store import clusters, works
 from hub.store.engine import Database
 from hub.store.feed import Change
 from hub.store.records.works import Desired
+from hub.store.transaction import Transaction
 from shared import retry
 from shared.clock import Clock
 from shared.documents import Json
@@ -124,8 +124,7 @@ class AgentSync:
         for part in works.chunks(rows):
             self._sets.load(part)
             await self._clock.sleep(0)  # others go on in between
-        heartbeats = await self._db.read(joined_clusters)
-        self._roll_call.begin(heartbeats, self._clock.now(), self._clock.monotonic())
+        self._roll_call.begin(await self._db.write(_call_roll), self._clock.monotonic())
         self._ready.set()
 
     async def _follow(self, change: Change) -> None:
@@ -142,15 +141,22 @@ class AgentSync:
             self._pool_keys = await self._db.read(desired_sets.pool_keys)
             for session in self._sessions:
                 session.end_turn()
+        if awaited.NAMES in touched:
+            self._still_awaited(await self._db.read(awaited.left))
         if self._timeline is not None and timeline.is_about(touched):
             # At once: under its earlier incarnation nothing is given out or ordered away any more.
             self._timeline.take(await self._db.read(timeline.standing))
             self.incarnation = self._timeline.incarnation
             self._announce()
 
-    def hear_of(self, heartbeats: Mapping[str, dt.datetime | None]) -> None:
-        """Other hubs of this store have heard members too, and looked at their marks."""
-        if self._roll_call.heard_of(heartbeats):
+    async def end_roll_call(self) -> None:
+        """Have it end in the store too when this process has waited for long enough."""
+        if self._roll_call.has_waited(self._clock.monotonic()):
+            await self._db.write(awaited.end)
+            self._still_awaited(())
+
+    def _still_awaited(self, names: Collection[str]) -> None:
+        if self._roll_call.left(names):
             self._announce()
 
     def _announce(self) -> None:
@@ -177,10 +183,11 @@ class AgentSync:
         await self._check_marks(cluster, request)
         await self._sessions.begin(cluster, session, request.session, terms.facts())
         replay = session.admit(request)
-        if request.capacity is not None and self._roll_call.heard(cluster):
-            self._announce()  # who has not seen all of its Jobs knows no capacity, nor their marks
         turn = session.newer
         self.heartbeats.hear(cluster, self._clock.now())
+        if request.capacity is not None and self._roll_call.awaits(cluster):
+            # Who has not seen all of its Jobs knows no capacity, nor their marks.
+            self._still_awaited(await self._db.write(lambda tx: awaited.spoken(tx, cluster)))
         need_full = not session.observed.complete
         taken = ReportOutcome()
         if not replay:
@@ -375,6 +382,11 @@ class AgentSync:
                 **({} if answer.rotate is None else {"rotate": answer.rotate}),
             }
         )
+
+
+def _call_roll(tx: Transaction) -> set[str]:
+    heartbeats = joined_clusters(tx)
+    return awaited.call(tx, heartbeats, fresh=is_fresh(heartbeats, tx.now))
 
 
 def _is_fault(error: BaseException) -> bool:

@@ -2,18 +2,21 @@
 
 import asyncio
 import contextlib
+import datetime as dt
 from pathlib import Path
 
 import pytest
 
 from hub.services.context import timeline
 from hub.services.context.hub import Hub
+from hub.services.members import liveness
 from shared.clock import ManualClock
 from tests import databases, waiting
 from tests.services.members.hubs import Agent, Running, ran, running_hub, seen
 from tests.store.other_backends import Deaf
 
 pytestmark = [pytest.mark.anyio, pytest.mark.store("postgres")]
+CAPACITY = {"pools_revision": 0, "pools": [], "bound": []}
 
 
 def another(agent: Agent, session: str) -> Agent:
@@ -165,3 +168,26 @@ async def test_a_stop_while_a_hub_starts_is_known_to_it(tmp_path: Path):
     async with running_hub(tmp_path, meanwhile=stops) as late:
         await late.sync._ready.wait()
         assert late.hub.stopped == "a backup was restored"
+
+
+async def test_a_hub_that_starts_beside_another_awaits_whom_that_one_awaits(tmp_path: Path):
+    """Rule 10: the members that the first has heard say nothing of those that it has not."""
+    async with running_hub(tmp_path) as first:
+        north, south = await first.join("north"), await first.join("south")
+        await north.sync(capacity=CAPACITY)
+        await south.sync(capacity=CAPACITY)
+        await first.write(liveness.note_heartbeats, first.sync.heartbeats.take())
+    clock = ManualClock(first.clock.now() + dt.timedelta(seconds=31))
+    async with running_hub(tmp_path, clock) as ours:
+        north.running = south.running = ours
+        await north.sync(capacity=CAPACITY)
+        await ours.write(liveness.note_heartbeats, ours.sync.heartbeats.take())
+        async with running_hub(tmp_path, clock) as theirs:
+            uid = await theirs.placed("north")
+            north.running = theirs
+            await north.sync()
+            assert uid not in north.works
+            await south.sync(capacity=CAPACITY)
+            await caught_up(theirs, ours)
+            await north.sync()
+            assert uid in north.works

@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from hub.domain.workloads.states import WithdrawTo
+from hub.services.context import awaited
 from hub.services.context.settings import Queueing
 from hub.services.members import deadlines, faults, forgotten
 from hub.services.members.api_servers import down_view
 from hub.services.members.judge import RETRY_SET_ASIDE, max_epochs, plain, set_aside
-from hub.services.members.roll_call import FRESH, RollCall
+from hub.services.members.roll_call import FRESH, RollCall, is_fresh
 from hub.services.members.sessions import (
     BURST,
     MAX_RETIRED,
@@ -184,26 +185,36 @@ def test_retries_are_a_number_of_at_most_five_digits(said, epochs):
 )
 def test_a_store_is_fresh_if_anybody_was_heard_lately(heard, awaits):
     """The latest of all heartbeats decides, and thirty seconds are lately."""
-    roll = RollCall(45.0)
-    roll.begin(heard, START, 100.0)
-    assert roll.is_over(100.0) is not awaits
+    assert is_fresh(heard, START) is not awaits
+
+
+async def test_who_is_awaited_stands_in_the_store(tmp_path):
+    """Until it has spoken, or long enough was waited; a start meanwhile awaits who is left of them."""
+    async with opened(tmp_path) as db:
+        first = await db.write(call(awaited.call, {"a", "b", "gone"}, fresh=False))
+        assert first == {"a", "b", "gone"}
+        assert await db.write(call(awaited.spoken, "a")) == {"b", "gone"}
+        assert await db.write(call(awaited.call, {"a", "b", "new"}, fresh=True)) == {"b"}
+        await db.write(awaited.end)
+        assert await db.write(call(awaited.call, {"a", "b", "new"}, fresh=True)) == set()
 
 
 def test_a_roll_call_ends_with_the_last_answer_or_its_time():
     """The last of those awaited ends it, once; so does the time at which the others are suspect."""
-    stale = START - 2 * FRESH
     roll = RollCall(45.0)
-    roll.begin({"a": stale, "b": stale}, START, 100.0)
-    assert [roll.heard(name) for name in ("x", "a", "a", "b", "b")] == [
-        False,
+    roll.begin({"a", "b"}, 100.0)
+    assert [roll.awaits(name) for name in ("x", "a", "b")] == [False, True, True]
+    assert [roll.left(names) for names in (("a", "b"), ("b",), ("a",), ())] == [
         False,
         False,
         True,
         False,
     ]
     assert roll.is_over(100.0)
-    roll.begin({"a": stale}, START, 100.0)
+    assert not roll.has_waited(200.0)
+    roll.begin({"a"}, 100.0)
     assert [roll.is_over(at) for at in (144.9, 145.0)] == [False, True]
+    assert [roll.has_waited(at) for at in (144.9, 145.0)] == [False, True]
 
 
 def test_an_agent_may_spend_its_whole_burst():
