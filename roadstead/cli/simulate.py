@@ -112,6 +112,48 @@ def run(
     click.echo(texts[output]() if output in texts else _figures(told))
 
 
+@simulate.command()
+@_FILES
+@click.option("--now", metavar="RFC3339", help="The instant; else that of the newest heartbeat.")
+@click.option("--compatible", is_flag=True, help="Scores, order and ties exactly as KubeFleet's.")
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table")
+def place(files: tuple[Path, ...], now: str | None, compatible: bool, output: str) -> None:
+    """Where placements would go: every cluster's scores, or why it may not."""
+    from hub.offline.inputs import documents, placements
+    from hub.offline.reports import places
+
+    at = None if now is None else _instant(now)
+    try:
+        scene = placements.build(documents.read_files(files), at)
+    except documents.Unreadable as fault:
+        raise _Unreadable(str(fault)) from None
+    for warning in places.warnings(scene):
+        click.echo(f"warning: {warning}", err=True)
+    told = places.place_report(scene, compatible=compatible)
+    click.echo(json.dumps(told, indent=2) if output == "json" else _places(told))
+
+
+def _places(told: dict[str, Any]) -> str:
+    from roadstead.cli.tables import Column, table
+
+    rows = [
+        {"placement": "/".join(filter(None, (p["namespace"], p["name"]))), **cluster}
+        for p in told["placements"]
+        for cluster in p["clusters"]
+    ]
+    return table(
+        rows,
+        [
+            Column("PLACEMENT", lambda r: r["placement"]),
+            Column("CLUSTER", lambda r: r["name"]),
+            Column("PICKED", lambda r: "yes" if r["selected"] else "no"),
+            Column("AFFINITY", lambda r: r["affinityScore"]),
+            Column("SPREAD", lambda r: r["topologySpreadScore"]),
+            Column("REASON", lambda r: r["reason"], shrinks=True),
+        ],
+    )
+
+
 def _scene(
     files: tuple[Path, ...], settings: Path | None, instant: int, brought: Sequence[Any] = ()
 ) -> Any:

@@ -85,6 +85,7 @@ class Cluster:
     properties: Mapping[str, str] = field(default_factory=dict)
     allocatable: Mapping[str, int] = field(default_factory=dict)
     free: Mapping[str, int] = field(default_factory=dict)
+    total: Mapping[str, int] = field(default_factory=dict)  # where it differs from allocatable
     reserved: Mapping[str, int] = field(default_factory=dict)
     bound: Mapping[tuple[str, int], BoundPods] = field(default_factory=dict)
     kinds: frozenset[str] | None = None  # "apiVersion/Kind" served; None = not told
@@ -116,7 +117,9 @@ class Cluster:
         match kind:
             case "available":
                 amount = self.available(resource)
-            case "total" | "allocatable":  # agents report what is allocatable; it stands for both
+            case "total":  # where it is not told, what is allocatable stands for both
+                amount = self.total.get(resource, self.allocatable.get(resource))
+            case "allocatable":
                 amount = self.allocatable.get(resource)
             case _:
                 return None

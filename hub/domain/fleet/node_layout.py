@@ -72,6 +72,7 @@ class Layout:
         self.bounds: list[int] = self.starts.tolist()
         names = {r for c in ordered for p in c.pools for r in p.resources}
         names.update(r for c in ordered for p in c.growing for r in p.shape)
+        names.update(r for c in ordered for r in c.free)  # of one whose nodes are not told
         self.resources: tuple[str, ...] = tuple(sorted(names | {PODS}))
         self.row: dict[str, int] = {r: i for i, r in enumerate(self.resources)}
         self._occupied = np.flatnonzero(np.diff(self.starts))

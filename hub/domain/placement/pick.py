@@ -6,7 +6,7 @@ frozen at the pick, as in KubeFleet. Clusters bound under an older policy compet
 
 import datetime as dt
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from hub.domain.fleet.clusters import Cluster
 from hub.domain.fleet.free_capacity import Layout, Room
 from hub.domain.placement import because, registry
 from hub.domain.placement.framework import Filter, first_rejection
-from hub.domain.placement.plugins.eligibility import Eligible
+from hub.domain.placement.plugins.eligibility import Eligible, Standing
 from hub.domain.placement.plugins.naming import Named
 from hub.domain.placement.scoring.preferences import Ranking
 from hub.domain.placement.spread import spread_score
@@ -49,7 +49,8 @@ class Decision:
 class Decisions:
     """All known clusters: those picked first, by name; then the others, best first.
 
-    `fulfilled`: as many as the policy wants were found. `wanted` None: however many may.
+    `fulfilled`: as many as the policy wants were found. `wanted` None: however many may. `order`: those
+    picked and those that competed, best first: by topology score, affinity score, and name, larger first.
     """
 
     decisions: tuple[Decision, ...]
@@ -57,6 +58,7 @@ class Decisions:
     fulfilled: bool
     message: str
     notes: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
 
     @property
     def selected(self) -> tuple[str, ...]:
@@ -72,13 +74,18 @@ def pick(
     obsolete: Collection[str] = (),
     kind: str = "",
     filters: Sequence[Filter] = registry.FILTERS,
+    compatible: bool = False,
 ) -> Decisions:
     """Decide for every known cluster.
 
     `chosen`: clusters already bound under this very policy, with the scores of their pick; `obsolete`:
     bound under an older one. `kind` (apiVersion/Kind) leaves out clusters that do not serve it.
+    `compatible`: values of sorters as KubeFleet takes them: of all clusters, also of those that may not be
+    picked, and of what they report, whatever the hub has promised.
     """
-    picker = _Picker(policy, clusters, now, dict(chosen or {}), obsolete, kind, filters)
+    picker = _Picker(
+        policy, clusters, now, dict(chosen or {}), obsolete, kind, filters, compatible
+    )
     match policy.type:
         case "PickFixed":
             return picker.pick_fixed()
@@ -100,9 +107,11 @@ class _Picker:
         obsolete: Collection[str],
         kind: str,
         filters: Sequence[Filter],
+        compatible: bool,
     ) -> None:
         self._policy = policy
-        self._clusters = {c.name: c for c in clusters}
+        self._compatible = compatible
+        self._clusters = {c.name: replace(c, reserved={}) if compatible else c for c in clusters}
         self._now = now
         self._obsolete = frozenset(obsolete)
         self._constraints = Constraints(kind=kind, policy=policy, tolerations=policy.tolerations)
@@ -111,6 +120,8 @@ class _Picker:
         self._rejections: dict[str, str] = {}
         self._open = [c for c in self._clusters.values() if self._may(c)]
         self._affinity: dict[str, int] = {}
+        self._topology: dict[str, int] = {}  # of who competed last, and was not picked
+        self._order: list[str] = []  # of picks
         self._notes: tuple[str, ...] = ()
 
     def _stays(self, name: str) -> bool:
@@ -133,7 +144,7 @@ class _Picker:
 
     def pick_fixed(self) -> Decisions:
         """The named clusters; only eligibility counts, not taints or affinity."""
-        plain = [f for f in self._filters if isinstance(f, Eligible | Named)]
+        plain = [f for f in self._filters if isinstance(f, Eligible | Standing | Named)]
         picked: dict[str, Scores] = {}
         for name, cluster in self._clusters.items():
             rejection = first_rejection(plain, self._constraints, cluster, self._now)
@@ -149,11 +160,13 @@ class _Picker:
         """The best `wanted`: kept ones first; too many kept ones go, the lowest score first."""
         by_score = sorted(self._kept.items(), key=lambda k: (k[1], k[0]), reverse=True)
         picked = dict(by_score[:wanted])
+        self._order = list(picked)
         for name, _ in by_score[wanted:]:
             self._rejections[name] = "more clusters were picked than are wanted now"
         self._rank()
         while len(picked) < wanted and (best := self._best(picked)) is not None:
             picked[best[0]] = best[1]
+            self._order.append(best[0])
         return self._decide(picked, wanted, fulfilled=len(picked) == wanted)
 
     def _rank(self) -> None:
@@ -163,13 +176,15 @@ class _Picker:
             for resource, amount in self._clusters[name].reserved.items():
                 if resource in layout.row:
                     room.left[layout.row[resource], at] -= np.int64(amount)
-        ranking = Ranking(self._policy.preferred, self._clusters, room)
+        among = None if self._compatible else {c.name for c in self._open}
+        ranking = Ranking(self._policy.preferred, self._clusters, room, among)
         self._affinity = dict(zip(layout.names, ranking.scores.tolist(), strict=True))
         self._notes = ranking.notes
 
     def _best(self, picked: Mapping[str, Scores]) -> tuple[str, Scores] | None:
         """The next cluster: topology, affinity, already bound, larger name."""
         ranked = []
+        self._topology = {}
         for cluster in self._open:
             if cluster.name in picked:
                 continue
@@ -181,6 +196,7 @@ class _Picker:
                 continue
             self._rejections.pop(cluster.name, None)
             scores = Scores(self._affinity[cluster.name], spread.score)
+            self._topology[cluster.name] = spread.score
             bonus = cluster.name in self._obsolete
             ranked.append((spread.score, scores.affinity, bonus, cluster.name, scores))
         if not ranked:
@@ -193,33 +209,43 @@ class _Picker:
     ) -> Decisions:
         yes = [_picked(name, picked[name]) for name in sorted(picked)]
         no = [self._not_picked(name, picked) for name in self._clusters if name not in picked]
-        no.sort(key=lambda d: (-d.topology_score, -d.affinity_score, d.cluster))
+        no.sort(key=lambda d: d.cluster, reverse=True)
+        no.sort(
+            key=lambda d: (d.cluster in self._rejections, -d.topology_score, -d.affinity_score)
+        )
         asked = "every matching cluster" if wanted is None else f"{wanted} cluster(s)"
         found = "found all clusters needed" if fulfilled else "could not find all clusters needed"
         message = f"scheduler {found}: {len(yes)} found, {asked} wanted"
-        return Decisions((*yes, *no), wanted, fulfilled, message, self._notes)
+        order = (*self._in_order(picked), *(d.cluster for d in no))
+        return Decisions((*yes, *no), wanted, fulfilled, message, self._notes, order)
+
+    def _in_order(self, picked: Collection[str]) -> list[str]:
+        """As they were picked; where nothing was scored the larger name first."""
+        return self._order or sorted(picked, reverse=True)
 
     def _not_picked(self, name: str, picked: Mapping[str, Scores]) -> Decision:
-        affinity = self._affinity.get(name, 0)
-        topology = 0
+        affinity, topology = self._affinity.get(name, 0), self._topology.get(name, 0)
         why = self._rejections.get(name)
         if why is None:
-            words = self._tied(name, affinity, picked) or "its score is not high enough"
+            words = (
+                self._tied(name, Scores(affinity, topology), picked)
+                or "its score is not high enough"
+            )
             why = f"{words} (affinity score: {affinity}, topology spread score: {topology})"
         else:
-            affinity = 0
+            affinity = topology = 0
         message = f'Cluster "{name}" was not picked: {why}'
         return Decision(name, False, affinity, topology, NOT_SCHEDULED, message)
 
-    def _tied(self, name: str, affinity: int, picked: Mapping[str, Scores]) -> str:
+    def _tied(self, name: str, scores: Scores, picked: Mapping[str, Scores]) -> str:
         """What kept a cluster out that scored as high as the last one picked; "" if none scored so."""
-        rivals = [n for n, s in picked.items() if s == Scores(affinity) and n not in self._kept]
+        rivals = [n for n, s in picked.items() if s == scores and n not in self._kept]
         if not rivals:
             return ""
         last = min(rivals)
         bound = last in self._obsolete and name not in self._obsolete
         by = "what is placed there already" if bound else because.by_name()
-        return because.tie(affinity, last, by)
+        return because.tie(scores.affinity, last, by)
 
 
 def _picked(name: str, scores: Scores) -> Decision:

@@ -1,7 +1,8 @@
 """A cluster must have joined, and have been heard of lately."""
 
 import datetime as dt
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.plan import Rejection
@@ -35,6 +36,20 @@ class Eligible:
                 self.name, "ClusterSilent", f"its agent has been silent for {_spell(silent_s)}"
             )
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Rejects clusters of which it is said, by name, why they take nothing new."""
+
+    refused: Mapping[str, str] = field(default_factory=dict)
+    name: str = "Eligible"
+
+    def reject(
+        self, constraints: Constraints, cluster: Cluster, now: dt.datetime
+    ) -> Rejection | None:
+        why = self.refused.get(cluster.name)
+        return None if why is None else Rejection(self.name, "ClusterNotEligible", why)
 
 
 def _spell(seconds: float) -> str:

@@ -7,7 +7,7 @@
     s = R((1 - (v - min) / (max - min)) · weight)   Ascending: smaller is better
 
 R rounds half away from zero, per term, before summing; v is the float64 of the quantity; min and max
-are over every member that exposes the property, also those that may not be picked.
+are over members that expose the property: in KubeFleet over all, also those that may not be picked.
 """
 
 import math

@@ -5,7 +5,7 @@ moved: then that term is computed for all. Availability is what reports show les
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -26,15 +26,23 @@ _ONE_BY_ONE: Final = 12  # beyond so many touched clusters, arrays are cheaper
 
 
 class Ranking:
-    """The scores of all clusters, in the order of the room's layout."""
+    """The scores of all clusters, in the order of the room's layout.
+
+    `among`: whose values make the range of a sorter; of others a sorter knows nothing. None: all clusters'.
+    """
 
     def __init__(
-        self, preferred: Sequence[Preferred], clusters: Mapping[str, Cluster], room: Room
+        self,
+        preferred: Sequence[Preferred],
+        clusters: Mapping[str, Cluster],
+        room: Room,
+        among: Collection[str] | None = None,
     ) -> None:
         self._room = room
         self._seen = len(room.touched)
         terms = [p for p in preferred if p.weight]
-        self._terms = [_Term(term, clusters, room) for term in terms]
+        counts = np.array([among is None or n in among for n in room.layout.names], dtype=np.bool_)
+        self._terms = [_Term(term, clusters, room, counts) for term in terms]
         self._moving = [t for t in self._terms if t.row is not None]
         self.scores: IntArray = np.zeros(len(room.layout.names), dtype=np.int64)
         self._listed: dict[int, Score] = {}
@@ -98,7 +106,9 @@ class Ranking:
 class _Term:
     """One preference over all clusters. `row`: the resource whose availability it sorts by."""
 
-    def __init__(self, term: Preferred, clusters: Mapping[str, Cluster], room: Room) -> None:
+    def __init__(
+        self, term: Preferred, clusters: Mapping[str, Cluster], room: Room, counts: BoolArray
+    ) -> None:
         self._term = term
         self._room = room
         self.row: int | None = None
@@ -118,12 +128,13 @@ class _Term:
             self.row = room.layout.row[resource]
             self._unit = 1000.0 if resource == "cpu" else 1.0
             exposed = [resource in clusters[n].free for n in names]
-            self._absent = ~np.array(exposed, dtype=np.bool_)
+            self._absent = ~(np.array(exposed, dtype=np.bool_) & counts)
             self.values = np.zeros(len(names), dtype=np.float64)
             self.measure()
             return
         measured = [clusters[n].measure(term.sorter) for n in names]
         self.values = np.array([math.nan if m is None else float(m) for m in measured])
+        self.values[~counts] = math.nan
         self._score()
 
     def measure(self) -> None:

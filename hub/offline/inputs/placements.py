@@ -1,0 +1,75 @@
+"""What `simulate place` decides about: placements, the fleet, and the objects that are selected."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from hub.domain.placement.pick import Scores
+from hub.domain.workloads.placement_policy import Policy, read_policy
+from hub.offline.inputs.documents import Document
+from hub.offline.inputs.member_status import Member, heartbeats, read_member
+from shared.documents import JsonView
+
+KINDS: Final = ("ClusterResourcePlacement", "ResourcePlacement")
+_SCORES: Final = re.compile(r"affinity score: (-?\d+), topology spread score: (-?\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class GivenPlacement:
+    """One placement. `picked`: clusters in its status, with the scores that it tells."""
+
+    kind: str
+    namespace: str
+    name: str
+    policy: Policy
+    picked: Mapping[str, Scores]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacingScene:
+    """Placements in the order of the files. `now`: microseconds since the epoch."""
+
+    now: int
+    members: Mapping[str, Member]
+    placements: tuple[GivenPlacement, ...]
+
+
+def build(documents: Sequence[Document], now: int | None) -> PlacingScene:
+    """The scene at `now`; None: at the newest heartbeat that is told. Raises `Unreadable`.
+
+    Later documents of the same kind and name replace earlier ones, as applying them would.
+    """
+    latest = {(d.group, d.kind, d.parsed.namespace, d.name): d for d in documents}
+    members = [d for d in latest.values() if d.kind == "MemberCluster"]
+    at = max(heartbeats(members), default=0) if now is None else now
+    return PlacingScene(
+        at,
+        {d.name: read_member(d, at) for d in members},
+        tuple(_placement(d) for d in latest.values() if d.kind in KINDS),
+    )
+
+
+def _placement(document: Document) -> GivenPlacement:
+    namespace = document.parsed.namespace if document.kind == "ResourcePlacement" else ""
+    picked: dict[str, Scores] = {}
+    for entry in document.objects("status", "placementStatuses"):
+        name, scheduled = entry.get("clusterName"), _scheduled(document, entry)
+        if name and scheduled.get("status") != "False":
+            told = _SCORES.search(str(scheduled.get("message") or ""))
+            picked[str(name)] = Scores(*map(int, told.groups())) if told else Scores()
+    return GivenPlacement(
+        document.kind, namespace, document.name, read_policy(document.parsed.spec.get("policy")), picked
+    )  # fmt: skip
+
+
+def _scheduled(document: Document, entry: JsonView) -> JsonView:
+    """Its condition Scheduled; empty where it has none."""
+    conditions = entry.get("conditions") or []
+    if not isinstance(conditions, list) or not all(isinstance(c, dict) for c in conditions):
+        raise document.fault("status.placementStatuses[].conditions", "must be a list of objects")
+    scheduled: JsonView = next((c for c in conditions if c.get("type") in _SCHEDULED), {})
+    return scheduled
+
+
+_SCHEDULED: Final = frozenset({"Scheduled", *(f"{kind}Scheduled" for kind in KINDS)})
