@@ -23,7 +23,7 @@ _AGENT: Final = "MemberAgent"
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ToldMember:
     """A cluster, its agent, and the namespaces that it reports (None: it reports none)."""
 
     cluster: Cluster
@@ -40,7 +40,7 @@ def heartbeats(documents: list[Document]) -> Iterator[int]:
                 yield document.instant(at, "status.agentStatus[].lastReceivedHeartbeat")
 
 
-def read_member(document: Document, now: int) -> Member:
+def read_member(document: Document, now: int) -> ToldMember:
     """A member as its manifest and status have it at `now` (microseconds). Raises `Unreadable`."""
     agent = _agent(document, now)
     unreadable: list[str] = []
@@ -69,7 +69,7 @@ def read_member(document: Document, now: int) -> Member:
     )
     unreadable += [f"status.properties.{n}" for n in properties if _is_number(n, cluster) is False]
     reported = document.mapping("status", "namespaces")
-    return Member(
+    return ToldMember(
         cluster, agent, frozenset(reported) if reported else None, tuple(sorted(unreadable))
     )
 

@@ -8,7 +8,7 @@ from typing import Final
 from hub.domain.placement.pick import Scores
 from hub.domain.workloads.placement_policy import Policy, read_policy
 from hub.offline.inputs.documents import Document
-from hub.offline.inputs.member_status import Member, heartbeats, read_member
+from hub.offline.inputs.member_status import ToldMember, heartbeats, read_member
 from shared.documents import JsonView
 
 KINDS: Final = ("ClusterResourcePlacement", "ResourcePlacement")
@@ -31,7 +31,7 @@ class PlacingScene:
     """Placements in the order of the files. `now`: microseconds since the epoch."""
 
     now: int
-    members: Mapping[str, Member]
+    members: Mapping[str, ToldMember]
     placements: tuple[GivenPlacement, ...]
 
 
