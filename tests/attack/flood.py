@@ -65,12 +65,21 @@ class Caller:
         return True
 
     async def hear(self, count: int = 4096, *, within_s: float = 20.0) -> bytes:
-        """What comes next; b"" once it is over."""
-        async with asyncio.timeout(within_s):
-            try:
-                return await asyncio.get_running_loop().sock_recv(self._sock, count)
-            except OSError:
-                return b""
+        """What comes next; b"" once it is over. Raises TimeoutError, and then nothing was taken."""
+        loop, is_there = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(self._sock, is_there.set)
+        try:
+            async with asyncio.timeout(within_s):
+                await is_there.wait()
+            return self._sock.recv(count)
+        except BlockingIOError:
+            return await self.hear(count, within_s=within_s)
+        except OSError as error:
+            if isinstance(error, TimeoutError):
+                raise
+            return b""
+        finally:
+            loop.remove_reader(self._sock)
 
     def leave(self) -> None:
         _OPEN.discard(self._sock)
