@@ -139,21 +139,27 @@ class Writer:
     def _turn(self, calls: list[Call]) -> Iterator[Outcome]:
         """One transaction for `calls`; if it can not be committed, one for each of them.
 
-        So one caller that asks for more than there is room for fails alone. Where there is no room at
-        all, those that are left are refused without another try. Of what may have been committed
-        nothing is tried again: it would be done twice.
+        So one caller that asks for more than there is room for fails alone, and a connection that was lost
+        meanwhile is not its caller's matter. Where there is no room at all, those that are left are refused
+        without another try. Of what may have been committed nothing is tried again: it would be done twice.
         """
-        failure = None
+        failure, was_open = None, not self._conn.closed
         try:
             outcome = self._transact(calls)
         except Exception as error:  # noqa: BLE001 - whatever it is, the callers must hear it
             failure = self._undo(error)
         if failure is None:
             yield outcome
-        elif len(calls) == 1 or isinstance(failure, OutcomeUnknown):
+        elif isinstance(failure, OutcomeUnknown) or not (
+            len(calls) > 1 or self._is_lost(was_open)
+        ):
             yield [Settled(call, error=failure) for call in calls], []
         else:
             yield from self._one_by_one(calls)
+
+    def _is_lost(self, was_open: bool) -> bool:
+        """Whether the connection is gone that was there before."""
+        return was_open and self._conn.closed
 
     def _one_by_one(self, calls: list[Call]) -> Iterator[Outcome]:
         for place, call in enumerate(calls, 1):
