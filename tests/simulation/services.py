@@ -305,10 +305,11 @@ class Whole:
             return
         self.world.note(f"user: {wish} {uid} ({row['state']})")
         self.world.happens(wish, row["cluster"] or "north")
-        if wish != "release" or row["state"] == "Deactivated":
-            self.checks.wished(uid, wish)
+        counts = wish != "release" or row["state"] == "Deactivated"
         carry_out = partial(self._carry_out, uid=uid, row=row, wish=wish)
         if row["state"] == "Pending" and wish in {"resize", "hold"}:
+            if counts:
+                self.checks.wished(uid, wish)
             self._meanwhile.append(carry_out)
             self.look_soon(0.05)
             return
@@ -316,6 +317,8 @@ class Whole:
             self.run(self.hub.write(carry_out))
         except Rejected:
             self.world.note("refused")
+        if counts:  # not before: what could not be stored is wished again
+            self.checks.wished(uid, wish)
         self._look_at_the_books()
 
     def _carry_out(self, tx: Transaction, uid: str, row: dict[str, Any], wish: str) -> None:
