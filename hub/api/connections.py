@@ -261,9 +261,8 @@ class BoundedProtocol(HttpToolsProtocol):
             self.cycle.message_event.set()
         if is_answered or self not in self.door.connections or not self.transport.can_write_eof():
             self.transport.close()
-        elif (
-            not self.transport.is_closing()
-        ):  # closed now, what it still sends would undo what it is told
+        elif not self.transport.is_closing():
+            # Closed now, what it still sends would undo what it is told.
             self.transport.write_eof()
             self.flow.resume_reading()
             self._said_at = self.door.clock.monotonic()

@@ -18,7 +18,7 @@ VERDICT_S = 75.0  # the hub's 60 s, and the 15 s in which it is sure to look
 class _Fleet(WholeRun):
     """Two hubs, two members, and nothing befalls them but what a test says."""
 
-    hub: Replicas  # type: ignore[assignment]
+    hub: Replicas  # type: ignore[assignment]  # what `new_hub` makes
 
     def __init__(self, run_s: float) -> None:
         quiet: dict[str, Any] = {

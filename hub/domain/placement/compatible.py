@@ -9,6 +9,7 @@ from typing import Final
 
 HEARTBEAT_TIMEOUT: Final = dt.timedelta(minutes=5)
 HEALTH_TIMEOUT: Final = dt.timedelta(minutes=5)
+HAS_LEFT: Final = "it has left the fleet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class AgentState:
 def ineligible(state: AgentState, now: dt.datetime) -> str:
     """Why the scheduler picks no such cluster now, in words; "" where it may."""
     if state.has_left:
-        return "it has left the fleet"
+        return HAS_LEFT
     if not state.is_told:
         return "its agent is not online yet"
     if state.heartbeat_at is None or now - state.heartbeat_at > HEARTBEAT_TIMEOUT:

@@ -49,8 +49,9 @@ class Decision:
 class Decisions:
     """All known clusters: those picked first, by name; then the others, best first.
 
-    `fulfilled`: as many as the policy wants were found. `wanted` None: however many may. `order`: those
-    picked and those that competed, best first: by topology score, affinity score, and name, larger first.
+    `fulfilled`: as many as the policy wants were found. `wanted` None: however many may. `order`: all
+    names, best first: as they were picked; who competed, by topology score, affinity score and name, the
+    larger first; who may not.
     """
 
     decisions: tuple[Decision, ...]

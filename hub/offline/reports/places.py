@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.instants import from_micros
 from hub.domain.placement import registry
-from hub.domain.placement.compatible import ineligible
+from hub.domain.placement.compatible import HAS_LEFT, ineligible
 from hub.domain.placement.framework import Filter
 from hub.domain.placement.pick import Decision, pick
 from hub.domain.placement.plugins.affinity import AffinityRequired
@@ -35,7 +35,7 @@ def warnings(scene: PlacingScene) -> list[str]:
 
 def _placed(scene: PlacingScene, given: GivenPlacement, compatible: bool) -> Json:
     now = from_micros(scene.now)
-    gone = {name for name, member in scene.members.items() if member.agent.has_left}
+    gone = _gone(scene)
     decisions = pick(
         given.policy,
         [member.cluster for member in scene.members.values()],
@@ -52,12 +52,16 @@ def _placed(scene: PlacingScene, given: GivenPlacement, compatible: bool) -> Jso
     }
 
 
+def _gone(scene: PlacingScene) -> set[str]:
+    """Members whose MemberCluster is being deleted: nothing is picked there, and no pick stays."""
+    return {name for name, member in scene.members.items() if member.agent.has_left}
+
+
 def _filters(
     scene: PlacingScene, given: GivenPlacement, now: dt.datetime, compatible: bool
 ) -> tuple[Filter, ...]:
     if not compatible:
-        gone = {n: "it has left the fleet" for n, m in scene.members.items() if m.agent.has_left}
-        return (Standing(gone), *registry.FILTERS)
+        return (Standing(dict.fromkeys(_gone(scene), HAS_LEFT)), *registry.FILTERS)
     refused = {
         name: why
         for name, member in scene.members.items()
