@@ -89,12 +89,11 @@ def drop(tx: Transaction, uid: str) -> None:
     _keep(tx, {key: row for key, row in _kept(tx).items() if row["uid"] != uid})
 
 
-def trim(tx: Transaction) -> int:
-    """Let go of those that no member says any more, and of how they were written; how many."""
+def trim(tx: Transaction) -> None:
+    """Let go of those that no member says any more, and of how they were written."""
     stored, kept = settings.get(tx, _KEY) or {}, _kept(tx)
     if len(kept) < len(stored):
         _keep(tx, kept)
-    return len(stored) - len(kept)
 
 
 def to_remove(tx: Transaction, cluster: str) -> set[str]:

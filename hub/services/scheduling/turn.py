@@ -42,9 +42,6 @@ _log = structlog.get_logger()
 TOLD_BESIDE: Final = 200
 TOLD_IDLE: Final = 2000
 HEARTBEATS_EVERY_S: Final = 1.0
-AWAY_S: Final = (
-    10.0  # without a turn for longer, nobody listened to members (an outage, another leader)
-)
 
 
 class Scheduler:
