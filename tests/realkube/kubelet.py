@@ -6,23 +6,26 @@ Job's ends as its process does. A process that ends by itself is a fault: nothin
 
 import contextlib
 import json
+import shutil
 import subprocess
 import threading
-import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Final, Self
 
 from roadstead.cli import ports
 from tests.e2e.recorder import ApiServer
-from tests.realkube.plane import Plane
+from tests.realkube.plane import Plane, PlaneError
 from tests.realkube.pods import FREE, PodHere
 
 NAMESPACE: Final = "roadstead"
 _LOOK_S: Final = 0.3
 _STOP_S: Final = 30
+# An API server that is slow, or a pod that went between a look and a word about it.
+_BUSY: Final = (OSError, HTTPException, PlaneError, subprocess.TimeoutExpired)
 Json = dict[str, Any]
 
 
@@ -68,6 +71,7 @@ class Kubelet:
         self._thread = threading.Thread(target=self._look_after, daemon=True)
         self.ended: list[str] = []  # Jobs whose process has ended well
         self.faults: list[str] = []
+        self.troubles: list[str] = []
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -87,7 +91,8 @@ class Kubelet:
     def logs(self) -> str:
         """What all of them said, for a test that fails."""
         texts = sorted(self._folder.glob("*.log"))
-        return "\n".join(f"--- {path.name}\n{path.read_text()[-3000:]}" for path in texts)
+        said = [f"--- {path.name}\n{path.read_text()[-3000:]}" for path in texts]
+        return "\n".join([*said, "--- the kubelet", *self.faults, *self.troubles[-20:]])
 
     def _look_after(self) -> None:
         while not self._stop.wait(_LOOK_S):
@@ -95,8 +100,8 @@ class Kubelet:
                 for plane, server in self._planes:
                     listed = server.get(f"/api/v1/namespaces/{NAMESPACE}/pods")["items"]
                     self._follow(plane, {each["metadata"]["uid"]: each for each in listed})
-            except (OSError, urllib.error.URLError):
-                continue  # an API server that is busy
+            except _BUSY as trouble:  # looked at again, as a kubelet does
+                self.troubles.append(repr(trouble)[:300])
             except Exception as fault:  # a thread's would be seen nowhere
                 self.faults.append(repr(fault))
                 raise
@@ -119,6 +124,7 @@ class Kubelet:
         (port,) = ports.free(1)
         own = {**FREE, "--listen": f"127.0.0.1:{port}", "--metrics-port": str(port)}
         folder, claims = self._folder / uid, self._folder / "claims" / plane.name
+        shutil.rmtree(folder, ignore_errors=True)  # of a try that ended early
         here = PodHere(plane, NAMESPACE, pod["spec"], folder, claims, own, self._env)
         here.mount()
         process = here.start(self._folder / f"{plane.name}-{name}-{uid[:4]}.log")
@@ -169,4 +175,9 @@ class Kubelet:
     def _end(self, uid: str) -> None:
         running = self._running.pop(uid)
         running.process.terminate()
-        running.process.wait(_STOP_S)
+        try:
+            running.process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            self.faults.append(f"{running.name} did not end within {_STOP_S} s")
+            running.process.kill()
+            running.process.wait()
