@@ -54,14 +54,13 @@ def reconcile(
 
 def _unsupported(policy: Policy, selection: Selection) -> Rung | None:
     """Why the placement can not be carried out as it is written."""
-    if policy.type == "PickFixed":
-        text = "placementType PickFixed is accepted and kept, and not carried out yet"
-        return unscheduled("NotYetSupported", text)
     if selection.refused:
         text = f"namespaces {', '.join(sorted(selection.refused))} can not be placed"
         return unscheduled("InvalidResourceSelectors", text)
     if selection.jobs_by_name and not one_cluster(policy):
-        text = "a Job runs in one cluster: choose it with PickN and numberOfClusters 1"
+        text = (
+            "a Job runs in one cluster: PickN with numberOfClusters 1, or PickFixed with one name"
+        )
         return unscheduled(NEEDS_ONE, text)
     return None
 

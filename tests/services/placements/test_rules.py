@@ -280,15 +280,67 @@ async def test_a_job_that_its_queue_placed_before_is_not_called_the_policys_choi
         assert message.endswith("placed there by its queue before this placement selected it")
 
 
-async def test_fixed_clusters_are_kept_and_said_to_be_not_yet_supported(tmp_path: Path):
-    """PickFixed is accepted; its status says that nothing follows yet."""
+def fixed(*names: str) -> str:
+    """A policy that names its clusters."""
+    return f"  policy: {{placementType: PickFixed, clusterNames: [{', '.join(names)}]}}\n"
+
+
+async def test_fixed_clusters_are_those_named_and_follow_the_list(tmp_path: Path):
+    """Named, taints or not; one that is taken off the list loses what it held, one that joins gets it."""
     async with running_hub(tmp_path) as hub:
-        fleet = await Fleet.start(hub, "m1")
-        await fleet.apply(CONFIG.rpartition("---")[0])
-        policy = "  policy: {placementType: PickFixed, clusterNames: [m1]}\n"
-        await fleet.apply(CONFIG.rpartition("---")[2] + policy)
+        fleet = await Fleet.start(hub, "m1", "m2")
+        config, _, placement = CONFIG.rpartition("---")
+        await fleet.apply(config)
+        await fleet.apply(TAINTED)
+        await fleet.apply(placement + fixed("m1", "m3"))
+        await fleet.sync()
+        assert (fleet.held("m1"), fleet.held("m2")) == (["ConfigMap/settings"], [])
         status = await fleet.status("ResourcePlacement", "everywhere", "shop")
-        assert conditions(status) == {"ResourcePlacementScheduled": ("False", "NotYetSupported")}
+        scheduled = status["conditions"][0]
+        assert (scheduled["status"], scheduled["reason"]) == (
+            "False",
+            "SchedulingPolicyUnfulfilled",
+        )
+        said = [each["conditions"][0]["message"] for each in status["placementStatuses"]]
+        assert 'Cluster "m3" was not picked: it is not in the fleet' in said
+        await fleet.apply(placement + fixed("m2"))
+        await fleet.sync()
+        assert (fleet.held("m1"), fleet.held("m2")) == ([], ["ConfigMap/settings"])
+        status = await fleet.status("ResourcePlacement", "everywhere", "shop")
+        assert status["conditions"][0]["status"] == "True"
+        await fleet.apply(placement + fixed())
+        await fleet.sync()
+        assert (fleet.held("m1"), fleet.held("m2")) == ([], [])
+        await fleet.apply(placement + fixed("m1"))
+        await fleet.sync()
+        assert fleet.held("m1") == ["ConfigMap/settings"]
+
+
+TAINTED = """
+apiVersion: cluster.kubernetes-fleet.io/v1
+kind: MemberCluster
+metadata: {name: m1}
+spec: {taints: [{key: maintenance, value: soon, effect: NoSchedule}]}
+"""
+
+
+async def test_a_job_may_name_its_one_cluster(tmp_path: Path):
+    """PickFixed with one name places a Job; with several it is refused as PickN of several is."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1", "m2")
+        await fleet.apply(JOBS + fixed("m2"))
+        assert (await job_row(fleet)).placement
+        await fleet.apply(JOBS.rpartition("---")[2] + fixed("m1", "m2"))
+        status = await fleet.status("ResourcePlacement", "jobs", "shop")
+        assert conditions(status) == {
+            "ResourcePlacementScheduled": ("False", "JobNeedsOneCluster")
+        }
+
+
+async def job_row(fleet: Fleet):
+    """The only Job."""
+    found = await fleet.hub.hub.read(workloads.live_by_name, [("shop", "one")])
+    return found[("shop", "one")]
 
 
 async def deleted(fleet: Fleet, name: str) -> None:
