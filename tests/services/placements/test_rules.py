@@ -1,6 +1,8 @@
 """Rules of placements: who is picked, what is taken back, what is refused, what drift shows."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -51,6 +53,28 @@ async def test_the_best_cluster_is_picked_with_its_score_and_stays(tmp_path: Pat
         await fleet.turn()
         await fleet.sync()
         assert (fleet.held("m2"), fleet.held("m3")) == (["ConfigMap/settings"], [])
+
+
+@pytest.mark.parametrize(("profile", "score"), [("Balance", 0), ("KubeFleet", 50)])
+async def test_who_may_not_be_picked_is_measured_in_kubefleets_profile_alone(
+    tmp_path: Path, profile: Literal["Balance", "KubeFleet"], score: int
+):
+    """8 and 16 cores may be picked, 24 may not: by KubeFleet's arithmetic they are a half of the way."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1", "m2", "m3")
+        scheduling = replace(hub.hub.settings.scheduling, profile=profile)
+        hub.hub.settings = replace(hub.hub.settings, scheduling=scheduling)
+        await fleet.apply(CONFIG.rpartition("---")[0])
+        await fleet.apply(TAINTED.replace("m1", "m3"))
+        await fleet.apply(BEST.replace("numberOfClusters: 1", "numberOfClusters: 2"))
+        status = await fleet.status("ResourcePlacement", "everywhere", "shop")
+        said = {
+            each["clusterName"]: each["conditions"][0]["message"]
+            for each in status["placementStatuses"]
+            if "clusterName" in each
+        }
+        assert f"(affinity score: {score or 100}," in said["m2"]
+        assert "(affinity score: 0," in said["m1"]
 
 
 async def test_a_cluster_that_is_given_up_has_no_binding_any_more(tmp_path: Path):
