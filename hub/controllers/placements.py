@@ -177,8 +177,9 @@ class Placements:
         self._dirty.discard(uid)
         try:
             overrides = frozenset(self._index.overrides)
+            profile = self._hub.settings.scheduling.profile
             unsettled = await self._hub.write(
-                reconcile_with_status, uid, dict(self._fleet), term, overrides
+                reconcile_with_status, uid, dict(self._fleet), term, overrides, profile
             )
         except Exception as fault:  # noqa: BLE001 - one placement must not stop the others
             log.warning("placement failed", uid=uid, fault=f"{type(fault).__name__}: {fault}")

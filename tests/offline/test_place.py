@@ -361,7 +361,9 @@ def test_pick_all_and_pick_fixed(tmp_path: Path) -> None:
     assert [(c["name"], c["selected"]) for c in told] == [("c", True), ("a", True), ("b", False)]
     every["spec"]["policy"] = {"placementType": "PickFixed", "clusterNames": ["b", "gone"]}
     told = placed(tmp_path, *members, every)
-    assert [(c["name"], c["selected"]) for c in told] == [("b", True), ("c", False), ("a", False)]
+    assert [c["name"] for c in told] == ["b", "gone", "c", "a"]
+    assert [c["selected"] for c in told] == [True, False, False, False]
+    assert "it is not in the fleet" in told[1]["reason"]
 
 
 @pytest.mark.parametrize(

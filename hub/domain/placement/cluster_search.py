@@ -144,7 +144,7 @@ class ClusterSearch:
         self._now = now
         self._measured: dict[str, Cluster] | None = None
         self._sieved: dict[Constraints, tuple[Sieved, BoolArray]] = {}
-        self._rankings: dict[tuple[Preferred, ...], Ranking] = {}
+        self._rankings: dict[tuple[tuple[Preferred, ...], frozenset[str] | None], Ranking] = {}
         self._terms: dict[tuple[Preferred, ...], Terms] = {}
         self._balances: dict[tuple[str, tuple[Preferred, ...], tuple[NodeAsk, ...]], Balance] = {}
         self._fittings: dict[tuple[str, Constraints, tuple[NodeAsk, ...]], Fitting] = {}
@@ -229,15 +229,19 @@ class ClusterSearch:
         return tuple(dict.fromkeys(n for r in self._rankings.values() for n in r.notes))
 
     def _ranking(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> Ranking | Balance:
-        """KubeFleet's arithmetic where sorters are named, and where the hub is told to use no other."""
+        """KubeFleet's arithmetic where sorters are named, and where the hub is told to use no other.
+
+        Then its ranges are over all clusters, as in KubeFleet; else over those that may be picked.
+        """
         policy = demand.constraints.policy
         preferred = demand.profile if policy is None else policy.preferred
         if not demand.profile and not any(p.sorter for p in preferred):
             return self._balance(demand, preferred, asks)
-        ranking = self._rankings.get(preferred)
+        among = None if demand.profile else self._sieve(demand.constraints)[0].passed
+        key = (preferred, among)
+        ranking = self._rankings.get(key)
         if ranking is None:
-            ranking = Ranking(preferred, self._clusters, self._room)
-            self._rankings[preferred] = ranking
+            ranking = self._rankings[key] = Ranking(preferred, self._clusters, self._room, among)
         return ranking
 
     def _balance(

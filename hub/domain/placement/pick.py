@@ -124,6 +124,7 @@ class _Picker:
         self._topology: dict[str, int] = {}  # of who competed last, and was not picked
         self._order: list[str] = []  # of picks
         self._notes: tuple[str, ...] = ()
+        self._unknown: list[str] = []  # names that no cluster of the fleet has
 
     def _stays(self, name: str) -> bool:
         """Chosen clusters stay while they are in the fleet."""
@@ -154,8 +155,9 @@ class _Picker:
                 picked[name] = Scores()
             else:
                 self._rejections[name] = rejection.message
-        wanted = len(set(self._policy.cluster_names))
-        return self._decide(picked, wanted, fulfilled=len(picked) == wanted)
+        named = set(self._policy.cluster_names)
+        self._unknown = sorted(named - self._clusters.keys())
+        return self._decide(picked, len(named), fulfilled=len(picked) == len(named))
 
     def pick_n(self, wanted: int) -> Decisions:
         """The best `wanted`: kept ones first; too many kept ones go, the lowest score first."""
@@ -210,6 +212,7 @@ class _Picker:
     ) -> Decisions:
         yes = [_picked(name, picked[name]) for name in sorted(picked)]
         no = [self._not_picked(name, picked) for name in self._clusters if name not in picked]
+        no += [_not_there(name) for name in self._unknown]
         no.sort(key=lambda d: d.cluster, reverse=True)
         no.sort(
             key=lambda d: (d.cluster in self._rejections, -d.topology_score, -d.affinity_score)
@@ -247,6 +250,11 @@ class _Picker:
         bound = last in self._obsolete and name not in self._obsolete
         by = "what is placed there already" if bound else because.by_name()
         return because.tie(scores.affinity, last, by)
+
+
+def _not_there(name: str) -> Decision:
+    message = f'Cluster "{name}" was not picked: it is not in the fleet'
+    return Decision(name, False, 0, 0, NOT_SCHEDULED, message)
 
 
 def _picked(name: str, scores: Scores) -> Decision:

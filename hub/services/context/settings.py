@@ -71,7 +71,7 @@ class Scheduling:
     """Limits of the live cycle."""
 
     profile: Literal["Balance", "KubeFleet"] = "Balance"
-    """Where no placement with property sorters decides: balance the members, or KubeFleet's arithmetic."""
+    """Balance where no property sorters decide; or KubeFleet's arithmetic, its ranges over all members."""
     cycle_s: float = 0.5
     """A cycle ends after this long and goes on from a fresh snapshot, s."""
     cycle_placements: int = 5000

@@ -17,6 +17,8 @@ MOST_ENDED: Final = 100  # Jobs that are gone and still stand in a status
 
 def one_cluster(policy: Policy) -> bool:
     """Does the placement choose a single cluster, as a Job needs it?"""
+    if policy.type == "PickFixed":
+        return len(set(policy.cluster_names)) == 1
     return policy.type == "PickN" and policy.count == 1
 
 

@@ -24,9 +24,17 @@ from hub.store.transaction import Transaction
 
 
 def reconcile(
-    tx: Transaction, uid: str, fleet: Mapping[str, Cluster], term: int
+    tx: Transaction,
+    uid: str,
+    fleet: Mapping[str, Cluster],
+    term: int,
+    *,
+    compatible: bool = False,
 ) -> ReconcileOutcome | None:
-    """Bring the world to what placement `uid` declares; None once nothing of it is left."""
+    """Bring the world to what placement `uid` declares; None once nothing of it is left.
+
+    `compatible`: clusters for objects are scored exactly as KubeFleet scores them.
+    """
     tx.require_term(term)
     row = objects.get(tx, uid)
     if row is None or row.deleted_at is not None:
@@ -44,7 +52,7 @@ def reconcile(
     version = snapshot_policy(tx, uid, spec)
     outcome = ReconcileOutcome(row, selection, scheduled(0, 0), resource_index=index)
     if selection.objects:
-        outcome.decisions = _decide(tx, uid, policy, fleet, version)
+        outcome.decisions = _decide(tx, uid, policy, fleet, version, compatible=compatible)
     place_objects(tx, outcome, spec)
     outcome.jobs = place_jobs(tx, outcome, policy)
     bind(tx, outcome, version, index)
@@ -54,20 +62,25 @@ def reconcile(
 
 def _unsupported(policy: Policy, selection: Selection) -> Rung | None:
     """Why the placement can not be carried out as it is written."""
-    if policy.type == "PickFixed":
-        text = "placementType PickFixed is accepted and kept, and not carried out yet"
-        return unscheduled("NotYetSupported", text)
     if selection.refused:
         text = f"namespaces {', '.join(sorted(selection.refused))} can not be placed"
         return unscheduled("InvalidResourceSelectors", text)
     if selection.jobs_by_name and not one_cluster(policy):
-        text = "a Job runs in one cluster: choose it with PickN and numberOfClusters 1"
+        text = (
+            "a Job runs in one cluster: PickN with numberOfClusters 1, or PickFixed with one name"
+        )
         return unscheduled(NEEDS_ONE, text)
     return None
 
 
 def _decide(
-    tx: Transaction, uid: str, policy: Policy, fleet: Mapping[str, Cluster], version: str
+    tx: Transaction,
+    uid: str,
+    policy: Policy,
+    fleet: Mapping[str, Cluster],
+    version: str,
+    *,
+    compatible: bool,
 ) -> Decisions:
     """Clusters for the objects; those chosen under this policy stay, with the scores of their pick.
 
@@ -82,7 +95,7 @@ def _decide(
     obsolete = [b.cluster for b in bound if b.policy_snapshot != version]
     there = clusters.names(tx)
     found = [cluster for name, cluster in fleet.items() if name in there]
-    return pick(policy, found, tx.now, chosen=chosen, obsolete=obsolete)
+    return pick(policy, found, tx.now, chosen=chosen, obsolete=obsolete, compatible=compatible)
 
 
 def _first_rung(outcome: ReconcileOutcome) -> Rung:

@@ -264,12 +264,14 @@ def reconcile_with_status(
     fleet: dict[str, Cluster],
     term: int,
     overrides: Collection[str] = (),
+    profile: str = "Balance",
 ) -> bool:
     """Bring one placement and its status up to date; True if it would gain from other clusters.
 
-    `overrides` are the uids of all that are stored: mostly none, and then nothing is asked.
+    `overrides` are the uids of all that are stored: mostly none, and then nothing is asked. `profile`: of
+    scheduling, by the settings.
     """
-    outcome = reconcile(tx, uid, fleet, term)
+    outcome = reconcile(tx, uid, fleet, term, compatible=profile == "KubeFleet")
     if outcome is None:
         return False
     write_status(tx, outcome, overrides)

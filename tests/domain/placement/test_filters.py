@@ -164,6 +164,14 @@ def test_the_kind_must_be_served(
     assert found == (None if expected is None else ("KindNotServed", expected))
 
 
+def test_whoever_names_clusters_means_them_taints_or_not() -> None:
+    """PickFixed asks for no toleration."""
+    cluster = a_cluster(taints=(Taint("a", "b", "NoSchedule"),))
+    named = Policy("PickFixed", cluster_names=(cluster.name,))
+    assert reason(cluster, Constraints(policy=named)) is None
+    assert reason(cluster, Constraints(policy=Policy("PickN", 1))) is not None
+
+
 def test_taints_of_the_cluster_must_be_tolerated() -> None:
     """The first that is not is named; PreferNoSchedule keeps nobody away."""
     taints = Taint("soft", "", "PreferNoSchedule"), Taint("a", "b", "NoSchedule")

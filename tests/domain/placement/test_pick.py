@@ -90,10 +90,11 @@ def test_a_cluster_of_an_older_policy_wins_a_tie() -> None:
 
 
 def test_pick_fixed_ignores_taints_and_affinity() -> None:
-    """Named clusters are taken if they are eligible; unknown names leave it unfulfilled."""
+    """Named clusters are taken if they are eligible; unknown names leave it unfulfilled, and are told."""
     tainted = a_cluster(name="a", taints=(Taint("x", "", "NoSchedule"),))
     decided = pick(Policy("PickFixed", cluster_names=("a", "gone")), [tainted], NOW)
     assert (decided.selected, decided.fulfilled) == (("a",), False)
+    assert why(decided) == {"gone": "it is not in the fleet"}
 
 
 def test_required_affinity_is_labels_and_properties() -> None:

@@ -189,8 +189,8 @@ async def test_a_placement_that_can_not_be_carried_out_keeps_its_jobs_in_its_sta
     """What it placed before its policy became another goes on, and is shown."""
     async with opened(tmp_path, ManualClock(START)) as db:
         job = a_workload("j", state=State.RUNNING, cluster="north", placement="p", epoch=2)
-        fixed = {"placementType": "PickFixed", "clusterNames": ["north"]}
-        await fill(db, a_placement("p", JOBS, policy=fixed), jobs=(job,))
+        several = {"placementType": "PickFixed", "clusterNames": ["north", "south"]}
+        await fill(db, a_placement("p", {**JOBS, "name": "j"}, policy=several), jobs=(job,))
         (where,) = (await with_status(db))["placementStatuses"]
         assert where["clusterName"] == "north"
         assert await db.read(call(workloads.get, "j")) == job

@@ -1,6 +1,8 @@
 """Rules of placements: who is picked, what is taken back, what is refused, what drift shows."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -51,6 +53,28 @@ async def test_the_best_cluster_is_picked_with_its_score_and_stays(tmp_path: Pat
         await fleet.turn()
         await fleet.sync()
         assert (fleet.held("m2"), fleet.held("m3")) == (["ConfigMap/settings"], [])
+
+
+@pytest.mark.parametrize(("profile", "score"), [("Balance", 0), ("KubeFleet", 50)])
+async def test_who_may_not_be_picked_is_measured_in_kubefleets_profile_alone(
+    tmp_path: Path, profile: Literal["Balance", "KubeFleet"], score: int
+):
+    """8 and 16 cores may be picked, 24 may not: by KubeFleet's arithmetic they are a half of the way."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1", "m2", "m3")
+        scheduling = replace(hub.hub.settings.scheduling, profile=profile)
+        hub.hub.settings = replace(hub.hub.settings, scheduling=scheduling)
+        await fleet.apply(CONFIG.rpartition("---")[0])
+        await fleet.apply(TAINTED.replace("m1", "m3"))
+        await fleet.apply(BEST.replace("numberOfClusters: 1", "numberOfClusters: 2"))
+        status = await fleet.status("ResourcePlacement", "everywhere", "shop")
+        said = {
+            each["clusterName"]: each["conditions"][0]["message"]
+            for each in status["placementStatuses"]
+            if "clusterName" in each
+        }
+        assert f"(affinity score: {score or 100}," in said["m2"]
+        assert "(affinity score: 0," in said["m1"]
 
 
 async def test_a_cluster_that_is_given_up_has_no_binding_any_more(tmp_path: Path):
@@ -280,15 +304,67 @@ async def test_a_job_that_its_queue_placed_before_is_not_called_the_policys_choi
         assert message.endswith("placed there by its queue before this placement selected it")
 
 
-async def test_fixed_clusters_are_kept_and_said_to_be_not_yet_supported(tmp_path: Path):
-    """PickFixed is accepted; its status says that nothing follows yet."""
+def fixed(*names: str) -> str:
+    """A policy that names its clusters."""
+    return f"  policy: {{placementType: PickFixed, clusterNames: [{', '.join(names)}]}}\n"
+
+
+async def test_fixed_clusters_are_those_named_and_follow_the_list(tmp_path: Path):
+    """Named, taints or not; one that is taken off the list loses what it held, one that joins gets it."""
     async with running_hub(tmp_path) as hub:
-        fleet = await Fleet.start(hub, "m1")
-        await fleet.apply(CONFIG.rpartition("---")[0])
-        policy = "  policy: {placementType: PickFixed, clusterNames: [m1]}\n"
-        await fleet.apply(CONFIG.rpartition("---")[2] + policy)
+        fleet = await Fleet.start(hub, "m1", "m2")
+        config, _, placement = CONFIG.rpartition("---")
+        await fleet.apply(config)
+        await fleet.apply(TAINTED)
+        await fleet.apply(placement + fixed("m1", "m3"))
+        await fleet.sync()
+        assert (fleet.held("m1"), fleet.held("m2")) == (["ConfigMap/settings"], [])
         status = await fleet.status("ResourcePlacement", "everywhere", "shop")
-        assert conditions(status) == {"ResourcePlacementScheduled": ("False", "NotYetSupported")}
+        scheduled = status["conditions"][0]
+        assert (scheduled["status"], scheduled["reason"]) == (
+            "False",
+            "SchedulingPolicyUnfulfilled",
+        )
+        said = [each["conditions"][0]["message"] for each in status["placementStatuses"]]
+        assert 'Cluster "m3" was not picked: it is not in the fleet' in said
+        await fleet.apply(placement + fixed("m2"))
+        await fleet.sync()
+        assert (fleet.held("m1"), fleet.held("m2")) == ([], ["ConfigMap/settings"])
+        status = await fleet.status("ResourcePlacement", "everywhere", "shop")
+        assert status["conditions"][0]["status"] == "True"
+        await fleet.apply(placement + fixed())
+        await fleet.sync()
+        assert (fleet.held("m1"), fleet.held("m2")) == ([], [])
+        await fleet.apply(placement + fixed("m1"))
+        await fleet.sync()
+        assert fleet.held("m1") == ["ConfigMap/settings"]
+
+
+TAINTED = """
+apiVersion: cluster.kubernetes-fleet.io/v1
+kind: MemberCluster
+metadata: {name: m1}
+spec: {taints: [{key: maintenance, value: soon, effect: NoSchedule}]}
+"""
+
+
+async def test_a_job_may_name_its_one_cluster(tmp_path: Path):
+    """PickFixed with one name places a Job; with several it is refused as PickN of several is."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1", "m2")
+        await fleet.apply(JOBS + fixed("m2"))
+        assert (await job_row(fleet)).placement
+        await fleet.apply(JOBS.rpartition("---")[2] + fixed("m1", "m2"))
+        status = await fleet.status("ResourcePlacement", "jobs", "shop")
+        assert conditions(status) == {
+            "ResourcePlacementScheduled": ("False", "JobNeedsOneCluster")
+        }
+
+
+async def job_row(fleet: Fleet):
+    """The only Job."""
+    found = await fleet.hub.hub.read(workloads.live_by_name, [("shop", "one")])
+    return found[("shop", "one")]
 
 
 async def deleted(fleet: Fleet, name: str) -> None:

@@ -11,14 +11,18 @@ from hub.domain.workloads.demand import Constraints
 
 @dataclass(frozen=True, slots=True)
 class TaintsTolerated:
-    """Rejects clusters with a taint that neither the placement nor the pods tolerate."""
+    """Rejects clusters with a taint that neither the placement nor the pods tolerate.
+
+    Whoever names its clusters (PickFixed) means them, taints or not, as in KubeFleet.
+    """
 
     name: str = "TaintsTolerated"
 
     def reject(
         self, constraints: Constraints, cluster: Cluster, now: dt.datetime
     ) -> Rejection | None:
-        if not cluster.taints:
+        policy = constraints.policy
+        if not cluster.taints or (policy and policy.type == "PickFixed"):
             return None
         taint = selectors.untolerated(cluster.taints, constraints.tolerations)
         if taint is None:
