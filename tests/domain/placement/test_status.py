@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hub.domain.placement.rungs import placed_by_queue, scheduled, unscheduled
 from hub.domain.placement.status import (
     MOST_DETAILS,
     MOST_REFUSED,
@@ -15,10 +16,7 @@ from hub.domain.placement.status import (
     Resource,
     Target,
     became_true,
-    placed_by_queue,
-    scheduled,
     status_of,
-    unscheduled,
 )
 from shared.conditions import rfc3339
 from shared.documents import Json
