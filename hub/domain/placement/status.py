@@ -1,8 +1,8 @@
 """The ladder of conditions by which a placement says how far it is, as KubeFleet's. Pure.
 
 Six rungs: Scheduled, RolloutStarted, Overridden, WorkSynchronized, Applied, Available. The first that
-is not True ends the ladder, save Overridden: it is False where overrides are left out of account, and
-what is sent without them is told of all the same. Clusters are told apart; over clusters Unknown beats
+is not True ends the ladder, save Overridden where it is False for overrides that name Jobs: what is sent
+without them is told of all the same. Clusters are told apart; over clusters Unknown beats
 False beats True. The texts are KubeFleet's own, so that its users and their scripts read what they know.
 
 A Job is never claimed available blindly: it is once a pod of it has run, and stays so when it has
@@ -14,16 +14,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from hub.domain.placement.rungs import Rung, Status
+from hub.domain.placement.rungs import Rung, Status, all_overridden, applicable, overridden
 from shared.conditions import Condition, find, is_true, rfc3339, set_condition
 from shared.documents import Json, JsonView
 
 MOST_DETAILS: Final = 100  # failed or drifted resources named per cluster
 MOST_REFUSED: Final = 20  # clusters named that were not picked
-
-NO_OVERRIDES: Final = "No override rules are configured for the selected resources"
-NOT_SUPPORTED: Final = "OverridesNotSupported"
-MOST_OVERRIDES: Final = 3  # named in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +67,15 @@ class Target:
     items: Sequence[Item] = ()
     index: str = ""  # of the version that it was given; "": none yet
     held: str = ""  # why it is not the newest, in words
+    fault: str = ""  # why overrides make nothing of the newest
+    overrides: Sequence[JsonView] = ()  # of what it was given: kind, namespace, name, generation
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
     """A placement as it stands. `refused`: cluster → why it was not picked.
 
-    `overrides`: those that name what is selected, and are not carried out.
+    `left_out`: overrides that name Jobs, which are sent as they are.
     """
 
     prefix: str  # ClusterResourcePlacement | ResourcePlacement
@@ -87,23 +85,10 @@ class Picture:
     refused: Mapping[str, str] = field(default_factory=dict)
     selected: Sequence[Resource] = ()
     resource_index: int = 0
-    overrides: Sequence[str] = ()
+    left_out: Sequence[str] = ()
     leftovers: Sequence[
         str
     ] = ()  # where something is still to be taken back, and why it is not yet
-
-
-def overridden(overrides: Sequence[str]) -> Rung:
-    """The rung of overrides: none is carried out, so it is True only where none was asked for."""
-    if not overrides:
-        return Rung("Overridden", "True", "NoOverrideSpecified", NO_OVERRIDES)
-    few = ", ".join(overrides[:MOST_OVERRIDES])
-    more = len(overrides) - MOST_OVERRIDES
-    few += f" and {more} more" if more > 0 else ""
-    text = (
-        f"{few}: overrides are stored and not acted on; resources are sent as they are on the hub"
-    )
-    return Rung("Overridden", "False", NOT_SUPPORTED, text)
 
 
 def status_of(picture: Picture, before: JsonView | None, now: dt.datetime) -> Json:
@@ -154,8 +139,9 @@ RUNGS: Final = (
 def _target_status(target: Target, picture: Picture, before: JsonView, now: dt.datetime) -> Json:
     rungs = [Rung("Scheduled", "True", "Scheduled", target.message), _begun(target)]
     if not target.held:
+        rungs.append(overridden(target.fault, target.overrides, picture.left_out))
+    if not (target.held or target.fault):
         rungs += [
-            overridden(picture.overrides),
             Rung(
                 "WorkSynchronized",
                 "True",
@@ -171,6 +157,7 @@ def _target_status(target: Target, picture: Picture, before: JsonView, now: dt.d
         "observedResourceIndex": target.index or str(picture.resource_index),
         "conditions": _timed(rungs, before.get("conditions"), picture.generation, now),
     }
+    status |= applicable(target.overrides)
     failed = [
         _failure(item, before.get("failedPlacements") or (), now)
         for item in target.items
@@ -238,8 +225,12 @@ def _whole(picture: Picture, targets: Sequence[JsonView]) -> list[Rung]:
     rungs.append(_all_begun(picture))
     if rungs[-1].status != "True":
         return rungs
+    faults = {each.cluster: each.fault for each in picture.targets if each.fault}
+    changed = sum(bool(each.overrides) for each in picture.targets)
+    rungs.append(all_overridden(faults, changed, picture.left_out))
+    if any(each.fault for each in picture.targets):
+        return rungs
     rungs += [
-        overridden(picture.overrides),
         Rung(
             "WorkSynchronized",
             "True",

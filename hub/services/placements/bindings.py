@@ -25,7 +25,10 @@ def bind(tx: Transaction, outcome: ReconcileOutcome, version: str, index: int) -
         before = present.get(cluster)
         if not given.wanted and before is not None and before.policy_snapshot != FOR_A_JOB:
             wanted[cluster] = before._replace(
-                selected=False, resource_snapshot=given.index, settled_at=given.settled_at
+                selected=False,
+                resource_snapshot=given.index,
+                overrides=list(given.overrides) or None,
+                settled_at=given.settled_at,
             )
     for decision in outcome.decisions.decisions:
         if decision.selected:
@@ -39,6 +42,7 @@ def bind(tx: Transaction, outcome: ReconcileOutcome, version: str, index: int) -
                 message=decision.message,
                 policy_snapshot=version,
                 resource_snapshot=outcome.given[decision.cluster].index,
+                overrides=list(outcome.given[decision.cluster].overrides) or None,
                 settled_at=outcome.given[decision.cluster].settled_at,
             )
     placements.bind(tx, [each for each in wanted.values() if present.get(each.cluster) != each])

@@ -5,7 +5,7 @@
 taken back. Jobs are the scheduler's to place: here they only get their placement's name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.placement.pick import Decisions, Scores, pick
@@ -14,6 +14,7 @@ from hub.domain.workloads.placement_policy import Policy, read_policy
 from hub.domain.workloads.states import TERMINAL
 from hub.services.placements.bindings import FOR_A_JOB, bind, placed_by_its_queue
 from hub.services.placements.outcome import ReconcileOutcome
+from hub.services.placements.override import Overrides
 from hub.services.placements.place_jobs import NEEDS_ONE, one_cluster, place_jobs, release_jobs
 from hub.services.placements.roll_out import roll_out
 from hub.services.placements.selecting import Selection, read_rules, select
@@ -30,10 +31,12 @@ def reconcile(
     term: int,
     *,
     compatible: bool = False,
+    overrides: Collection[str] = (),
 ) -> ReconcileOutcome | None:
     """Bring the world to what placement `uid` declares; None once nothing of it is left.
 
-    `compatible`: clusters for objects are scored exactly as KubeFleet scores them.
+    `compatible`: clusters for objects are scored exactly as KubeFleet scores them. `overrides`: uids of all
+    that are stored.
     """
     tx.require_term(term)
     row = objects.get(tx, uid)
@@ -53,7 +56,8 @@ def reconcile(
     outcome = ReconcileOutcome(row, selection, scheduled(0, 0), resource_index=index)
     if selection.objects:
         outcome.decisions = _decide(tx, uid, policy, fleet, version, compatible=compatible)
-    roll_out(tx, outcome, spec, policy)
+    labels = {name: cluster.labels for name, cluster in fleet.items()}
+    roll_out(tx, outcome, spec, policy, Overrides(tx, row, selection, overrides), labels)
     outcome.jobs = place_jobs(tx, outcome, policy)
     bind(tx, outcome, version, index)
     outcome.scheduled = _first_rung(outcome)

@@ -28,9 +28,9 @@ def snapshot_resources(
     `used`: revisions that clusters were given, which stay however old they are.
     """
     told = [[r.group, r.version, r.kind, r.namespace, r.name] for r in selection.resources()]
-    entries = entries_of(selection)
-    hashed = {"selected": told, "objects": [[each.uid, each.hash] for each in entries]}
-    content = {"selected": told, "objects": [list(each) for each in entries]}
+    found = objects_of(selection)
+    hashed = {"selected": told, "objects": [[each.uid, each.hash] for each in found]}
+    content = {"selected": told, "objects": [list(each) for each in found]}
     before = placements.latest_snapshot(tx, uid, RESOURCES)
     index = _snapshot(tx, uid, RESOURCES, hashed, content, spec, used).number
     if before is None or before.number != index:
@@ -47,20 +47,20 @@ def snapshot_policy(tx: Transaction, uid: str, spec: JsonView) -> str:
     return _snapshot(tx, uid, POLICY, policy, policy, spec).hash
 
 
-def entries_of(selection: Selection) -> list[SelectedObject]:
+def objects_of(selection: Selection) -> list[SelectedObject]:
     """The selected objects in the order of their names."""
-    found = [_entry(row) for row in selection.objects.values()]
+    found = [_as_selected(row) for row in selection.objects.values()]
     return sorted(found, key=lambda e: (e.api_version, e.kind, e.namespace, e.name))
 
 
-def entries_at(tx: Transaction, uid: str, index: str) -> Sequence[SelectedObject] | None:
+def objects_at(tx: Transaction, uid: str, index: str) -> Sequence[SelectedObject] | None:
     """The objects of revision `index`; None where that is not kept, or keeps none."""
     content = placements.snapshot(tx, uid, RESOURCES, int(index)) if index.isdecimal() else None
     told = (content or {}).get("objects")
     return None if told is None else [SelectedObject(*each) for each in told]
 
 
-def _entry(row: StoredObject) -> SelectedObject:
+def _as_selected(row: StoredObject) -> SelectedObject:
     return SelectedObject(
         row.uid, row.hash, row.generation, row.api_version, row.kind, row.namespace, row.name
     )
