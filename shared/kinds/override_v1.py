@@ -1,6 +1,6 @@
-"""KubeFleet's ClusterResourceOverride and ResourceOverride: what a cluster gets instead. All versions are one.
+"""KubeFleet's ClusterResourceOverride and ResourceOverride: what a cluster gets instead.
 
-Field names and bounds are KubeFleet's (apis/placement/v1); rules over several fields are as its webhooks
+All versions are one. Field names and bounds are KubeFleet's (apis/placement/v1); rules over several fields are as its webhooks
 have them.
 """
 

@@ -6,7 +6,7 @@ namespace says wins. Variables stand in values: `${MEMBER-CLUSTER-NAME}`, `${MEM
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import jsonpatch
 import jsonpointer
@@ -89,7 +89,7 @@ def _patched(
     return manifest
 
 
-def _filled(value: Any, override: Override, cluster: str, labels: Mapping[str, str]) -> Any:
+def _filled(value: object, override: Override, cluster: str, labels: Mapping[str, str]) -> object:
     """A value with the cluster's name and labels in the place of variables."""
     if isinstance(value, str):
         return _VARIABLE.sub(lambda found: _meant(found, override, cluster, labels), value)
