@@ -144,6 +144,8 @@ class Placements:
                 self._fleet.pop(name, None)
             else:
                 self._fleet[name] = new
+            if old is not None and new is not None:
+                self._dirty |= self._index.affected(old, new)
             news = news or old is None or new is None or _declared(old) != _declared(new)
         self._dirty |= set(self._index.uids()) if news else self._index.unsettled
 
@@ -200,4 +202,5 @@ def _declared(cluster: Cluster) -> Sequence[Any]:
         cluster.cordoned,
         cluster.joined,
         cluster.kinds,
+        bool(cluster.down),
     )

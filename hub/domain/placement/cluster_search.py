@@ -326,10 +326,10 @@ class _Guard:
             return False
         return all(e.holds(self._measure(e.name, cluster, at)) for e in term.properties)
 
-    def _measure(self, name: str, cluster: Cluster, at: int) -> Decimal | None:
+    def _measure(self, name: str, cluster: Cluster, at: int) -> Decimal | str | None:
         resource = dynamic_resource(name)
         if resource is None or resource not in cluster.free:
-            return cluster.measure(name)
+            return cluster.value(name)
         return in_units(
             resource, max(0, int(self._room.left[self._room.layout.row[resource], at]))
         )
