@@ -23,10 +23,19 @@ def snapshot_policy(tx: Transaction, uid: str, spec: JsonView) -> str:
     return _snapshot(tx, uid, "policy", spec.get("policy") or {}, spec).hash
 
 
+def policy_hash(spec: JsonView) -> str:
+    """The hash that `snapshot_policy` gives a policy."""
+    return _hash(spec.get("policy") or {})
+
+
+def _hash(content: object) -> str:
+    return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
 def _snapshot(
     tx: Transaction, uid: str, part: str, content: object, spec: JsonView
 ) -> StoredSnapshot:
-    hashed = hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    hashed = _hash(content)
     latest = placements.latest_snapshot(tx, uid, part)
     if latest is not None and latest.hash == hashed:
         return latest
