@@ -20,7 +20,7 @@ from hub.services.placements.bindings import FOR_A_JOB
 from hub.services.placements.fleet import read_fleet
 from hub.services.placements.place_jobs import NEEDS_ONE, one_cluster
 from hub.services.placements.selecting import JOB, NAMESPACE, SelectionRules, read_rules, select
-from hub.services.placements.snapshots import policy_hash
+from hub.services.placements.snapshots import policy_hashes
 from hub.services.reading.draft import Draft
 from hub.store import objects, placements
 from hub.store.transaction import Transaction
@@ -143,7 +143,7 @@ def _decide(
     namespace = given.parsed.namespace if given.parsed.kind == "ResourcePlacement" else ""
     row = objects.find(tx, PLACEMENT, given.parsed.kind, namespace, given.name)
     bound = [] if row is None else placements.bindings_of(tx, row.uid)
-    version = policy_hash(given.parsed.spec)
+    versions = policy_hashes(given.parsed.spec)
     mine = [each for each in bound if each.policy_snapshot != FOR_A_JOB]
     return pick(
         policy,
@@ -152,9 +152,9 @@ def _decide(
         chosen={
             each.cluster: Scores(each.affinity_score, each.topology_score)
             for each in mine
-            if each.policy_snapshot == version
+            if each.policy_snapshot in versions
         },
-        obsolete=[each.cluster for each in mine if each.policy_snapshot != version],
+        obsolete=[each.cluster for each in mine if each.policy_snapshot not in versions],
         filters=registry.filters(settings.scheduling.suspect_after_s),
         compatible=settings.scheduling.profile == "KubeFleet",
     )

@@ -19,13 +19,21 @@ def snapshot_resources(tx: Transaction, uid: str, selection: Selection, spec: Js
 
 
 def snapshot_policy(tx: Transaction, uid: str, spec: JsonView) -> str:
-    """The hash of the policy, by which bindings know whether they are of this one."""
-    return _snapshot(tx, uid, "policy", spec.get("policy") or {}, spec).hash
+    """The hash of the policy, by which bindings know whether they are of this one.
+
+    How many clusters are wanted is left out, as in KubeFleet: who was picked stays when that changes.
+    """
+    return _snapshot(tx, uid, "policy", _uncounted(spec), spec).hash
 
 
-def policy_hash(spec: JsonView) -> str:
-    """The hash that `snapshot_policy` gives a policy."""
-    return _hash(spec.get("policy") or {})
+def policy_hashes(spec: JsonView) -> frozenset[str]:
+    """Hashes of bindings that are of this policy; earlier hubs counted the number of clusters in."""
+    return frozenset({_hash(_uncounted(spec)), _hash(spec.get("policy") or {})})
+
+
+def _uncounted(spec: JsonView) -> JsonView:
+    policy: JsonView = spec.get("policy") or {}
+    return {name: value for name, value in policy.items() if name != "numberOfClusters"}
 
 
 def _hash(content: object) -> str:
