@@ -96,14 +96,6 @@ def latest_snapshot(tx: Transaction, placement: str, part: str) -> StoredSnapsho
     return None if row is None else StoredSnapshot._make(row)
 
 
-def snapshot(tx: Transaction, placement: str, part: str, index: int) -> JsonView | None:
-    """What one revision holds; None where it is kept no longer."""
-    c = snapshots.c
-    query = select(c.content).where(c.placement == placement, c.part == part, c.index == index)
-    found: JsonView | None = tx.conn.execute(query).scalar()
-    return found
-
-
 def history(tx: Transaction, placement: str, part: str) -> list[tuple[int, JsonView, dt.datetime]]:
     """Every revision that is kept, the newest first: (index, content, since when)."""
     c = snapshots.c

@@ -1,7 +1,7 @@
 """KubeFleet's ClusterResourceOverride and ResourceOverride: what a cluster gets instead.
 
-All versions are one. Field names and bounds are KubeFleet's (apis/placement/v1); rules over several fields are as its webhooks
-have them.
+All versions are one. Field names and bounds are KubeFleet's (apis/placement/v1); rules over several fields
+are as its webhooks have them.
 """
 
 from collections.abc import Mapping

@@ -18,7 +18,7 @@ from hub.services.placements.override import Overrides
 from hub.services.placements.place_jobs import NEEDS_ONE, one_cluster, place_jobs, release_jobs
 from hub.services.placements.roll_out import roll_out
 from hub.services.placements.selecting import Selection, read_rules, select
-from hub.services.placements.snapshots import snapshot_policy, snapshot_resources
+from hub.services.placements.snapshots import policy_hashes, snapshot_policy, snapshot_resources
 from hub.store import clusters, objects, placements, works
 from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
@@ -52,10 +52,10 @@ def reconcile(
         return ReconcileOutcome(
             row, selection, fault, jobs=placements.jobs_of(tx, uid), resource_index=index
         )
-    version = snapshot_policy(tx, uid, spec)
+    version, versions = snapshot_policy(tx, uid, spec), policy_hashes(spec)
     outcome = ReconcileOutcome(row, selection, scheduled(0, 0), resource_index=index)
     if selection.objects:
-        outcome.decisions = _decide(tx, uid, policy, fleet, version, compatible=compatible)
+        outcome.decisions = _decide(tx, uid, policy, fleet, versions, compatible=compatible)
     labels = {name: cluster.labels for name, cluster in fleet.items()}
     roll_out(tx, outcome, spec, policy, Overrides(tx, row, selection, overrides), labels)
     outcome.jobs = place_jobs(tx, outcome, policy)
@@ -91,7 +91,7 @@ def _decide(
     uid: str,
     policy: Policy,
     fleet: Mapping[str, Cluster],
-    version: str,
+    versions: Collection[str],
     *,
     compatible: bool,
 ) -> Decisions:
@@ -103,9 +103,9 @@ def _decide(
     chosen = {
         b.cluster: Scores(b.affinity_score, b.topology_score)
         for b in bound
-        if b.selected and b.policy_snapshot == version
+        if b.selected and b.policy_snapshot in versions
     }
-    obsolete = [b.cluster for b in bound if b.selected and b.policy_snapshot != version]
+    obsolete = [b.cluster for b in bound if b.selected and b.policy_snapshot not in versions]
     there = clusters.names(tx)
     found = [cluster for name, cluster in fleet.items() if name in there]
     return pick(policy, found, tx.now, chosen=chosen, obsolete=obsolete, compatible=compatible)
