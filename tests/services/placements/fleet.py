@@ -113,7 +113,7 @@ class Fleet:
                 if work["kind"] == "Job":
                     continue
                 given = "Gone" if work["action"] == "Withdraw" else phase
-                entry = seen(work["uid"], given, 0, available=True, **said)
+                entry = seen(work["uid"], given, 0, **{"available": True, **said})
                 entry.generation = work["generation"]
                 entries.append(entry)
             await agent.sync(*entries)
