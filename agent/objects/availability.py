@@ -1,8 +1,8 @@
-"""Whether an object does its work, by its own status and its kind's rule, and in a sentence why not. Pure.
+"""Whether an object does its work, by its status and the rule of a kind of Kubernetes, and why not. Pure.
 
 The rules are KubeFleet's (pkg/controllers/workapplier) where it has one, and the controllers' own words
-elsewhere. Nothing is claimed blindly: a kind that nobody can judge is None, not True, and so is an object
-whose status is not of its kind's shape. Rules of workloads are in `agent.objects.available_workloads`.
+elsewhere. Nothing is claimed blindly: an object whose status is not of its kind's shape is None, not True.
+Rules of workloads are in `agent.objects.available_workloads`, those of other kinds in `agent.objects.rules`.
 """
 
 import json
@@ -17,15 +17,20 @@ _SYNC_FAILED: Final = "SyncFailed"
 _NO_ADDRESS: Final = "NoAddress"
 
 
-def availability(obj: Object) -> Verdict:
-    """Whether an object does its work: yes, not yet and why, or None where nobody can tell.
+def key_of(obj: Object) -> tuple[str, str]:
+    """Group and kind of an object; "" for the core group."""
+    return str(obj.get("apiVersion") or "").rpartition("/")[0], str(obj.get("kind") or "")
+
+
+def availability_of_kind(obj: Object) -> Verdict | None:
+    """What the kind's own rule says of an object; None where Kubernetes does not bring the kind.
 
     Never raises: what is no status of its kind is not judged.
     """
-    key = (str(obj.get("apiVersion") or "").rpartition("/")[0], obj.get("kind") or "")
+    key = key_of(obj)
     rule = _RULES.get(key)
     if rule is None:
-        return AVAILABLE if key in _AT_ONCE else UNKNOWN
+        return AVAILABLE if key in _AT_ONCE else None
     try:
         return rule(obj)
     except (AttributeError, TypeError, ValueError, KeyError, RecursionError):
@@ -170,7 +175,6 @@ _AT_ONCE: Final = frozenset(
         *(("storage.k8s.io", kind) for kind in (
             "CSIDriver", "CSINode", "CSIStorageCapacity", "StorageClass", "VolumeAttributesClass",
         )),
-        *(("kueue.x-k8s.io", kind) for kind in ("ResourceFlavor", "WorkloadPriorityClass")),
         ("apps", "ControllerRevision"),
         ("networking.k8s.io", "IngressClass"),
         ("networking.k8s.io", "NetworkPolicy"),

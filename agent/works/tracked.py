@@ -11,7 +11,6 @@ from typing import Any, Literal
 from agent.decide.decision import PODS_LEFT, Decision, Outcome, Seen, Trouble
 from agent.decide.jobs import FOREGROUND, NEWER_EPOCH
 from agent.objects import drift, status
-from agent.objects.availability import availability
 from agent.objects.facts import (
     JOB,
     Object,
@@ -24,6 +23,7 @@ from agent.objects.facts import (
     outdated,
 )
 from agent.objects.pods import JobPods
+from agent.objects.rules import AvailabilityRules
 from agent.objects.verdict import UNKNOWN
 from shared import labels
 from shared.conditions import rfc3339
@@ -48,6 +48,9 @@ class TrackedWork:
     uid: str
     work: Work | None = None
     seen: Seen = field(default_factory=Seen)
+    rules: AvailabilityRules = field(
+        default_factory=AvailabilityRules
+    )  # the agent's, shared by all
     busy: bool = False  # a step is under way
     tries: int = 0  # refusals in a row
     known_uid: str = ""  # of the object that was ours last
@@ -331,7 +334,7 @@ class TrackedWork:
         if self.is_job:
             job = self._job_status(live, pods, over=decision.phase in {"Gone", "Missing"})
         drifts = {**self.overwritten, **self.drifts}
-        told = availability(live) if live is not None else UNKNOWN
+        told = self.rules.judge(live) if live is not None else UNKNOWN
         reason, message = decision.reason, decision.message
         if decision.phase == "Applied" and not reason and not message and not self.is_job:
             reason, message = told.reason, told.message  # a Job's own words are in `job`

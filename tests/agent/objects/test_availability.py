@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.objects.availability import availability
+from agent.objects.rules import AvailabilityRules
 from tests.agent.objects.statuses import (
     FULL_SET,
     NONE,
@@ -27,6 +27,7 @@ from tests.agent.objects.statuses import (
     waiting,
 )
 
+availability = AvailabilityRules().judge
 QUOTA = condition("ReplicaFailure", reason="FailedCreate", message="exceeded quota")
 LATE = condition("Progressing", "False", reason="ProgressDeadlineExceeded", message="timed out")
 ABLE = condition("AbleToScale")
