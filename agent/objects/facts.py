@@ -112,3 +112,20 @@ def outdated(work: Work, live: Object) -> bool:
         wanted.get(labels.SPEC_HASH) != held.get(labels.SPEC_HASH)
         or wanted.get(labels.GENERATION) != held.get(labels.GENERATION)
     )
+
+
+def incarnation_of(live: Object | None) -> str:
+    """The hub's incarnation that gave an object; "" where none is said."""
+    marks = (live["metadata"].get("annotations") or {}) if live is not None else {}
+    return str(marks.get(labels.INCARNATION) or "")
+
+
+def is_newer(held: Object, other: Object) -> bool:
+    """Whether `held` is a later state of the same object (resource versions are counters)."""
+    a, b = held["metadata"], other["metadata"]
+    if a.get("uid") != b.get("uid"):
+        return False
+    mine, theirs = str(a.get("resourceVersion") or ""), str(b.get("resourceVersion") or "")
+    if not (mine.isdecimal() and theirs.isdecimal()):
+        return False
+    return int(mine) > int(theirs)

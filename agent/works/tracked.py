@@ -16,11 +16,15 @@ from agent.objects.facts import (
     Object,
     epoch_of,
     generation_of,
+    incarnation_of,
     is_deleting,
+    is_newer,
     is_unstarted,
     outdated,
 )
 from agent.objects.pods import JobPods
+from agent.objects.rules import AvailabilityRules
+from agent.objects.verdict import UNKNOWN
 from shared import labels
 from shared.conditions import rfc3339
 from shared.finalizers import finalizers_of
@@ -44,6 +48,9 @@ class TrackedWork:
     uid: str
     work: Work | None = None
     seen: Seen = field(default_factory=Seen)
+    rules: AvailabilityRules = field(
+        default_factory=AvailabilityRules
+    )  # the agent's, shared by all
     busy: bool = False  # a step is under way
     tries: int = 0  # refusals in a row
     known_uid: str = ""  # of the object that was ours last
@@ -126,7 +133,7 @@ class TrackedWork:
         held = self.seen.live
         if live["metadata"].get("uid") == self.gone_uid:
             return  # an answer that was overtaken by the event of its deletion
-        if held is not None and _newer(held, live):
+        if held is not None and is_newer(held, live):
             return
         self.seen.live = live
         self.seen.vanished = False
@@ -327,6 +334,10 @@ class TrackedWork:
         if self.is_job:
             job = self._job_status(live, pods, over=decision.phase in {"Gone", "Missing"})
         drifts = {**self.overwritten, **self.drifts}
+        told = self.rules.judge(live) if live is not None else UNKNOWN
+        reason, message = decision.reason, decision.message
+        if decision.phase == "Applied" and not reason and not message and not self.is_job:
+            reason, message = told.reason, told.message  # a Job's own words are in `job`
         return Observed(
             uid=self.uid,
             epoch=work.epoch if work is not None else epoch_of(live or {"metadata": {}}),
@@ -334,13 +345,13 @@ class TrackedWork:
             seq=0,
             phase=decision.phase,
             object_uid=(live["metadata"].get("uid") or "") if live is not None else "",
-            reason=decision.reason,
-            message=decision.message[: status.LONGEST_MESSAGE],
+            reason=reason,
+            message=message[: status.LONGEST_MESSAGE],
             job=job,
-            available=status.available(live) if live is not None else None,
+            available=told.available,
             member_generation=(live["metadata"].get("generation") or 0) if live else 0,
             drift=[drifts[path] for path in sorted(drifts)][:100],
-            incarnation=_incarnation(live) if work is None else "",
+            incarnation=incarnation_of(live) if work is None else "",
             manifest=self.written if self.is_left_over() else None,
         )
 
@@ -377,19 +388,3 @@ class TrackedWork:
         if decision.phase in {"Failed", "Waiting"} and not self.is_job:
             return wanted
         return generation_of(self.seen.live, wanted)
-
-
-def _incarnation(live: Object | None) -> str:
-    marks = (live["metadata"].get("annotations") or {}) if live is not None else {}
-    return str(marks.get(labels.INCARNATION) or "")
-
-
-def _newer(held: Object, other: Object) -> bool:
-    """Whether `held` is a later state of the same object (resource versions are counters)."""
-    a, b = held["metadata"], other["metadata"]
-    if a.get("uid") != b.get("uid"):
-        return False
-    mine, theirs = str(a.get("resourceVersion") or ""), str(b.get("resourceVersion") or "")
-    if not (mine.isdecimal() and theirs.isdecimal()):
-        return False
-    return int(mine) > int(theirs)

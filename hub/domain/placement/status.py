@@ -51,7 +51,7 @@ class Item:
     resource: Resource
     applied: bool | None = None
     available: bool | None = None  # None: its kind does not tell
-    reason: str = ""  # why not applied
+    reason: str = ""  # why not applied, or not available
     message: str = ""
     generation: int = 0  # of the object in the member
     drifts: Sequence[JsonView] = ()  # path, hub, member, first_seen
@@ -158,14 +158,13 @@ def _target_status(target: Target, picture: Picture, before: JsonView, now: dt.d
         "conditions": _timed(rungs, before.get("conditions"), picture.generation, now),
     }
     status |= applicable(target.overrides)
-    failed = [
-        _failure(item, before.get("failedPlacements") or (), now)
-        for item in target.items
-        if item.applied is False
-    ]
+    refused = [item for item in target.items if item.applied is False]
+    short = [item for item in target.items if item.applied and item.available is False]
+    known = before.get("failedPlacements") or ()
+    failed = [_failure(item, known, now) for item in (*refused, *short)[:MOST_DETAILS]]
     drifted = [_drifted(item, now) for item in target.items if item.drifts]
     if failed:
-        status["failedPlacements"] = failed[:MOST_DETAILS]
+        status["failedPlacements"] = failed
     if drifted:
         status["driftedPlacements"] = drifted[:MOST_DETAILS]
     return status
@@ -318,12 +317,16 @@ def _refusals(picture: Picture, before: JsonView, now: dt.datetime) -> list[Json
 
 
 def _failure(item: Item, before: Sequence[JsonView], now: dt.datetime) -> Json:
+    """A resource that is not applied, or is and is not available, and why."""
     named = item.resource.named()
     old = next(
         (each for each in before if {key: each.get(key) for key in named} == named),
         {},
     )
     rung = Rung("Applied", "False", item.reason or "ManifestApplyFailed", item.message)
+    if item.applied:
+        text = item.message or "it is not available yet"
+        rung = Rung("Available", "False", item.reason or "ManifestNotAvailableYet", text)
     condition = _timed([rung], [old["condition"]] if old else [], item.generation, now)[0]
     return {**named, "condition": condition}
 

@@ -187,11 +187,12 @@ def _object_item(
     if work is None:
         return Item(resource)
     applied = _applied(work)
+    short = applied and work.available is False  # then an agent says why there
     item = Item(
         resource,
         applied=applied,
         available=work.available,
-        reason=work.reason if applied is False else "",
+        reason=work.reason if applied is False or short else "",
         message=_said(work),
         generation=_member_generation(work),
         drifts=work.drift or (),
