@@ -19,6 +19,7 @@ Do = Literal[
     "Delete",
     "Release",  # take our finalizer off
     "Apply",
+    "Abandon",  # an object, no Job: it stays, and nothing of ours on it
     "ReadBack",  # look by name, past every cache
     "CountPods",  # look for pods of the job, past every cache
 ]

@@ -1,17 +1,22 @@
-"""What to do about one object that is no Job: applied, kept as declared, deleted when told. Pure."""
+"""What to do about one object that is no Job: applied, kept as declared, deleted or abandoned when told.
+
+Pure.
+"""
 
 from agent.decide.decision import LEASE_WAIT, OBSERVING, Decision, Moment, Seen, troubled
 from agent.objects.facts import Object, is_deleting, outdated
-from shared.wire.agent_v1 import Work
+from shared.wire.agent_v1 import Phase, Work
 
 
 def decide_object(work: Work, seen: Seen, moment: Moment) -> Decision:
-    """An object is applied, kept as declared, and deleted when told."""
+    """An object is applied, kept as declared, and deleted or abandoned when told."""
     live = seen.live
     if not moment.synced:
         return OBSERVING
     if work.action == "Withdraw":
         return _withdraw_object(seen, moment)
+    if work.action == "Keep":
+        return _abandon_object(seen, moment)
     if not moment.served:
         text = f"the cluster does not serve {work.kind} in {work.api_version}"
         return Decision("Failed", reason="KindNotServed", message=text)
@@ -40,6 +45,24 @@ def _withdraw_object(seen: Seen, moment: Moment) -> Decision:
         why = seen.trouble.message if seen.trouble is not None else "being deleted"
         return Decision("Applied", reason="Withdrawing", message=why, wake_at=seen.not_before)
     return Decision("Applied", "Delete", reason="Withdrawing", message="being deleted")
+
+
+def _abandon_object(seen: Seen, moment: Moment) -> Decision:
+    """Leave an object to the member; Gone once a read past the caches finds nothing of ours on it.
+
+    That read begins after any earlier session's time: what such a one still wrote is found.
+    """
+    phase: Phase = "Waiting"
+    if seen.live is not None:
+        phase = "Applied"
+    elif moment.settled_at is None:
+        return LEASE_WAIT
+    elif seen.absent_at is not None and seen.absent_at >= moment.settled_at:
+        return Decision("Gone")
+    if moment.now < seen.not_before:
+        why = seen.trouble.message if seen.trouble is not None else "being left to the member"
+        return Decision(phase, reason="Abandoning", message=why, wake_at=seen.not_before)
+    return Decision(phase, "Abandon", reason="Abandoning", message="being left to the member")
 
 
 def _hold_object(work: Work, live: Object, seen: Seen, moment: Moment) -> Decision:

@@ -11,6 +11,7 @@ from dataclasses import replace
 import structlog
 
 from agent.decide.decision import PODS_LEFT, Outcome, Trouble
+from agent.member.abandon import Ours, abandon
 from agent.member.refusals import conflicting, missing_what, refused
 from agent.objects import drift
 from agent.objects.facts import Object, epoch_of, is_deleting, is_made_for, owner_of
@@ -270,6 +271,11 @@ class Applier:
                 text = f"{_stranger(live)}; it differs in {len(found)} fields: {paths}"
                 return Outcome(trouble=Trouble("NameConflict", text)), False
         return Outcome(live=live), work.when_to_take_over == "Always"
+
+    async def abandon(self, work: Work, known_uid: str) -> Outcome:
+        """Leave the object of a work to the member (`agent.member.abandon`)."""
+        began = self._clock.monotonic()
+        return await abandon(self._client, work, Ours(self._hub_id, known_uid), began)
 
     async def dry_run(self, work: Work, live: Object) -> Object | None:
         """What a forced apply would make of the live object; None if the server does not say."""

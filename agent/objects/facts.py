@@ -112,3 +112,14 @@ def outdated(work: Work, live: Object) -> bool:
         wanted.get(labels.SPEC_HASH) != held.get(labels.SPEC_HASH)
         or wanted.get(labels.GENERATION) != held.get(labels.GENERATION)
     )
+
+
+def is_newer(held: Object, other: Object) -> bool:
+    """Whether `held` is a later state of the same object (resource versions are counters)."""
+    a, b = held["metadata"], other["metadata"]
+    if a.get("uid") != b.get("uid"):
+        return False
+    mine, theirs = str(a.get("resourceVersion") or ""), str(b.get("resourceVersion") or "")
+    if not (mine.isdecimal() and theirs.isdecimal()):
+        return False
+    return int(mine) > int(theirs)

@@ -150,10 +150,7 @@ class Reconciler:
 
     def object_gone(self, uid: str, obj: Object) -> None:
         tracked = self.tracked_works.get(uid)
-        if tracked is None or not tracked.means(obj):
-            return
-        live = tracked.seen.live
-        if live is not None and live["metadata"].get("uid") != obj["metadata"].get("uid"):
+        if tracked is None or not tracked.means(obj) or not tracked.may_have_gone(obj):
             return
         tracked.is_here(obj, self._clock.monotonic())
         if tracked.is_job:

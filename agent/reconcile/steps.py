@@ -44,6 +44,8 @@ class Steps:
             return await self._let_go(tracked, decision)
         if decision.do == "CountPods":
             return await self._count_pods(tracked)
+        if decision.do == "Abandon" and tracked.work is not None:
+            return await self._applier.abandon(tracked.work, tracked.known_uid)
         if tracked.work is None:
             return await self._read_left_over(tracked)
         if decision.do == "ReadBack":

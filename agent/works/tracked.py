@@ -17,6 +17,7 @@ from agent.objects.facts import (
     epoch_of,
     generation_of,
     is_deleting,
+    is_newer,
     is_unstarted,
     outdated,
 )
@@ -126,7 +127,7 @@ class TrackedWork:
         held = self.seen.live
         if live["metadata"].get("uid") == self.gone_uid:
             return  # an answer that was overtaken by the event of its deletion
-        if held is not None and _newer(held, live):
+        if held is not None and is_newer(held, live):
             return
         self.seen.live = live
         self.seen.vanished = False
@@ -139,6 +140,13 @@ class TrackedWork:
             self.seen.ever = self.seen.ever or not is_unstarted(live)
             if self.work.manifest is not None and not outdated(self.work, live):
                 self.base = self.work.manifest
+
+    def may_have_gone(self, obj: Object) -> bool:
+        """Whether the end of this object is news: it is not of another one, nor known by our own read."""
+        live = self.seen.live
+        if live is None:
+            return self.is_job
+        return bool(live["metadata"].get("uid") == obj["metadata"].get("uid"))
 
     def went(self) -> None:
         """The object is not in the cache any more; who took it away is for `plan` to ask."""
@@ -382,14 +390,3 @@ class TrackedWork:
 def _incarnation(live: Object | None) -> str:
     marks = (live["metadata"].get("annotations") or {}) if live is not None else {}
     return str(marks.get(labels.INCARNATION) or "")
-
-
-def _newer(held: Object, other: Object) -> bool:
-    """Whether `held` is a later state of the same object (resource versions are counters)."""
-    a, b = held["metadata"], other["metadata"]
-    if a.get("uid") != b.get("uid"):
-        return False
-    mine, theirs = str(a.get("resourceVersion") or ""), str(b.get("resourceVersion") or "")
-    if not (mine.isdecimal() and theirs.isdecimal()):
-        return False
-    return int(mine) > int(theirs)

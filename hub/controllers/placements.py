@@ -114,7 +114,7 @@ class Placements:
             self._dirty |= self._index.of_jobs(traits)
         if touched := keys.get("observed"):
             self._dirty |= await self._hub.read(index.placements_of_works, touched)
-            self._dirty |= self._index.leaving
+            self._dirty |= self._index.leaving | self._index.abandoning
 
     async def _follow_objects(self, uids: frozenset[str]) -> None:
         rows, placed = await self._hub.read(index.object_rows, uids)
@@ -145,7 +145,8 @@ class Placements:
             else:
                 self._fleet[name] = new
             news = news or old is None or new is None or _declared(old) != _declared(new)
-        self._dirty |= set(self._index.uids()) if news else self._index.unsettled
+        waiting = self._index.unsettled | self._index.abandoning | self._index.leaving
+        self._dirty |= set(self._index.uids()) if news else waiting
 
     async def _hear(self) -> None:
         """Take heartbeats; a member that is heard again may be picked again."""
@@ -178,7 +179,7 @@ class Placements:
         try:
             overrides = frozenset(self._index.overrides)
             profile = self._hub.settings.scheduling.profile
-            unsettled = await self._hub.write(
+            found = await self._hub.write(
                 reconcile_with_status, uid, dict(self._fleet), term, overrides, profile
             )
         except Exception as fault:  # noqa: BLE001 - one placement must not stop the others
@@ -186,10 +187,14 @@ class Placements:
             self._index.unsettled.add(uid)
             self._failed[uid] = self._hub.clock.monotonic() + EVERY_S
             return
-        if unsettled:
-            self._index.unsettled.add(uid)
-        else:
-            self._index.unsettled.discard(uid)
+        for still, among in (
+            (found.unsettled, self._index.unsettled),
+            (found.abandoning, self._index.abandoning),
+        ):
+            if still:
+                among.add(uid)
+            else:
+                among.discard(uid)
 
 
 def _declared(cluster: Cluster) -> Sequence[Any]:

@@ -116,8 +116,6 @@ def _of_strategy(strategy: Mapping[str, Any]) -> Iterator[str]:
             "spec.strategy.applyStrategy.serverSideApplyConfig: conflicts are settled by "
             "whenToTakeOver and whenToApply"
         )
-    if (strategy.get("deleteStrategy") or {}).get("propagationPolicy") == "Abandon":
-        yield "spec.strategy.deleteStrategy: what was placed is taken back, not left"
     if (strategy.get("reportBackStrategy") or {}).get("type") == "Mirror":
         yield "spec.strategy.reportBackStrategy: statuses of placed objects are not reported back"
 

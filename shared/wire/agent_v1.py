@@ -74,7 +74,8 @@ class Registered(Message):
 
 
 Action = Literal["Apply", "Keep", "Withdraw"]
-"""Apply: hold the manifest. Keep: a finished Job: never create it, delete it `ttl_s` after its end.
+"""Apply: hold the manifest. Keep: a finished Job: never create it, delete it `ttl_s` after its end; of
+any other object, abandon it: it stays, without our marks and ownership, and is Gone to us (protocol 3).
 Withdraw: delete it (foreground) and report Gone when the object and its pods are gone."""
 
 

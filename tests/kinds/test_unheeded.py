@@ -97,6 +97,7 @@ def test_what_changes_nothing_is_named(manifest, word):
     [
         a_job({"roadstead.dev/on-cluster-loss": "Wait"}),
         a_placement(applyStrategy={"comparisonOption": "PartialComparison"}),
+        a_placement(deleteStrategy={"propagationPolicy": "Abandon"}),
         of_kind(KUEUE, "Cohort"),
         of_kind("example.com/v1", "Widget", size=1),
     ],

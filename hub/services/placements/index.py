@@ -27,6 +27,7 @@ class PlacementIndex:
     def __init__(self) -> None:
         self._known: dict[str, _Known] = {}
         self.unsettled: set[str] = set()  # would gain from other clusters or other placements
+        self.abandoning: set[str] = set()  # wait for agents to leave objects to their members
         self.overrides: set[str] = set()  # uids of those that are stored
 
     def __len__(self) -> int:
@@ -58,6 +59,7 @@ class PlacementIndex:
     def drop(self, uid: str) -> bool:
         """Forget a placement; False if it was none."""
         self.unsettled.discard(uid)
+        self.abandoning.discard(uid)
         return self._known.pop(uid, None) is not None
 
     @property

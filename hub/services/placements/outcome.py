@@ -8,6 +8,7 @@ from hub.domain.placement.status import Rung
 from hub.services.placements.selecting import Selection
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
+from hub.store.records.works import Work
 
 _NEVER_ASKED: Final = Decisions((), None, fulfilled=True, message="")
 
@@ -23,6 +24,7 @@ class ReconcileOutcome:
     jobs: list[Workload] = field(default_factory=list)  # those it chose or chooses a cluster for
     conflicts: dict[tuple[str, str], str] = field(default_factory=dict)  # (cluster, uid) → owner
     resource_index: int = 0
+    abandoned: list[Work] = field(default_factory=list)  # told to be, and not yet
 
     @property
     def unfulfilled(self) -> bool:

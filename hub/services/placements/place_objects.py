@@ -1,6 +1,7 @@
 """Works for the objects that a placement selects: in every chosen cluster, and in no other."""
 
 from hub.domain.workloads.apply_options import ApplyOptions
+from hub.services.placements.abandon import abandons, give_up
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.works import compose
 from hub.store import works
@@ -25,7 +26,7 @@ def place_objects(tx: Transaction, outcome: ReconcileOutcome, spec: JsonView) ->
     for cluster in chosen:
         for row in outcome.selection.objects.values():
             old = present.get((cluster, row.uid))
-            if old is not None and old.placed_by != uid and old.action != "Withdraw":
+            if old is not None and old.placed_by != uid and old.action == "Apply":
                 outcome.conflicts[(cluster, row.uid)] = old.placed_by
                 continue
             wanted = _work(cluster, row, options, uid)
@@ -36,17 +37,8 @@ def place_objects(tx: Transaction, outcome: ReconcileOutcome, spec: JsonView) ->
     works.upsert(tx, fresh)
     works.renew(tx, changed)
     wanted_keys = {(c, o) for c in chosen for o in outcome.selection.objects}
-    works.act(
-        tx,
-        "Withdraw",
-        [
-            (work.cluster, work.uid)
-            for work in works.of_placement(tx, uid)
-            if work.epoch == 0
-            and work.action != "Withdraw"
-            and (work.cluster, work.uid) not in wanted_keys
-        ],
-    )
+    held = works.of_placement(tx, uid)
+    give_up(tx, [work for work in held if (work.cluster, work.uid) not in wanted_keys], spec)
 
 
 def _options(placement: StoredObject, spec: JsonView) -> ApplyOptions:
@@ -55,6 +47,7 @@ def _options(placement: StoredObject, spec: JsonView) -> ApplyOptions:
         when_to_apply=apply.get("whenToApply") or "Always",
         when_to_take_over=apply.get("whenToTakeOver") or "",
         placed_by=f"{placement.kind}/{placement.name}",
+        abandon=abandons(spec),
     )
 
 

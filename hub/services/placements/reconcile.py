@@ -12,6 +12,7 @@ from hub.domain.placement.pick import Decisions, Scores, pick
 from hub.domain.placement.status import Rung, placed_by_queue, scheduled, unscheduled
 from hub.domain.workloads.placement_policy import Policy, read_policy
 from hub.domain.workloads.states import TERMINAL
+from hub.services.placements.abandon import abandons, being_abandoned, give_up, tell
 from hub.services.placements.bindings import FOR_A_JOB, bind, placed_by_its_queue
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.place_jobs import NEEDS_ONE, one_cluster, place_jobs, release_jobs
@@ -55,6 +56,7 @@ def reconcile(
         outcome.decisions = _decide(tx, uid, policy, fleet, version, compatible=compatible)
     place_objects(tx, outcome, spec)
     outcome.jobs = place_jobs(tx, outcome, policy)
+    outcome.abandoned = being_abandoned(works.of_placement(tx, uid))
     bind(tx, outcome, version, index)
     outcome.scheduled = _first_rung(outcome)
     return outcome
@@ -113,15 +115,13 @@ def _first_rung(outcome: ReconcileOutcome) -> Rung:
 
 
 def _take_back(tx: Transaction, uid: str, row: StoredObject | None) -> None:
-    """A placement goes: what it placed is withdrawn, save Jobs that finished; then its record."""
+    """A placement goes: what it placed is withdrawn or left, save Jobs that finished; then its record."""
     jobs = [j for j in placements.jobs_of(tx, uid) if j.state not in TERMINAL]
     release_jobs(tx, jobs, "PlacementDeleted", "its placement was deleted")
-    left = [w for w in works.of_placement(tx, uid) if w.action != "Keep"]
-    works.act(
-        tx,
-        "Withdraw",
-        [(w.cluster, w.uid) for w in left if w.action != "Withdraw" and w.epoch == 0],
-    )
+    left = [w for w in works.of_placement(tx, uid) if w.action != "Keep" or w.epoch == 0]
+    give_up(tx, left, None if row is None else row.spec or {})
+    if row is not None:
+        tell(tx, row, being_abandoned(works.of_placement(tx, uid)))
     if left:
         return
     placements.forget(tx, uid)
@@ -134,5 +134,9 @@ def _take_back(tx: Transaction, uid: str, row: StoredObject | None) -> None:
         namespace=row.namespace,
         name=row.name,
         reason="Deleted",
-        message="everything it placed has been taken back",
+        message=(
+            "everything it placed has been left to the members"
+            if abandons(row.spec or {})
+            else "everything it placed has been taken back"
+        ),
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.placement.overrides import Override, naming
@@ -17,6 +17,7 @@ from hub.domain.placement.status import (
     status_of,
 )
 from hub.domain.workloads.states import TERMINAL, State
+from hub.services.placements import abandon
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.reconcile import reconcile
 from hub.services.placements.selecting import resource_of, resource_of_job
@@ -53,6 +54,13 @@ _STARTED: Final = frozenset({State.RUNNING, State.SUCCEEDED})
 _OPEN: Final = frozenset({State.PLACED, State.OFFERED, State.WITHDRAWING})
 
 
+class StillWaiting(NamedTuple):
+    """What a placement still waits for."""
+
+    unsettled: bool = False  # it would gain from other clusters or other placements
+    abandoning: bool = False  # agents are to leave objects to their members
+
+
 def write_status(
     tx: Transaction, outcome: ReconcileOutcome, overrides: Collection[str] = ()
 ) -> bool:
@@ -62,6 +70,9 @@ def write_status(
     status = status_of(_picture(tx, outcome, overrides), before, tx.now)
     said = list(unheeded.of_placement(row.spec or {}))
     status["conditions"] = unheeded.condition(status["conditions"], said, tx.now, row.generation)
+    status["conditions"] = abandon.condition(
+        tx, status["conditions"], outcome.abandoned, row.generation
+    )
     if status == before:
         return False
     objects.set_statuses(tx, {row.uid: status})
@@ -265,14 +276,15 @@ def reconcile_with_status(
     term: int,
     overrides: Collection[str] = (),
     profile: str = "Balance",
-) -> bool:
-    """Bring one placement and its status up to date; True if it would gain from other clusters.
+) -> StillWaiting:
+    """Bring one placement and its status up to date.
 
     `overrides` are the uids of all that are stored: mostly none, and then nothing is asked. `profile`: of
     scheduling, by the settings.
     """
     outcome = reconcile(tx, uid, fleet, term, compatible=profile == "KubeFleet")
     if outcome is None:
-        return False
+        return StillWaiting()
     write_status(tx, outcome, overrides)
-    return outcome.unfulfilled or bool(outcome.conflicts)
+    unsettled = outcome.unfulfilled or bool(outcome.conflicts)
+    return StillWaiting(unsettled, bool(outcome.abandoned))

@@ -202,9 +202,10 @@ def _placements(tx: Transaction, found: Sequence[Sequence[Composable]]) -> dict[
 
 
 def _give_up(tx: Transaction, row: Composable) -> None:
-    """A work whose manifest is gone: a job fails, an object is withdrawn; other works go on."""
+    """A work whose manifest is gone: a job fails, an object goes or is left; other works go on."""
     if row.state is None or row.offered:
-        works.act(tx, "Withdraw", [(row.cluster, row.uid)])
+        left = row.state is None and row.options.abandon
+        works.act(tx, "Keep" if left else "Withdraw", [(row.cluster, row.uid)])
         return
     mine = WorkloadMove(uid=row.uid, epoch=row.epoch, reason="ManifestMissing", message=_MISSING)
     workloads.transition(tx, Transition.UNPLACE, [mine])
