@@ -59,6 +59,9 @@ class Seen:
     trouble: Trouble | None = None
     not_before: float = 0.0  # monotonic instant of the next try
     drifted: bool = False  # a desired path does not hold (see agent.objects.drift)
+    added: bool = (
+        False  # others have added fields, and they count (see agent.objects.full_comparison)
+    )
     make_room: bool = False  # a newer job of the same name needs the place of this ended one
 
     def order(self, order: Order) -> None:

@@ -67,11 +67,11 @@ def _abandon_object(seen: Seen, moment: Moment) -> Decision:
 
 def _hold_object(work: Work, live: Object, seen: Seen, moment: Moment) -> Decision:
     stale = outdated(work, live)
-    if stale and seen.drifted and work.when_to_apply == "IfNotDrifted":
+    if stale and (seen.drifted or seen.added) and work.when_to_apply == "IfNotDrifted":
         return Decision("Failed", reason="FoundDrifts", message="drifted fields are left alone")
     if not stale and not (seen.drifted and work.when_to_apply == "Always"):
         return Decision("Applied")
-    if stale:
+    if stale or work.force is False:  # what others own is not to be overwritten: it is said
         held = troubled(seen, moment)
         if held is not None:
             return held

@@ -14,7 +14,15 @@ from agent.decide.decision import PODS_LEFT, Outcome, Trouble
 from agent.member.abandon import Ours, abandon
 from agent.member.refusals import conflicting, missing_what, refused
 from agent.objects import drift
-from agent.objects.facts import Object, epoch_of, is_deleting, is_made_for, owner_of
+from agent.objects.facts import (
+    Object,
+    epoch_of,
+    is_deleting,
+    is_made_for,
+    owner_of,
+    owners_of,
+)
+from agent.objects.full_comparison import additions
 from agent.objects.manifests import stamped, unstarted
 from agent.objects.pods import is_of_copy, is_over, owner_name
 from shared import labels
@@ -27,6 +35,7 @@ from shared.wire.agent_v1 import Work
 log = structlog.get_logger(__name__)
 
 _WRITE_S = 15.0
+CO_OWNED = "OwnedByOthers"
 
 
 class Applier:
@@ -215,10 +224,11 @@ class Applier:
     ) -> Outcome:
         """Server-side apply: over our own object forced and with its uid, else by the take-over rule.
 
+        A work may say `force` otherwise. Under IfNotDrifted our own object is written over as it was seen.
         `leave`: paths that the user told us to leave as they are. `known_uid`: of the object that
         was ours last, should its labels have been taken off.
         """
-        manifest = stamped(work, self._hub_id)
+        manifest, ours = stamped(work, self._hub_id), live is not None
         if leave:
             manifest = drift.without(manifest, leave)
         try:
@@ -230,13 +240,16 @@ class Applier:
             else:
                 force = True
             if live is not None:
-                uid = live["metadata"]["uid"]
-                manifest = {**manifest, "metadata": {**manifest["metadata"], "uid": uid}}
+                if not work.co_ownership and (owners := owners_of(live)):
+                    text = f"{', '.join(owners)} owns it too, and allowCoOwnership is not set"
+                    return Outcome(trouble=Trouble(CO_OWNED, text))
+                manifest["metadata"] |= _preconditions(work, live, self._hub_id)
+            force = force if work.force is None else work.force
             applied = await self._client.apply(
                 manifest, field_manager=labels.FIELD_MANAGER, force=force
             )
         except errors.Conflict as conflict:
-            return Outcome(trouble=conflicting(conflict))
+            return Outcome(trouble=conflicting(conflict, ours=ours))
         except errors.NotFound as missing:
             return Outcome(trouble=missing_what(missing))
         except errors.Unavailable as silent:
@@ -266,6 +279,8 @@ class Applier:
         if work.when_to_take_over == "IfNoDiff":
             assert work.manifest is not None
             found = drift.compared(work.manifest, live)
+            if work.compare_all:
+                found += additions(work.manifest, live, labels.FIELD_MANAGER)
             if found:
                 paths = ", ".join(difference.pointer for difference in found[:3])
                 text = f"{_stranger(live)}; it differs in {len(found)} fields: {paths}"
@@ -331,6 +346,15 @@ class Applier:
 
     async def _get(self, work: Work) -> Object:
         return await self._client.get(work.api_version, work.kind, work.namespace, work.name)
+
+
+def _preconditions(work: Work, live: Object, hub_id: str) -> Object:
+    """What of an object must still hold when an apply arrives."""
+    metadata = live["metadata"]
+    held = {"uid": metadata["uid"]}
+    if work.when_to_apply == "IfNotDrifted" and owner_of(live, hub_id) == work.uid:
+        held["resourceVersion"] = metadata["resourceVersion"]
+    return held
 
 
 def _address(live: Object) -> tuple[str, str, str, str]:

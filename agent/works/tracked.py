@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from agent.decide.decision import PODS_LEFT, Decision, Outcome, Seen, Trouble
 from agent.decide.jobs import FOREGROUND, NEWER_EPOCH
-from agent.objects import drift, status
+from agent.objects import comparing, drift, status
 from agent.objects.facts import (
     JOB,
     Object,
@@ -33,7 +33,7 @@ _CALM_S = 120.0  # this long without drift ends a fight over a field
 _LONGEST_FIGHT_S = 60.0
 _QUICK = frozenset({"NameTaken", "Retrying", PODS_LEFT})
 _RECHECK_S = 10.0  # of a name that a stranger holds, a missing kind or namespace
-_RECHECKED = frozenset({"NameConflict", "KindNotServed"})
+_RECHECKED = frozenset({"NameConflict", "KindNotServed", "ApplyConflict", "OwnedByOthers"})
 # A namespace that is placed mostly comes a moment after the jobs in it.
 _LONGEST = {"Unavailable": 8.0, "NamespaceMissing": _RECHECK_S}
 
@@ -218,19 +218,8 @@ class TrackedWork:
             return
         if self.is_job and (is_unstarted(live) or not self._may_have_drifted(live)):
             return
-        now_text = rfc3339(now)
-        self.doubtful = False
-        if outdated(work, live) and not self.is_job:
-            found = self._against_older(work.manifest, live)
-        else:
-            held = drift.differences(work.manifest, live, labels.FIELD_MANAGER)
-            if held is None:
-                held = drift.compared(work.manifest, live)
-                self.doubtful = bool(held)
-            found = held
-        if self.is_job and outdated(work, live):
-            found = []
-        self._found(found, now_text)
+        found, self.doubtful = comparing.drifted(work, live, self.base)
+        self._found(found, rfc3339(now))
 
     def _may_have_drifted(self, job: Object) -> bool:
         """Whether anything that is compared in a Job has changed since the last look.
@@ -249,14 +238,6 @@ class TrackedWork:
         self.last_look = look
         return True
 
-    def _against_older(self, manifest: Object, live: Object) -> list[drift.Difference]:
-        """A newer manifest is on its way: drift is measured against the one applied, if known."""
-        if self.base is not None and self.base is not manifest:
-            held = drift.differences(self.base, live, labels.FIELD_MANAGER)
-            if held is not None:
-                return held
-        return drift.contested(manifest, live, labels.FIELD_MANAGER)
-
     def settle_doubt(self, dry: Object | None, now: dt.datetime) -> None:
         """Keep of the suspected paths those that a forced apply would change."""
         self.doubtful = False
@@ -274,23 +255,17 @@ class TrackedWork:
     def _found(self, found: list[drift.Difference], now_text: str) -> None:
         work = self.work
         pointers = work.ignore_drift if work is not None else []
-        self.leave = [d.path for d in found if drift.ignored(d.path, pointers)]
-        present: dict[str, Drift] = {}
-        for difference in found:
-            if drift.ignored(difference.path, pointers):
-                continue
-            assert work is not None
-            assert work.manifest is not None
-            secret = drift.is_secret(work.manifest, difference.path)
-            known = self.drifts.get(difference.pointer)
-            present[difference.pointer] = Drift.model_construct(
-                path=difference.pointer,
-                hub=drift.shown(difference.hub, secret),
-                member=drift.shown(difference.member, secret),
-                first_seen=known.first_seen if known is not None else now_text,
-            )
-        self.drifts = present
-        self.seen.drifted = bool(present)
+        left = [d for d in found if drift.ignored(d.path, pointers)]
+        self.leave = [d.path for d in left if d.hub is not drift.ABSENT]
+        kept = [d for d in found if not drift.ignored(d.path, pointers)]
+        self.seen.drifted, self.seen.added = (
+            comparing.has_drifted(kept),
+            comparing.has_added(kept),
+        )
+        if work is None or work.manifest is None:
+            self.drifts = {}
+        else:
+            self.drifts = comparing.told(kept, work.manifest, self.drifts, now_text)
 
     def fight_back(self, now: float) -> None:
         """Before overwriting drift: wait ever longer where the same object drifts again and again."""

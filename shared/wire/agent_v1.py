@@ -94,6 +94,10 @@ class Work(Message):
     manifest: dict[str, Any] | None = None  # given with action Apply
     when_to_apply: Literal["Always", "IfNotDrifted"] = "Always"
     when_to_take_over: Literal["IfNoDiff", "Always", "Never"] = "IfNoDiff"
+    # Protocol 3. `force`: over fields of others, always or never; None: over an object that is ours.
+    force: bool | None = None
+    co_ownership: bool = True  # whether an object may have owners of its own in the member
+    compare_all: bool = False  # also what the manifest does not name
     ignore_drift: list[str] = []  # JSON pointers from annotation roadstead.dev/ignore-drift
     placed_by: str = ""  # placement or queue that chose this cluster
     ttl_s: int | None = None  # Jobs: their own ttlSecondsAfterFinished, withheld from the member

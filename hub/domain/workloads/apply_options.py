@@ -15,7 +15,9 @@ class ApplyOptions:
     `tolerations` of its flavors and its admission checks, `pod_labels` and `pod_annotations` of its
     checks; `suspend` where the queue manager of LocalQueue `queue` starts it there; `session` that its
     epoch was first offered to; `doubtful`: where its job is now is not known. Of an object: `abandon` it
-    where it is no longer wanted, which changes nothing of how it is applied.
+    where it is no longer wanted, which changes nothing of how it is applied; `force` over fields of others,
+    always or never, or (None) where the object is ours; `co_ownership`: it may have owners in the member;
+    `compare_all`: also what the manifest does not name.
     """
 
     parallelism: int | None = None
@@ -33,6 +35,9 @@ class ApplyOptions:
     session: str = ""
     doubtful: bool = False
     abandon: bool = False
+    force: bool | None = None
+    co_ownership: bool = False
+    compare_all: bool = False
 
     def as_json(self) -> Json:
         """What is decided, as the store keeps it."""
@@ -59,5 +64,7 @@ class ApplyOptions:
 
 
 _NAMES: Final = tuple(each.name for each in fields(ApplyOptions))
-_KEPT_EMPTY: Final = frozenset({"parallelism", "wanted", "suspend", "queue", "placed_by", "ttl_s"})
+_KEPT_EMPTY: Final = frozenset(
+    {"parallelism", "wanted", "suspend", "queue", "placed_by", "ttl_s", "force"}
+)
 NONE: Final = ApplyOptions()

@@ -43,11 +43,15 @@ def place_objects(tx: Transaction, outcome: ReconcileOutcome, spec: JsonView) ->
 
 def _options(placement: StoredObject, spec: JsonView) -> ApplyOptions:
     apply = (spec.get("strategy") or {}).get("applyStrategy") or {}
+    forced = apply.get("serverSideApplyConfig")
     return ApplyOptions(
         when_to_apply=apply.get("whenToApply") or "Always",
         when_to_take_over=apply.get("whenToTakeOver") or "",
         placed_by=f"{placement.kind}/{placement.name}",
         abandon=abandons(spec),
+        force=None if forced is None else bool(forced.get("force")),
+        co_ownership=bool(apply.get("allowCoOwnership")),
+        compare_all=apply.get("comparisonOption") == "FullComparison",
     )
 
 

@@ -23,6 +23,7 @@ from hub.store.transaction import Transaction
 from shared import labels as keys
 from shared.documents import Json, JsonView
 from shared.failpoints import failpoint
+from shared.wire.versions import APPLY_RULES, NEWEST
 
 _MISSING: Final = "the hub no longer has its manifest"
 
@@ -100,11 +101,13 @@ def _may_ask(live: Mapping[str, Speaking], ask: Ask) -> bool:
     return speaking is not None and speaking.session == ask.session
 
 
-def work_of(one: PreparedOffer, hub_id: str, incarnation: str, session: str) -> Json:
+def work_of(
+    one: PreparedOffer, hub_id: str, incarnation: str, session: str, protocol: int = NEWEST
+) -> Json:
     """The wire form of a prepared work (`agent_v1.Work`), composed if it is to be applied.
 
     `session`: that gets it. Where it is the one that the epoch was first offered to, no other agent
-    can have started anything of it.
+    can have started anything of it. `protocol`: that is spoken in it.
     """
     row, options = one.row, one.options
     work: Json = {
@@ -141,6 +144,10 @@ def work_of(one: PreparedOffer, hub_id: str, incarnation: str, session: str) -> 
         # It may have been edited in another version of its kind since it was placed.
         work["api_version"] = work["manifest"].get("apiVersion") or row.api_version
         work["when_to_take_over"] = options.when_to_take_over or "IfNoDiff"
+        if protocol >= APPLY_RULES:
+            work["force"] = options.force
+            work["co_ownership"] = options.co_ownership
+            work["compare_all"] = options.compare_all
     work["when_to_apply"] = options.when_to_apply or "Always"
     work["placed_by"] = stamp.placed_by
     work["ignore_drift"] = ignored_paths(row.annotations)
