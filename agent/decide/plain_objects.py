@@ -1,11 +1,15 @@
-"""What to do about one object that is no Job: applied, kept as declared, deleted or abandoned when told.
+"""What to do about one object that is no Job: applied, kept as declared, compared, deleted or abandoned.
 
 Pure.
 """
 
+from typing import Final
+
 from agent.decide.decision import LEASE_WAIT, OBSERVING, Decision, Moment, Seen, troubled
 from agent.objects.facts import Object, is_deleting, outdated
-from shared.wire.agent_v1 import Phase, Work
+from shared.wire.agent_v1 import DIFF_REPORTED, Phase, Work
+
+COMPARED_EVERY_S: Final = 60.0
 
 
 def decide_object(work: Work, seen: Seen, moment: Moment) -> Decision:
@@ -20,6 +24,8 @@ def decide_object(work: Work, seen: Seen, moment: Moment) -> Decision:
     if not moment.served:
         text = f"the cluster does not serve {work.kind} in {work.api_version}"
         return Decision("Failed", reason="KindNotServed", message=text)
+    if work.action == "Compare":
+        return _compare_object(seen, moment)
     if live is None:
         held = troubled(seen, moment)
         if held is not None:
@@ -45,6 +51,19 @@ def _withdraw_object(seen: Seen, moment: Moment) -> Decision:
         why = seen.trouble.message if seen.trouble is not None else "being deleted"
         return Decision("Applied", reason="Withdrawing", message=why, wake_at=seen.not_before)
     return Decision("Applied", "Delete", reason="Withdrawing", message="being deleted")
+
+
+def _compare_object(seen: Seen, moment: Moment) -> Decision:
+    """Look by name how an object differs, now and every minute: what is not ours is not watched."""
+    held = troubled(seen, moment)
+    if held is not None:
+        return held
+    if seen.compared_at is None:
+        return Decision("Waiting", "Compare", reason="Comparing")
+    due = seen.compared_at + COMPARED_EVERY_S
+    if moment.now >= due:
+        return Decision("Applied", "Compare", DIFF_REPORTED, seen.comparison.note)
+    return Decision("Applied", "Nothing", DIFF_REPORTED, seen.comparison.note, wake_at=due)
 
 
 def _abandon_object(seen: Seen, moment: Moment) -> Decision:

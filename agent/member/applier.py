@@ -12,6 +12,7 @@ import structlog
 
 from agent.decide.decision import PODS_LEFT, Outcome, Trouble
 from agent.member.abandon import Ours, abandon
+from agent.member.comparison import Compared, compare
 from agent.member.refusals import conflicting, missing_what, refused
 from agent.objects import drift
 from agent.objects.facts import (
@@ -291,6 +292,10 @@ class Applier:
         """Leave the object of a work to the member (`agent.member.abandon`)."""
         began = self._clock.monotonic()
         return await abandon(self._client, work, Ours(self._hub_id, known_uid), began)
+
+    async def compare(self, work: Work) -> Compared:
+        """How the object of a work differs from it (`agent.member.comparison`)."""
+        return await compare(self._client, work, self._hub_id)
 
     async def dry_run(self, work: Work, live: Object) -> Object | None:
         """What a forced apply would make of the live object; None if the server does not say."""

@@ -10,7 +10,7 @@ from agent.objects.full_comparison import additions
 from shared import labels
 from shared.wire.agent_v1 import Drift, Work
 
-_MOST = 1000  # differences of one object that are looked at; fewer are told
+MOST = 1000  # differences of one object that are looked at; fewer are told
 
 
 def drifted(work: Work, live: Object, base: Object | None) -> tuple[list[Difference], bool]:
@@ -80,4 +80,4 @@ def _against_older(manifest: Object, live: Object, base: Object | None) -> list[
 
 
 def _few(found: Sequence[Difference]) -> list[Difference]:
-    return list(itertools.islice(found, _MOST))
+    return list(itertools.islice(found, MOST))

@@ -45,8 +45,9 @@ class Difference:
 
     @property
     def pointer(self) -> str:
-        """The path as a JSON pointer (RFC 6901)."""
-        return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in self.path)
+        """The path as a JSON pointer (RFC 6901); "/" of an object as a whole."""
+        parts = (part.replace("~", "~0").replace("/", "~1") for part in self.path)
+        return "".join(f"/{part}" for part in parts) or "/"
 
 
 def differences(manifest: Object, live: Object, manager: str) -> list[Difference] | None:

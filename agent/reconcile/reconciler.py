@@ -39,7 +39,7 @@ log = structlog.get_logger(__name__)
 
 _STEPS_AT_ONCE = 32
 # Steps that end at once are not worth a report; whatever delays them is.
-_ROUTINE = frozenset({"Creating", "Applying"})
+_ROUTINE = frozenset({"Creating", "Applying", "Comparing"})
 _CRD = "CustomResourceDefinition"
 
 

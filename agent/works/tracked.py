@@ -8,7 +8,7 @@ import datetime as dt
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from agent.decide.decision import PODS_LEFT, Decision, Outcome, Seen, Trouble
+from agent.decide.decision import PODS_LEFT, Comparison, Decision, Outcome, Seen, Trouble
 from agent.decide.jobs import FOREGROUND, NEWER_EPOCH
 from agent.objects import comparing, drift, status
 from agent.objects.facts import (
@@ -103,6 +103,10 @@ class TrackedWork:
             work.action,
         ):
             self.forget_trouble()
+            self.seen.compared_at = None
+        before = work.action if old is None else old.action
+        if before != work.action and "Compare" in {before, work.action}:
+            self._found([], "")  # how it differs is not what has drifted since it was applied
         if work.manifest is None and old is not None and old.epoch == work.epoch:
             work.manifest = old.manifest  # Keep and Withdraw come without one
 
@@ -152,6 +156,7 @@ class TrackedWork:
         """The object is not in the cache any more; who took it away is for `plan` to ask."""
         last = self.seen.live
         self.seen.live = None
+        self.seen.compared_at = None
         if last is not None and is_deleting(last):
             self.gone_uid = last["metadata"].get("uid") or ""
         self.drifts.clear()
@@ -216,6 +221,9 @@ class TrackedWork:
             if self.drifts or self.leave:
                 self._found([], "")
             return
+        if work.action == "Compare":
+            self.seen.compared_at = None  # something has changed
+            return
         if self.is_job and (is_unstarted(live) or not self._may_have_drifted(live)):
             return
         found, self.doubtful = comparing.drifted(work, live, self.base)
@@ -266,6 +274,13 @@ class TrackedWork:
             self.drifts = {}
         else:
             self.drifts = comparing.told(kept, work.manifest, self.drifts, now_text)
+
+    def was_compared(
+        self, found: list[drift.Difference], comparison: Comparison, at: float, now: dt.datetime
+    ) -> None:
+        """An object that is only compared was, at monotonic `at`."""
+        self._found(found[: comparing.MOST], rfc3339(now))
+        self.seen.compared_at, self.seen.comparison = at, comparison
 
     def fight_back(self, now: float) -> None:
         """Before overwriting drift: wait ever longer where the same object drifts again and again."""
@@ -321,7 +336,7 @@ class TrackedWork:
             message=decision.message[: status.LONGEST_MESSAGE],
             job=job,
             available=status.available(live) if live is not None else None,
-            member_generation=(live["metadata"].get("generation") or 0) if live else 0,
+            member_generation=self._member_generation(live),
             drift=[drifts[path] for path in sorted(drifts)][:100],
             incarnation=_incarnation(live) if work is None else "",
             manifest=self.written if self.is_left_over() else None,
@@ -353,9 +368,14 @@ class TrackedWork:
         left = self.work is None and live is not None and self.is_job
         return left and (live or {})["metadata"].get("uid") == self.seen.left
 
+    def _member_generation(self, live: Object | None) -> int:
+        if self.work is not None and self.work.action == "Compare":
+            return self.seen.comparison.generation
+        return (live["metadata"].get("generation") or 0) if live else 0
+
     def _generation(self, decision: Decision) -> int:
         wanted = self.work.generation if self.work is not None else 0
-        if self.seen.live is None:
+        if self.seen.live is None or (self.work is not None and self.work.action == "Compare"):
             return wanted
         if decision.phase in {"Failed", "Waiting"} and not self.is_job:
             return wanted

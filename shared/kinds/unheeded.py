@@ -101,9 +101,6 @@ def _of_strategy(strategy: Mapping[str, Any]) -> Iterator[str]:
         yield "spec.strategy.rollingUpdate: changes go to all clusters at once"
     if strategy.get("type") == "External":
         yield "spec.strategy.type: staged runs are not carried out; changes go to all clusters at once"
-    applying = strategy.get("applyStrategy") or {}
-    if applying.get("type") == "ReportDiff":
-        yield "spec.strategy.applyStrategy.type: objects are applied, not only compared"
     if (strategy.get("reportBackStrategy") or {}).get("type") == "Mirror":
         yield "spec.strategy.reportBackStrategy: statuses of placed objects are not reported back"
 

@@ -18,6 +18,7 @@ from shared.documents import JsonView
 from shared.wire.versions import ABANDONS, OLDEST
 
 CONDITION: Final = "Abandoning"
+HELD: Final = frozenset({"Apply", "Compare"})  # actions of works that are wanted where they are
 _MOST_NAMED: Final = 5  # members
 
 
@@ -27,12 +28,18 @@ def abandons(spec: JsonView) -> bool:
     return bool((strategy.get("deleteStrategy") or {}).get("propagationPolicy") == "Abandon")
 
 
+def compares(spec: JsonView) -> bool:
+    """Does a placement only compare what it selects with what the members have?"""
+    strategy = spec.get("strategy") or {}
+    return bool((strategy.get("applyStrategy") or {}).get("type") == "ReportDiff")
+
+
 def give_up(tx: Transaction, held: Iterable[Work], spec: JsonView | None) -> None:
     """Objects that are no longer wanted where they are; what is on its way already stays on it.
 
     `spec`: of their placement as it now is; None: it is gone, and what each was placed with counts.
     """
-    still = [work for work in held if work.epoch == 0 and work.action == "Apply"]
+    still = [work for work in held if work.epoch == 0 and work.action in HELD]
     actions: dict[str, list[tuple[str, str]]] = {"Withdraw": [], "Keep": []}
     for work in still:
         left = work.options.abandon if spec is None else abandons(spec)
@@ -56,7 +63,7 @@ def condition(
     if not held:
         return remove(conditions, CONDITION)
     counts = Counter(work.cluster for work in held)
-    old = _too_old(tx, counts)
+    old = too_old(tx, counts, ABANDONS)
     reason = "AgentTooOld" if old else "InProgress"
     text = f"{len(held)} object(s) are being left to their members: {_told(held, counts, old)}"
     return set_condition(conditions, CONDITION, "True", reason, text, tx.now, generation)
@@ -71,13 +78,13 @@ def tell(tx: Transaction, row: StoredObject, held: Sequence[Work]) -> None:
         objects.set_statuses(tx, {row.uid: {**status, "conditions": conditions}})
 
 
-def _too_old(tx: Transaction, names: Iterable[str]) -> dict[str, int]:
-    """Members whose agent can not abandon, with the protocol that it speaks."""
+def too_old(tx: Transaction, names: Iterable[str], needed: int) -> dict[str, int]:
+    """Members whose agent speaks no protocol as new as is needed, with the one that it speaks."""
     found: dict[str, int] = {}
     for name in names:
         member = clusters.get(tx, name)
         spoken = int(((member.agent if member else None) or {}).get("protocol") or OLDEST)
-        if spoken < ABANDONS:
+        if spoken < needed:
             found[name] = spoken
     return found
 

@@ -1,7 +1,7 @@
 """Works for the objects that a placement selects: in every chosen cluster, and in no other."""
 
 from hub.domain.workloads.apply_options import ApplyOptions
-from hub.services.placements.abandon import abandons, give_up
+from hub.services.placements.abandon import HELD, abandons, compares, give_up
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.works import compose
 from hub.store import works
@@ -26,7 +26,7 @@ def place_objects(tx: Transaction, outcome: ReconcileOutcome, spec: JsonView) ->
     for cluster in chosen:
         for row in outcome.selection.objects.values():
             old = present.get((cluster, row.uid))
-            if old is not None and old.placed_by != uid and old.action == "Apply":
+            if old is not None and old.placed_by != uid and old.action in HELD:
                 outcome.conflicts[(cluster, row.uid)] = old.placed_by
                 continue
             wanted = _work(cluster, row, options, uid)
@@ -52,6 +52,7 @@ def _options(placement: StoredObject, spec: JsonView) -> ApplyOptions:
         force=None if forced is None else bool(forced.get("force")),
         co_ownership=bool(apply.get("allowCoOwnership")),
         compare_all=apply.get("comparisonOption") == "FullComparison",
+        compare_only=compares(spec),
     )
 
 
@@ -68,7 +69,7 @@ def _work(cluster: str, row: StoredObject, options: ApplyOptions, placement: str
         "options": options,
         "placed_by": placement,
         "hash": compose.digest(row.hash, options, 0),
-        "action": "Apply",
+        "action": "Compare" if options.compare_only else "Apply",
     }
 
 

@@ -12,7 +12,7 @@ from hub.domain.placement.pick import Decisions, Scores, pick
 from hub.domain.placement.status import Rung, placed_by_queue, scheduled, unscheduled
 from hub.domain.workloads.placement_policy import Policy, read_policy
 from hub.domain.workloads.states import TERMINAL
-from hub.services.placements.abandon import abandons, being_abandoned, give_up, tell
+from hub.services.placements.abandon import abandons, being_abandoned, compares, give_up, tell
 from hub.services.placements.bindings import FOR_A_JOB, bind, placed_by_its_queue
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.place_jobs import NEEDS_ONE, one_cluster, place_jobs, release_jobs
@@ -45,7 +45,7 @@ def reconcile(
     policy = read_policy(spec.get("policy"))
     selection = select(tx, read_rules(row.kind, row.namespace, spec))
     index = snapshot_resources(tx, uid, selection, spec)
-    fault = _unsupported(policy, selection)
+    fault = _unsupported(policy, selection, only_compares=compares(spec))
     if fault is not None:
         return ReconcileOutcome(
             row, selection, fault, jobs=placements.jobs_of(tx, uid), resource_index=index
@@ -54,6 +54,9 @@ def reconcile(
     outcome = ReconcileOutcome(row, selection, scheduled(0, 0), resource_index=index)
     if selection.objects:
         outcome.decisions = _decide(tx, uid, policy, fleet, version, compatible=compatible)
+    if compares(spec):  # no Job is begun; one that is its own already goes on
+        own = {u: job for u, job in selection.jobs.items() if job.placement == uid}
+        selection.jobs = own
     place_objects(tx, outcome, spec)
     outcome.jobs = place_jobs(tx, outcome, policy)
     outcome.abandoned = being_abandoned(works.of_placement(tx, uid))
@@ -62,11 +65,14 @@ def reconcile(
     return outcome
 
 
-def _unsupported(policy: Policy, selection: Selection) -> Rung | None:
+def _unsupported(policy: Policy, selection: Selection, *, only_compares: bool) -> Rung | None:
     """Why the placement can not be carried out as it is written."""
     if selection.refused:
         text = f"namespaces {', '.join(sorted(selection.refused))} can not be placed"
         return unscheduled("InvalidResourceSelectors", text)
+    if selection.jobs_by_name and only_compares:
+        text = "a Job runs or does not: applyStrategy.type ReportDiff is for other objects"
+        return unscheduled("JobsNotCompared", text)
     if selection.jobs_by_name and not one_cluster(policy):
         text = (
             "a Job runs in one cluster: PickN with numberOfClusters 1, or PickFixed with one name"

@@ -29,6 +29,8 @@ from hub.store.transaction import Transaction
 from shared.conditions import find
 from shared.documents import JsonView
 from shared.kinds import unheeded
+from shared.wire.agent_v1 import DIFF_REPORTED
+from shared.wire.versions import COMPARES
 
 # What is said when a rung turns True, in KubeFleet's words; nothing is ever overridden here.
 _EVENTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
@@ -41,6 +43,12 @@ _EVENTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ),
     ),
     "Applied": (("PlacementApplied", "Resources have been applied to the selected cluster(s)"),),
+    "DiffReported": (
+        (
+            "PlacementDiffReported",
+            "Configuration differences have been reported on the selected cluster(s)",
+        ),
+    ),
     "Available": (
         ("PlacementAvailable", "Resources are available on the selected cluster(s)"),
         (
@@ -129,6 +137,9 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome, overrides: Collection[s
             )
             for each in outcome.selection.objects.values()
         ]
+    compares = abandon.compares(row.spec or {})
+    if compares:
+        _name_behind(tx, items)
     for job in outcome.jobs:
         item = _job_item(job, held.get((job.cluster, job.uid)))
         if item is not None:
@@ -148,7 +159,21 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome, overrides: Collection[s
         selected=selected,
         resource_index=outcome.resource_index,
         overrides=_overrides(tx, row, selected, overrides),
+        compares=compares,
     )
+
+
+def _name_behind(tx: Transaction, items: dict[str, list[Item]]) -> None:
+    """Say of what is not compared yet where that is for an agent of before."""
+    for cluster, spoken in abandon.too_old(tx, items, COMPARES).items():
+        text = (
+            f"the agent of {cluster} can not (it speaks protocol {spoken}, and {COMPARES} is needed): "
+            "it writes nothing, until it is upgraded and compares"
+        )
+        items[cluster] = [
+            replace(item, message=text) if item.applied is None else item
+            for item in items[cluster]
+        ]
 
 
 def _selected(outcome: ReconcileOutcome) -> list[Resource]:
@@ -188,7 +213,8 @@ def _object_item(
         return Item(resource, applied=False, reason="PlacedByAnother", message=text)
     if work is None:
         return Item(resource)
-    applied = _applied(work)
+    compares = abandon.compares(outcome.row.spec or {})
+    applied = _compared(work) if compares else _applied(work)
     item = Item(
         resource,
         applied=applied,
@@ -196,10 +222,10 @@ def _object_item(
         reason=work.reason if applied is False else "",
         message=_said(work),
         generation=_member_generation(work),
-        drifts=work.drift or (),
+        drifts=(work.drift or ()) if applied or not compares else (),
         observed_at=work.observed_at,
     )
-    return _unless_left_drifted(item, outcome)
+    return item if compares else _unless_left_drifted(item, outcome)
 
 
 def _unless_left_drifted(item: Item, outcome: ReconcileOutcome) -> Item:
@@ -225,8 +251,17 @@ def _said(work: Work) -> str:
     return message
 
 
+def _compared(work: Work) -> bool | None:
+    if work.phase == "Failed":
+        return False
+    told = work.phase == "Applied" and work.reason == DIFF_REPORTED
+    return True if told and work.observed_generation >= work.generation else None
+
+
 def _applied(work: Work) -> bool | None:
     match work.phase:
+        case "Applied" if work.reason == DIFF_REPORTED:
+            return None  # only compared, so far
         case "Applied":
             return True if work.observed_generation >= work.generation else None
         case "Failed" | "Missing":

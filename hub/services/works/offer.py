@@ -23,7 +23,8 @@ from hub.store.transaction import Transaction
 from shared import labels as keys
 from shared.documents import Json, JsonView
 from shared.failpoints import failpoint
-from shared.wire.versions import APPLY_RULES, NEWEST
+from shared.wire.agent_v1 import told_hash
+from shared.wire.versions import APPLY_RULES, COMPARES, NEWEST
 
 _MISSING: Final = "the hub no longer has its manifest"
 
@@ -119,13 +120,16 @@ def work_of(
         "kind": row.kind,
         "namespace": row.namespace,
         "name": row.name,
-        "hash": "" if row.action == "Withdraw" else one.hash,
+        "hash": told_hash(row.action, one.hash),
         "seen": row.seen,
         "fresh": bool(session) and options.session == session and not options.doubtful,
     }
     if options.ttl_s is not None:
         work["ttl_s"] = options.ttl_s
-    if row.action != "Apply":
+    if row.action == "Compare" and protocol < COMPARES:
+        work["action"] = "Keep"  # which has such an agent write nothing
+        return work
+    if row.action not in {"Apply", "Compare"}:
         return work
     stamp = compose.Stamp(
         hub_id=hub_id,
@@ -163,7 +167,7 @@ def ignored_paths(annotations: Mapping[str, str] | None) -> list[str]:
 def _prepare(
     tx: Transaction, row: Composable, ask: Ask, placements: Mapping[str, StoredObject]
 ) -> PreparedOffer | None:
-    if row.action != "Apply":
+    if row.action not in {"Apply", "Compare"}:
         return PreparedOffer(row, row.options, row.hash)
     if row.job_manifest is None and row.object_manifest is None:
         _give_up(tx, row)

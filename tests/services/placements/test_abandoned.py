@@ -35,6 +35,7 @@ async def placed(hub: Running, *names: str, protocol: int = ABANDONS, text: str 
 async def delete(hub: Running, fleet: Fleet, group: str = FLEET, kind: str = KIND, name=NAME):
     await hub.write(delete_object, group, kind, "shop", name, origin="rest", principal="x")
     await fleet.turn()
+    await fleet.turn()
 
 
 async def actions(hub: Running, fleet: Fleet) -> dict[str, str]:
