@@ -97,10 +97,8 @@ def of_placement(spec: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_strategy(strategy: Mapping[str, Any]) -> Iterator[str]:
-    if strategy.get("rollingUpdate"):
-        yield "spec.strategy.rollingUpdate: changes go to all clusters at once"
     if strategy.get("type") == "External":
-        yield "spec.strategy.type: staged runs are not carried out; changes go to all clusters at once"
+        yield "spec.strategy.type: staged runs are not carried out; changes roll out as by RollingUpdate"
     if (strategy.get("reportBackStrategy") or {}).get("type") == "Mirror":
         yield "spec.strategy.reportBackStrategy: statuses of placed objects are not reported back"
 

@@ -61,7 +61,6 @@ PARTS = [
     (a_job(template={"kueue.x-k8s.io/podset-slice-size": "2"}), "podset-slice-size"),
     (a_job(template={"kueue.x-k8s.io/podset-topology-spreading": "{}"}), "podset-topology-spr"),
     (a_job(resourceClaims=[{"name": "gpu", "resourceClaimName": "g"}]), "resourceClaims"),
-    (a_placement(rollingUpdate={"maxUnavailable": 1}), "rollingUpdate"),
     (a_placement(type="External"), "staged runs"),
     (reported_in_its_namespace(), "statusReportingScope"),
     (

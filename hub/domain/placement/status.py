@@ -13,8 +13,9 @@ succeeded; one that failed is not.
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple
+from typing import Final
 
+from hub.domain.placement.rungs import Rung, Status
 from hub.domain.placement.words import (
     APPLIED,
     AVAILABLE,
@@ -25,21 +26,11 @@ from hub.domain.placement.words import (
 from shared.conditions import Condition, find, is_true, set_condition
 from shared.documents import Json, JsonView
 
-Status = Literal["True", "False", "Unknown"]
 MOST_REFUSED: Final = 20  # clusters named that were not picked
 
 NO_OVERRIDES: Final = "No override rules are configured for the selected resources"
 NOT_SUPPORTED: Final = "OverridesNotSupported"
 MOST_OVERRIDES: Final = 3  # named in a message
-
-
-class Rung(NamedTuple):
-    """One condition without its time."""
-
-    type: str
-    status: Status
-    reason: str
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +76,8 @@ class Target:
     cluster: str
     message: str  # of the decision, with its scores
     items: Sequence[Item] = ()
+    index: str = ""  # of the version that it was given; "": none yet
+    held: str = ""  # why it is not the newest, in words
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +97,9 @@ class Picture:
     resource_index: int = 0
     overrides: Sequence[str] = ()
     compares: bool = False
+    leftovers: Sequence[
+        str
+    ] = ()  # where something is still to be taken back, and why it is not yet
 
 
 def overridden(overrides: Sequence[str]) -> Rung:
@@ -117,38 +113,6 @@ def overridden(overrides: Sequence[str]) -> Rung:
         f"{few}: overrides are stored and not acted on; resources are sent as they are on the hub"
     )
     return Rung("Overridden", "False", NOT_SUPPORTED, text)
-
-
-def scheduled(found: int, wanted: int | None, why: str = "") -> Rung:
-    """The first rung from the number of clusters found; `wanted` None is as many as match."""
-    if wanted is None or found >= wanted:
-        text = (
-            "found all cluster needed as specified by the scheduling policy, "
-            f"found {found} cluster(s)"
-        )
-        return Rung("Scheduled", "True", "SchedulingPolicyFulfilled", text)
-    text = (
-        "could not find all clusters needed as specified by the scheduling policy, "
-        f"found {found} cluster(s) instead of {wanted}"
-    )
-    if why:
-        text = f"{text}: {why}"
-    return Rung("Scheduled", "False", "SchedulingPolicyUnfulfilled", text)
-
-
-def placed_by_queue(found: int, jobs: Sequence[str]) -> Rung:
-    """The first rung where Jobs had their cluster before they were selected: no policy chose it."""
-    few = ", ".join(jobs[:3]) + (f" and {len(jobs) - 3} more" if len(jobs) > 3 else "")
-    text = (
-        f"found {found} cluster(s); Job(s) {few} went where their queue's profile put them, before "
-        "this placement selected them: its policy did not choose"
-    )
-    return Rung("Scheduled", "True", "PlacedByQueue", text)
-
-
-def unscheduled(reason: str, message: str) -> Rung:
-    """The first rung of a placement that can not be carried out as it is written."""
-    return Rung("Scheduled", "False", reason, message)
 
 
 def status_of(picture: Picture, before: JsonView | None, now: dt.datetime) -> Json:
@@ -198,28 +162,23 @@ RUNGS: Final = (
 
 
 def _target_status(target: Target, picture: Picture, before: JsonView, now: dt.datetime) -> Json:
-    rungs = [
-        Rung("Scheduled", "True", "Scheduled", target.message),
-        Rung(
-            "RolloutStarted",
-            "True",
-            "RolloutStarted",
-            "Detected the new changes on the resources and started the rollout process",
-        ),
-        overridden(picture.overrides),
-        Rung(
-            "WorkSynchronized",
-            "True",
-            "AllWorkSynced",
-            "All of the works are synchronized to the latest",
-        ),
-        _reported(target.items) if picture.compares else _applied(target.items),
-    ]
-    if rungs[-1].status == "True" and not picture.compares:
-        rungs.append(_available(target.items))
+    rungs = [Rung("Scheduled", "True", "Scheduled", target.message), _begun(target)]
+    if not target.held:
+        rungs += [
+            overridden(picture.overrides),
+            Rung(
+                "WorkSynchronized",
+                "True",
+                "AllWorkSynced",
+                "All of the works are synchronized to the latest",
+            ),
+            _reported(target.items) if picture.compares else _applied(target.items),
+        ]
+        if rungs[-1].status == "True" and not picture.compares:
+            rungs.append(_available(target.items))
     status: Json = {
         "clusterName": target.cluster,
-        "observedResourceIndex": str(picture.resource_index),
+        "observedResourceIndex": target.index or str(picture.resource_index),
         "conditions": _timed(rungs, before.get("conditions"), picture.generation, now),
     }
     failed = [
@@ -244,6 +203,16 @@ def _target_status(target: Target, picture: Picture, before: JsonView, now: dt.d
         kind = "diffedPlacements" if picture.compares else "driftedPlacements"
         status[kind] = differ[:MOST_DETAILS]
     return status
+
+
+def _begun(target: Target) -> Rung:
+    """Whether a cluster was given the newest version."""
+    if not target.held:
+        text = "Detected the new changes on the resources and started the rollout process"
+        return Rung("RolloutStarted", "True", "RolloutStarted", text)
+    has = f"it has version {target.index}" if target.index else "it was given nothing yet"
+    text = f"The rollout is held back by the rollout strategy, {has}: {target.held}"
+    return Rung("RolloutStarted", "False", "RolloutNotStartedYet", text)
 
 
 def _applied(items: Sequence[Item]) -> Rung:
@@ -303,13 +272,10 @@ def _whole(picture: Picture, targets: Sequence[JsonView]) -> list[Rung]:
     count = len(targets)
     if count == 0:
         return rungs
+    rungs.append(_all_begun(picture))
+    if rungs[-1].status != "True":
+        return rungs
     rungs += [
-        Rung(
-            "RolloutStarted",
-            "True",
-            "RolloutStarted",
-            f"All {count} cluster(s) start rolling out the latest resource",
-        ),
         overridden(picture.overrides),
         Rung(
             "WorkSynchronized",
@@ -325,6 +291,19 @@ def _whole(picture: Picture, targets: Sequence[JsonView]) -> list[Rung]:
     if rungs[-1].status == "True":
         rungs.append(_sum(targets, "Available", AVAILABLE))
     return rungs
+
+
+def _all_begun(picture: Picture) -> Rung:
+    left = f"; still to be taken back: {'; '.join(picture.leftovers)}" if picture.leftovers else ""
+    held = [each for each in picture.targets if each.held]
+    if held:
+        text = (
+            f"The rollout is held back by the rollout strategy in {len(held)} of "
+            f"{len(picture.targets)} cluster(s), first {held[0].cluster}: {held[0].held}{left}"
+        )
+        return Rung("RolloutStarted", "False", "RolloutNotStartedYet", text)
+    text = f"All {len(picture.targets)} cluster(s) start rolling out the latest resource{left}"
+    return Rung("RolloutStarted", "True", "RolloutStarted", text)
 
 
 def _sum(

@@ -27,8 +27,8 @@ class PlacementIndex:
     def __init__(self) -> None:
         self._known: dict[str, _Known] = {}
         self.unsettled: set[str] = set()  # would gain from other clusters or other placements
-        self.abandoning: set[str] = set()  # wait for agents to leave objects to their members
         self.overrides: set[str] = set()  # uids of those that are stored
+        self.awaiting: dict[str, frozenset[str]] = {}  # by uid, clusters that are to let go
 
     def __len__(self) -> int:
         return len(self._known)
@@ -59,8 +59,15 @@ class PlacementIndex:
     def drop(self, uid: str) -> bool:
         """Forget a placement; False if it was none."""
         self.unsettled.discard(uid)
-        self.abandoning.discard(uid)
+        self.awaiting.pop(uid, None)
         return self._known.pop(uid, None) is not None
+
+    def awaited(self, keys: Iterable[str]) -> set[str]:
+        """Placements that wait for one of the clusters behind feed keys to let something go."""
+        if not self.awaiting:
+            return set()
+        clusters = {each.partition("/")[0] for each in keys}
+        return {uid for uid, waits in self.awaiting.items() if waits & clusters}
 
     @property
     def leaving(self) -> set[str]:

@@ -9,14 +9,14 @@ from collections.abc import Mapping
 
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.placement.pick import Decisions, Scores, pick
-from hub.domain.placement.status import Rung, placed_by_queue, scheduled, unscheduled
+from hub.domain.placement.rungs import Rung, placed_by_queue, scheduled, unscheduled
 from hub.domain.workloads.placement_policy import Policy, read_policy
 from hub.domain.workloads.states import TERMINAL
 from hub.services.placements.abandon import abandons, being_abandoned, compares, give_up, tell
 from hub.services.placements.bindings import FOR_A_JOB, bind, placed_by_its_queue
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.place_jobs import NEEDS_ONE, one_cluster, place_jobs, release_jobs
-from hub.services.placements.place_objects import place_objects
+from hub.services.placements.roll_out import roll_out
 from hub.services.placements.selecting import Selection, read_rules, select
 from hub.services.placements.snapshots import snapshot_policy, snapshot_resources
 from hub.store import clusters, objects, placements, works
@@ -44,7 +44,7 @@ def reconcile(
     spec = row.spec or {}
     policy = read_policy(spec.get("policy"))
     selection = select(tx, read_rules(row.kind, row.namespace, spec))
-    index = snapshot_resources(tx, uid, selection, spec)
+    index = snapshot_resources(tx, uid, selection, spec, _given(tx, uid))
     fault = _unsupported(policy, selection, only_compares=compares(spec))
     if fault is not None:
         return ReconcileOutcome(
@@ -57,12 +57,21 @@ def reconcile(
     if compares(spec):  # no Job is begun; one that is its own already goes on
         own = {u: job for u, job in selection.jobs.items() if job.placement == uid}
         selection.jobs = own
-    place_objects(tx, outcome, spec)
+    roll_out(tx, outcome, spec, policy)
     outcome.jobs = place_jobs(tx, outcome, policy)
     outcome.abandoned = being_abandoned(works.of_placement(tx, uid))
     bind(tx, outcome, version, index)
     outcome.scheduled = _first_rung(outcome)
     return outcome
+
+
+def _given(tx: Transaction, uid: str) -> set[int]:
+    """The revisions that clusters were given."""
+    return {
+        int(each.resource_snapshot)
+        for each in placements.bindings_of(tx, uid)
+        if each.resource_snapshot
+    }
 
 
 def _unsupported(policy: Policy, selection: Selection, *, only_compares: bool) -> Rung | None:
@@ -98,9 +107,9 @@ def _decide(
     chosen = {
         b.cluster: Scores(b.affinity_score, b.topology_score)
         for b in bound
-        if b.policy_snapshot == version
+        if b.selected and b.policy_snapshot == version
     }
-    obsolete = [b.cluster for b in bound if b.policy_snapshot != version]
+    obsolete = [b.cluster for b in bound if b.selected and b.policy_snapshot != version]
     there = clusters.names(tx)
     found = [cluster for name, cluster in fleet.items() if name in there]
     return pick(policy, found, tx.now, chosen=chosen, obsolete=obsolete, compatible=compatible)

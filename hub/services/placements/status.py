@@ -1,8 +1,9 @@
 """A placement's status: the facts of its works and Jobs, put on the ladder, written when it changed."""
 
+import datetime as dt
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
-from typing import Final, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Final
 
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.placement.overrides import Override, naming
@@ -20,9 +21,10 @@ from hub.domain.workloads.states import TERMINAL, State
 from hub.services.placements import abandon
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.reconcile import reconcile
-from hub.services.placements.selecting import resource_of, resource_of_job
+from hub.services.placements.selecting import resource_of_job
 from hub.store import objects, placements, works
 from hub.store.records.objects import StoredObject
+from hub.store.records.placements import SelectedObject
 from hub.store.records.workloads import Workload
 from hub.store.records.works import Work
 from hub.store.transaction import Transaction
@@ -58,15 +60,9 @@ _EVENTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     ),
 }
 FOUND_DRIFTS: Final = "FoundDrifts"
+MOST_LEFTOVERS: Final = 3  # clusters named in a message
 _STARTED: Final = frozenset({State.RUNNING, State.SUCCEEDED})
 _OPEN: Final = frozenset({State.PLACED, State.OFFERED, State.WITHDRAWING})
-
-
-class StillWaiting(NamedTuple):
-    """What a placement still waits for."""
-
-    unsettled: bool = False  # it would gain from other clusters or other placements
-    abandoning: bool = False  # agents are to leave objects to their members
 
 
 def write_status(
@@ -122,12 +118,20 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome, overrides: Collection[s
     held = {
         (work.cluster, work.uid): work
         for work in works.of_uids(
-            tx, [*outcome.selection.objects, *(job.uid for job in outcome.jobs)]
+            tx,
+            sorted(
+                {
+                    *(entry.uid for given in outcome.given.values() for entry in given.entries),
+                    *(job.uid for job in outcome.jobs),
+                }
+            ),
         )
     }
     items: dict[str, list[Item]] = {}
     owners = objects.get_many(tx, set(outcome.conflicts.values())) if outcome.conflicts else {}
-    for cluster in outcome.decisions.selected:
+    for cluster, given in outcome.given.items():
+        if not given.wanted:
+            continue
         items[cluster] = [
             _object_item(
                 each,
@@ -135,7 +139,7 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome, overrides: Collection[s
                 outcome,
                 _owner(outcome.conflicts.get((cluster, each.uid)), owners),
             )
-            for each in outcome.selection.objects.values()
+            for each in given.entries
         ]
     compares = abandon.compares(row.spec or {})
     if compares:
@@ -153,14 +157,29 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome, overrides: Collection[s
         generation=row.generation,
         scheduled=outcome.scheduled,
         targets=[
-            Target(cluster, words.get(cluster, ""), items[cluster]) for cluster in sorted(items)
+            _target(cluster, words.get(cluster, ""), items[cluster], outcome)
+            for cluster in sorted(items)
         ],
         refused=_refused(outcome),
         selected=selected,
         resource_index=outcome.resource_index,
         overrides=_overrides(tx, row, selected, overrides),
         compares=compares,
+        leftovers=[
+            f"from {cluster}, where {each.held}" if each.held else f"from {cluster}"
+            for cluster, each in outcome.given.items()
+            if not each.wanted
+        ][:MOST_LEFTOVERS],
     )
+
+
+def _target(
+    cluster: str, message: str, items: Sequence[Item], outcome: ReconcileOutcome
+) -> Target:
+    given = outcome.given.get(cluster)
+    if given is None:  # a Job is there, and nothing else
+        return Target(cluster, message, items)
+    return Target(cluster, message, items, given.index, given.held)
 
 
 def _name_behind(tx: Transaction, items: dict[str, list[Item]]) -> None:
@@ -205,9 +224,10 @@ def _owner(uid: str | None, rows: Mapping[str, StoredObject]) -> str:
 
 
 def _object_item(
-    row: StoredObject, work: Work | None, outcome: ReconcileOutcome, owner: str
+    entry: SelectedObject, work: Work | None, outcome: ReconcileOutcome, owner: str
 ) -> Item:
-    resource = resource_of(row)
+    group, _, version = entry.api_version.rpartition("/")
+    resource = Resource(group, version, entry.kind, entry.namespace, entry.name)
     if owner:
         text = f"{owner} placed it here first"
         return Item(resource, applied=False, reason="PlacedByAnother", message=text)
@@ -304,6 +324,17 @@ def _member_generation(work: Work | None) -> int:
     return int((observed or {}).get("member_generation") or 0)
 
 
+@dataclass(frozen=True, slots=True)
+class Next:
+    """When to look at a placement again. `unsettled`: it would gain from other clusters; `leaving`: it
+    waits for these to let go what is taken back; `at`: something is due though nothing is told until then.
+    """
+
+    unsettled: bool = False
+    leaving: frozenset[str] = frozenset()
+    at: dt.datetime | None = None
+
+
 def reconcile_with_status(
     tx: Transaction,
     uid: str,
@@ -311,7 +342,7 @@ def reconcile_with_status(
     term: int,
     overrides: Collection[str] = (),
     profile: str = "Balance",
-) -> StillWaiting:
+) -> Next:
     """Bring one placement and its status up to date.
 
     `overrides` are the uids of all that are stored: mostly none, and then nothing is asked. `profile`: of
@@ -319,7 +350,8 @@ def reconcile_with_status(
     """
     outcome = reconcile(tx, uid, fleet, term, compatible=profile == "KubeFleet")
     if outcome is None:
-        return StillWaiting()
+        return Next()
     write_status(tx, outcome, overrides)
     unsettled = outcome.unfulfilled or bool(outcome.conflicts)
-    return StillWaiting(unsettled, bool(outcome.abandoned))
+    leaving = outcome.leaving | {work.cluster for work in outcome.abandoned}
+    return Next(unsettled, leaving, outcome.again_at)

@@ -144,7 +144,7 @@ def work_of(
         work["manifest"] = compose.compose_job(orjson.loads(row.job_manifest), options, stamp)
         work["when_to_take_over"] = "Never"
     else:
-        work["manifest"] = compose.compose_object(row.object_manifest or {}, stamp)
+        work["manifest"] = compose.compose_object(_thing(row)[0] or {}, stamp)
         # It may have been edited in another version of its kind since it was placed.
         work["api_version"] = work["manifest"].get("apiVersion") or row.api_version
         work["when_to_take_over"] = options.when_to_take_over or "IfNoDiff"
@@ -169,7 +169,8 @@ def _prepare(
 ) -> PreparedOffer | None:
     if row.action not in {"Apply", "Compare"}:
         return PreparedOffer(row, row.options, row.hash)
-    if row.job_manifest is None and row.object_manifest is None:
+    thing, thing_hash = _thing(row)
+    if row.job_manifest is None and thing is None:
         _give_up(tx, row)
         return None
     placed = row.state == State.PLACED and row.workload_epoch == row.epoch
@@ -177,8 +178,19 @@ def _prepare(
         works.remove(tx, [(row.cluster, row.uid)])  # taken back; nobody outside knows of it
         return None
     options = row.options if row.offered else _decide(row, ask, placements)
-    manifest_hash = row.job_hash if row.job_manifest is not None else row.object_hash
+    manifest_hash = row.job_hash if row.job_manifest is not None else thing_hash
     return PreparedOffer(row, options, compose.digest(manifest_hash or "", options, row.epoch))
+
+
+def _thing(row: Composable) -> tuple[Json | None, str | None]:
+    """What an object is composed from, with its hash: what its placement gave the cluster.
+
+    A row that a hub of an earlier release wrote since is of the object as it is now.
+    """
+    given = row.content_manifest
+    if given is not None and compose.digest(row.content, row.options, row.epoch) == row.hash:
+        return given, row.content
+    return row.object_manifest, row.object_hash
 
 
 def _decide(row: Composable, ask: Ask, placements: Mapping[str, StoredObject]) -> ApplyOptions:

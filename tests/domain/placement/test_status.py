@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hub.domain.placement.rungs import placed_by_queue, scheduled, unscheduled
 from hub.domain.placement.status import (
     MOST_REFUSED,
     RUNGS,
@@ -14,10 +15,7 @@ from hub.domain.placement.status import (
     Resource,
     Target,
     became_true,
-    placed_by_queue,
-    scheduled,
     status_of,
-    unscheduled,
 )
 from hub.domain.placement.words import MOST_DETAILS
 from shared.conditions import rfc3339

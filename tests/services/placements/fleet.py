@@ -115,7 +115,7 @@ class Fleet:
                     continue
                 left = work["action"] == "Keep" and agent.protocol >= ABANDONS
                 given = "Gone" if work["action"] == "Withdraw" or left else phase
-                entry = seen(work["uid"], given, 0, available=True, **said)
+                entry = seen(work["uid"], given, 0, **{"available": True, **said})
                 entry.generation = work["generation"]
                 entries.append(entry)
             await agent.sync(*entries)

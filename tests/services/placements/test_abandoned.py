@@ -3,11 +3,12 @@
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.services.objects.delete import delete_object
 from hub.services.works import compose
-from hub.store import objects, workloads, works
+from hub.store import objects, tables, workloads, works
 from shared.wire.versions import ABANDONS
 from tests.services.members.hubs import Running, running_hub, seen
 from tests.services.placements.fleet import CONFIG, FLEET, JOBS, Fleet, conditions
@@ -135,11 +136,12 @@ async def test_the_placement_as_it_now_is_decides(tmp_path: Path):
 
 
 async def test_an_object_whose_manifest_is_gone_is_left_too(tmp_path: Path):
-    """An agent asks before the placement has looked again."""
+    """An agent asks for what a hub of before rollouts gave, and the placement has not looked again."""
     async with running_hub(tmp_path) as hub:
         fleet = await placed(hub, "m1")
         row = await fleet.object("ConfigMap", "settings", "shop")
         assert row is not None
+        await hub.write(lambda tx: tx.conn.execute(update(tables.works).values(content="")))
         await hub.write(objects.remove, row.uid)
         fleet.agents["m1"].restart("session-m1-2", ABANDONS)
         await fleet.agents["m1"].sync()
