@@ -160,7 +160,8 @@ class Placements:
             if old is not None and new is not None:
                 self._dirty |= self._index.affected(old, new)
             news = news or old is None or new is None or _declared(old) != _declared(new)
-        self._dirty |= set(self._index.uids()) if news else self._index.unsettled
+        waiting = self._index.unsettled | self._index.awaiting.keys() | self._index.leaving
+        self._dirty |= set(self._index.uids()) if news else waiting
 
     async def _hear(self) -> None:
         """Take heartbeats; a member that is heard again may be picked again."""

@@ -288,7 +288,7 @@ works = Table(
     Column("kind", String(63), nullable=False),
     Column("namespace", String(63), nullable=False),
     Column("name", String(253), nullable=False),
-    Column("action", String(16), nullable=False),  # Apply | Keep | Withdraw
+    Column("action", String(16), nullable=False),  # Apply | Keep | Withdraw | Compare
     Column("hash", String(64), nullable=False),
     Column("options", OptionsColumn, nullable=False),
     Column("placed_by", String(64), nullable=False),  # uid of the placement; "" = the job's queue

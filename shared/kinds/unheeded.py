@@ -100,23 +100,6 @@ def of_placement(spec: Mapping[str, Any]) -> Iterator[str]:
 def _of_strategy(strategy: Mapping[str, Any]) -> Iterator[str]:
     if strategy.get("type") == "External":
         yield "spec.strategy.type: staged runs are not carried out; changes roll out as by RollingUpdate"
-    applying = strategy.get("applyStrategy") or {}
-    if applying.get("comparisonOption") == "FullComparison":
-        yield (
-            "spec.strategy.applyStrategy.comparisonOption: the fields that the manifest names are "
-            "compared, and no others"
-        )
-    if applying.get("type") == "ReportDiff":
-        yield "spec.strategy.applyStrategy.type: objects are applied, not only compared"
-    if applying.get("allowCoOwnership"):
-        yield "spec.strategy.applyStrategy.allowCoOwnership: whenToTakeOver alone decides"
-    if applying.get("serverSideApplyConfig"):
-        yield (
-            "spec.strategy.applyStrategy.serverSideApplyConfig: conflicts are settled by "
-            "whenToTakeOver and whenToApply"
-        )
-    if (strategy.get("deleteStrategy") or {}).get("propagationPolicy") == "Abandon":
-        yield "spec.strategy.deleteStrategy: what was placed is taken back, not left"
     if (strategy.get("reportBackStrategy") or {}).get("type") == "Mirror":
         yield "spec.strategy.reportBackStrategy: statuses of placed objects are not reported back"
 

@@ -179,6 +179,8 @@ kind namespace/name
       type=status  reason: message
     drifted: kind namespace/name
       path: hub valueInHub, member valueInMember
+    differs: kind namespace/name
+      path: hub valueInHub, member valueInMember
 """,
     ),
     (

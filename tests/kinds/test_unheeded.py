@@ -62,9 +62,6 @@ PARTS = [
     (a_job(template={"kueue.x-k8s.io/podset-topology-spreading": "{}"}), "podset-topology-spr"),
     (a_job(resourceClaims=[{"name": "gpu", "resourceClaimName": "g"}]), "resourceClaims"),
     (a_placement(type="External"), "staged runs"),
-    (a_placement(applyStrategy={"comparisonOption": "FullComparison"}), "comparisonOption"),
-    (a_placement(applyStrategy={"type": "ReportDiff"}), "not only compared"),
-    (a_placement(applyStrategy={"allowCoOwnership": True}), "whenToTakeOver"),
     (reported_in_its_namespace(), "statusReportingScope"),
     (
         of_kind(KUEUE, "ResourceFlavor", nodeLabels={"a": "b"}, topologyName="racks"),
@@ -95,7 +92,10 @@ def test_what_changes_nothing_is_named(manifest, word):
     "manifest",
     [
         a_job({"roadstead.dev/on-cluster-loss": "Wait"}),
-        a_placement(applyStrategy={"comparisonOption": "PartialComparison"}),
+        a_placement(applyStrategy={"comparisonOption": "FullComparison"}),
+        a_placement(applyStrategy={"allowCoOwnership": True}),
+        a_placement(applyStrategy={"type": "ReportDiff"}),
+        a_placement(deleteStrategy={"propagationPolicy": "Abandon"}),
         of_kind(KUEUE, "Cohort"),
         of_kind("example.com/v1", "Widget", size=1),
     ],

@@ -1,6 +1,7 @@
 """The ladder of conditions by which a placement says how far it is, as KubeFleet's. Pure.
 
-Six rungs: Scheduled, RolloutStarted, Overridden, WorkSynchronized, Applied, Available. The first that
+Six rungs: Scheduled, RolloutStarted, Overridden, WorkSynchronized, Applied, Available; of what is only
+compared, DiffReported in place of the last two. The first that
 is not True ends the ladder, save Overridden where it is False for overrides that name Jobs: what is sent
 without them is told of all the same. Clusters are told apart; over clusters Unknown beats
 False beats True. The texts are KubeFleet's own, so that its users and their scripts read what they know.
@@ -15,10 +16,16 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from hub.domain.placement.rungs import Rung, Status, all_overridden, applicable, overridden
-from shared.conditions import Condition, find, is_true, rfc3339, set_condition
+from hub.domain.placement.words import (
+    APPLIED,
+    AVAILABLE,
+    MOST_DETAILS,
+    REPORTED,
+    differing,
+)
+from shared.conditions import Condition, find, is_true, set_condition
 from shared.documents import Json, JsonView
 
-MOST_DETAILS: Final = 100  # failed or drifted resources named per cluster
 MOST_REFUSED: Final = 20  # clusters named that were not picked
 
 
@@ -46,7 +53,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One resource in one cluster. `applied`: True, False, or None while that is open."""
+    """One resource in one cluster. `applied` (or compared): True, False, or None while that is open."""
 
     resource: Resource
     applied: bool | None = None
@@ -54,7 +61,7 @@ class Item:
     reason: str = ""  # why not applied, or not available
     message: str = ""
     generation: int = 0  # of the object in the member
-    drifts: Sequence[JsonView] = ()  # path, hub, member, first_seen
+    drifts: Sequence[JsonView] = ()  # how it differs: path, hub, member, first_seen
     observed_at: dt.datetime | None = None
 
 
@@ -75,7 +82,8 @@ class Target:
 class Picture:
     """A placement as it stands. `refused`: cluster → why it was not picked.
 
-    `left_out`: overrides that name Jobs, which are sent as they are.
+    `left_out`: overrides that name Jobs, which are sent as they are. `compares`: nothing is
+    applied, how the objects differ is reported.
     """
 
     prefix: str  # ClusterResourcePlacement | ResourcePlacement
@@ -86,6 +94,7 @@ class Picture:
     selected: Sequence[Resource] = ()
     resource_index: int = 0
     left_out: Sequence[str] = ()
+    compares: bool = False
     leftovers: Sequence[
         str
     ] = ()  # where something is still to be taken back, and why it is not yet
@@ -133,6 +142,7 @@ RUNGS: Final = (
     "WorkSynchronized",
     "Applied",
     "Available",
+    "DiffReported",
 )
 
 
@@ -148,9 +158,9 @@ def _target_status(target: Target, picture: Picture, before: JsonView, now: dt.d
                 "AllWorkSynced",
                 "All of the works are synchronized to the latest",
             ),
-            _applied(target.items),
+            _reported(target.items) if picture.compares else _applied(target.items),
         ]
-        if rungs[-1].status == "True":
+        if rungs[-1].status == "True" and not picture.compares:
             rungs.append(_available(target.items))
     status: Json = {
         "clusterName": target.cluster,
@@ -162,11 +172,22 @@ def _target_status(target: Target, picture: Picture, before: JsonView, now: dt.d
     short = [item for item in target.items if item.applied and item.available is False]
     known = before.get("failedPlacements") or ()
     failed = [_failure(item, known, now) for item in (*refused, *short)[:MOST_DETAILS]]
-    drifted = [_drifted(item, now) for item in target.items if item.drifts]
+    differ = [
+        differing(
+            item.resource.named(),
+            item.drifts,
+            item.observed_at or now,
+            item.generation,
+            diff=picture.compares,
+        )
+        for item in target.items
+        if item.drifts
+    ]
     if failed:
         status["failedPlacements"] = failed
-    if drifted:
-        status["driftedPlacements"] = drifted[:MOST_DETAILS]
+    if differ:
+        kind = "diffedPlacements" if picture.compares else "driftedPlacements"
+        status[kind] = differ[:MOST_DETAILS]
     return status
 
 
@@ -195,6 +216,22 @@ def _applied(items: Sequence[Item]) -> Rung:
         return Rung("Applied", "Unknown", "ApplyInProgress", text)
     text = "All corresponding work objects are applied"
     return Rung("Applied", "True", "AllWorkHaveBeenApplied", text)
+
+
+def _reported(items: Sequence[Item]) -> Rung:
+    failed = [item for item in items if item.applied is False]
+    left = failed or [item for item in items if item.applied is None]
+    if left:
+        text = f"{len(left)} of {len(items)} selected resources have not been compared"
+        if left[0].message:
+            first = left[0]
+            text = f"{text}, first {first.resource.kind} {first.resource.name}: {first.message}"
+        if failed:
+            return Rung("DiffReported", "False", "NotAllWorkHaveDiffReported", text)
+        return Rung("DiffReported", "Unknown", "DiffReportInProgress", text)
+    count = sum(bool(item.drifts) for item in items)
+    text = f"All selected resources have been compared: {count} of {len(items)} differ"
+    return Rung("DiffReported", "True", "AllWorkHaveDiffReported", text)
 
 
 def _available(items: Sequence[Item]) -> Rung:
@@ -238,9 +275,11 @@ def _whole(picture: Picture, targets: Sequence[JsonView]) -> list[Rung]:
             "namespaces",
         ),
     ]
-    rungs.append(_sum(targets, "Applied", _APPLIED))
+    if picture.compares:
+        return [*rungs, _sum(targets, "DiffReported", REPORTED)]
+    rungs.append(_sum(targets, "Applied", APPLIED))
     if rungs[-1].status == "True":
-        rungs.append(_sum(targets, "Available", _AVAILABLE))
+        rungs.append(_sum(targets, "Available", AVAILABLE))
     return rungs
 
 
@@ -257,34 +296,10 @@ def _all_begun(picture: Picture) -> Rung:
     return Rung("RolloutStarted", "True", "RolloutStarted", text)
 
 
-_APPLIED: Final[Mapping[Status, tuple[str, str]]] = {
-    "True": ("ApplySucceeded", "The selected resources are successfully applied to {} cluster(s)"),
-    "False": (
-        "ApplyFailed",
-        "Failed to apply resources to {} cluster(s), please check the `failedPlacements` status",
-    ),
-    "Unknown": (
-        "ApplyPending",
-        "There are still {} cluster(s) in the process of applying the selected resources",
-    ),
-}
-_AVAILABLE: Final[Mapping[Status, tuple[str, str]]] = {
-    "True": ("ResourceAvailable", "The selected resources in {} cluster(s) are available now"),
-    "False": (
-        "ResourceNotAvailableYet",
-        "The selected resources in {} cluster(s) are still not available yet",
-    ),
-    "Unknown": (
-        "ResourceAvailableUnknown",
-        "The availability of the selected resources in {} cluster(s) is not known yet",
-    ),
-}
-
-
 def _sum(
     targets: Sequence[JsonView],
     kind: str,
-    words: Mapping[Status, tuple[str, str]],
+    words: Mapping[str, tuple[str, str]],
 ) -> Rung:
     """One rung over all clusters: Unknown beats False beats True."""
     counts: dict[Status, int] = {"Unknown": 0, "False": 0, "True": 0}
@@ -329,24 +344,6 @@ def _failure(item: Item, before: Sequence[JsonView], now: dt.datetime) -> Json:
         rung = Rung("Available", "False", item.reason or "ManifestNotAvailableYet", text)
     condition = _timed([rung], [old["condition"]] if old else [], item.generation, now)[0]
     return {**named, "condition": condition}
-
-
-def _drifted(item: Item, now: dt.datetime) -> Json:
-    first = min(str(each["first_seen"]) for each in item.drifts)
-    return {
-        **item.resource.named(),
-        "firstDriftedObservedTime": first,
-        "observationTime": rfc3339(item.observed_at or now),
-        "targetClusterObservedGeneration": item.generation,
-        "observedDrifts": [
-            {
-                "path": each["path"],
-                **({"valueInHub": each["hub"]} if each.get("hub") is not None else {}),
-                **({"valueInMember": each["member"]} if each.get("member") is not None else {}),
-            }
-            for each in list(item.drifts)[:MOST_DETAILS]
-        ],
-    }
 
 
 def _timed(

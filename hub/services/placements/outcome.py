@@ -11,6 +11,7 @@ from hub.services.placements.selecting import Selection
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import SelectedObject
 from hub.store.records.workloads import Workload
+from hub.store.records.works import Work
 from shared.documents import JsonView
 
 _NEVER_ASKED: Final = Decisions((), None, fulfilled=True, message="")
@@ -49,6 +50,7 @@ class ReconcileOutcome:
     resource_index: int = 0
     overrides_of_jobs: Sequence[str] = ()  # that name Jobs, which nothing overrides
     again_at: dt.datetime | None = None  # when something is due though nothing changes until then
+    abandoned: list[Work] = field(default_factory=list)  # told to be, and not yet
 
     @property
     def unfulfilled(self) -> bool:

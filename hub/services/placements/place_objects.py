@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from hub.domain.workloads.apply_options import ApplyOptions
+from hub.services.placements.abandon import HELD, abandons, compares, give_up
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.works import compose
 from hub.store import works
@@ -39,7 +40,7 @@ def take_over(
     for work in works.of_uids(tx, [each.uid for each in entries]):
         if work.cluster not in clusters or work.placed_by == uid:
             continue
-        if work.action == "Withdraw":
+        if work.action not in HELD:
             held.setdefault(work.cluster, {})[work.uid] = work
         else:
             conflicts[work.cluster, work.uid] = work.placed_by
@@ -61,7 +62,7 @@ def place_objects(
     uid = outcome.row.uid
     fresh: list[WantedWork] = []
     changed: list[WantedWork] = []
-    gone: list[tuple[str, str]] = []
+    gone: list[Work] = []
     for cluster, entries in give.items():
         there = held.get(cluster, {})
         wanted = {e.uid for e in entries}
@@ -74,11 +75,7 @@ def place_objects(
                 fresh.append(work)
             elif _differs(old, work):
                 changed.append(work)
-        gone += [
-            (cluster, each.uid)
-            for each in there.values()
-            if each.action != "Withdraw" and each.uid not in wanted
-        ]
+        gone += [each for each in there.values() if each.uid not in wanted]
     for cluster, there in held.items():
         if cluster not in give:
             changed += [
@@ -86,16 +83,26 @@ def place_objects(
             ]
     works.upsert(tx, fresh)
     works.renew(tx, changed)
-    works.act(tx, "Withdraw", gone)
+    give_up(tx, gone, spec)
 
 
 def _options(placement: StoredObject, spec: JsonView) -> ApplyOptions:
     apply = (spec.get("strategy") or {}).get("applyStrategy") or {}
+    forced = apply.get("serverSideApplyConfig")
     return ApplyOptions(
         when_to_apply=apply.get("whenToApply") or "Always",
         when_to_take_over=apply.get("whenToTakeOver") or "",
         placed_by=f"{placement.kind}/{placement.name}",
+        abandon=abandons(spec),
+        force=None if forced is None else bool(forced.get("force")),
+        co_ownership=bool(apply.get("allowCoOwnership")),
+        compare_all=apply.get("comparisonOption") == "FullComparison",
+        compare_only=compares(spec),
     )
+
+
+def _action(options: ApplyOptions) -> str:
+    return "Compare" if options.compare_only else "Apply"
 
 
 def _work(
@@ -113,7 +120,7 @@ def _work(
         "options": options,
         "placed_by": placement,
         "hash": compose.digest(entry.hash, options, 0),
-        "action": "Apply",
+        "action": _action(options),
         "content": entry.hash,
     }
 
@@ -122,7 +129,7 @@ def _generation(entry: SelectedObject, old: Work | None) -> int:
     """Grows whenever something else is given, be it older: what was said of less is of something else."""
     if old is None:
         return entry.generation
-    same = compose.digest(entry.hash, old.options, 0) == old.hash and old.action == "Apply"
+    same = compose.digest(entry.hash, old.options, 0) == old.hash and old.action in HELD
     return old.generation if same else max(entry.generation, old.generation + 1)
 
 
@@ -140,13 +147,13 @@ def _reoptioned(old: Work, options: ApplyOptions) -> WantedWork:
         "options": options,
         "placed_by": old.placed_by,
         "hash": compose.digest(old.content, options, 0) if old.content else "",
-        "action": old.action,
+        "action": _action(options),
         "content": old.content,
     }
 
 
 def _is_other(old: Work, options: ApplyOptions) -> bool:
-    return old.action == "Apply" and old.options != options
+    return old.action in HELD and old.options != options
 
 
 def _differs(old: Work, wanted: WantedWork) -> bool:

@@ -12,6 +12,7 @@ from hub.domain.placement.pick import Decisions, Scores, pick
 from hub.domain.placement.rungs import Rung, placed_by_queue, scheduled, unscheduled
 from hub.domain.workloads.placement_policy import Policy, read_policy
 from hub.domain.workloads.states import TERMINAL
+from hub.services.placements.abandon import abandons, being_abandoned, compares, give_up, tell
 from hub.services.placements.bindings import FOR_A_JOB, bind, placed_by_its_queue
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.override import Overrides
@@ -47,7 +48,7 @@ def reconcile(
     policy = read_policy(spec.get("policy"))
     selection = select(tx, read_rules(row.kind, row.namespace, spec))
     index = snapshot_resources(tx, uid, selection, spec, _given(tx, uid))
-    fault = _unsupported(policy, selection)
+    fault = _unsupported(policy, selection, only_compares=compares(spec))
     if fault is not None:
         return ReconcileOutcome(
             row, selection, fault, jobs=placements.jobs_of(tx, uid), resource_index=index
@@ -56,9 +57,13 @@ def reconcile(
     outcome = ReconcileOutcome(row, selection, scheduled(0, 0), resource_index=index)
     if selection.objects:
         outcome.decisions = _decide(tx, uid, policy, fleet, versions, compatible=compatible)
+    if compares(spec):  # no Job is begun; one that is its own already goes on
+        own = {u: job for u, job in selection.jobs.items() if job.placement == uid}
+        selection.jobs = own
     labels = {name: cluster.labels for name, cluster in fleet.items()}
     roll_out(tx, outcome, spec, policy, Overrides(tx, row, selection, overrides), labels)
     outcome.jobs = place_jobs(tx, outcome, policy)
+    outcome.abandoned = being_abandoned(works.of_placement(tx, uid))
     bind(tx, outcome, version, index)
     outcome.scheduled = _first_rung(outcome)
     return outcome
@@ -73,11 +78,14 @@ def _given(tx: Transaction, uid: str) -> set[int]:
     }
 
 
-def _unsupported(policy: Policy, selection: Selection) -> Rung | None:
+def _unsupported(policy: Policy, selection: Selection, *, only_compares: bool) -> Rung | None:
     """Why the placement can not be carried out as it is written."""
     if selection.refused:
         text = f"namespaces {', '.join(sorted(selection.refused))} can not be placed"
         return unscheduled("InvalidResourceSelectors", text)
+    if selection.jobs_by_name and only_compares:
+        text = "a Job runs or does not: applyStrategy.type ReportDiff is for other objects"
+        return unscheduled("JobsNotCompared", text)
     if selection.jobs_by_name and not one_cluster(policy):
         text = (
             "a Job runs in one cluster: PickN with numberOfClusters 1, or PickFixed with one name"
@@ -126,15 +134,13 @@ def _first_rung(outcome: ReconcileOutcome) -> Rung:
 
 
 def _take_back(tx: Transaction, uid: str, row: StoredObject | None) -> None:
-    """A placement goes: what it placed is withdrawn, save Jobs that finished; then its record."""
+    """A placement goes: what it placed is withdrawn or left, save Jobs that finished; then its record."""
     jobs = [j for j in placements.jobs_of(tx, uid) if j.state not in TERMINAL]
     release_jobs(tx, jobs, "PlacementDeleted", "its placement was deleted")
-    left = [w for w in works.of_placement(tx, uid) if w.action != "Keep"]
-    works.act(
-        tx,
-        "Withdraw",
-        [(w.cluster, w.uid) for w in left if w.action != "Withdraw" and w.epoch == 0],
-    )
+    left = [w for w in works.of_placement(tx, uid) if w.action != "Keep" or w.epoch == 0]
+    give_up(tx, left, None if row is None else row.spec or {})
+    if row is not None:
+        tell(tx, row, being_abandoned(works.of_placement(tx, uid)))
     if left:
         return
     placements.forget(tx, uid)
@@ -147,5 +153,9 @@ def _take_back(tx: Transaction, uid: str, row: StoredObject | None) -> None:
         namespace=row.namespace,
         name=row.name,
         reason="Deleted",
-        message="everything it placed has been taken back",
+        message=(
+            "everything it placed has been left to the members"
+            if abandons(row.spec or {})
+            else "everything it placed has been taken back"
+        ),
     )

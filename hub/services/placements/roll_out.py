@@ -10,6 +10,7 @@ from typing import Final
 
 from hub.domain.rollout.rolling_update import Holding, RollingUpdate, Step, next_step
 from hub.domain.workloads.placement_policy import Policy
+from hub.services.placements.abandon import HELD
 from hub.services.placements.bindings import FOR_A_JOB
 from hub.services.placements.outcome import Given, ReconcileOutcome
 from hub.services.placements.override import Overrides, Version, tied_of
@@ -105,7 +106,7 @@ def _has(
     Overrides that are not for this placement alone count with its next version: until then it has what
     they made before. What can not be made is not given.
     """
-    kept = {uid: work for uid, work in there.items() if work.action == "Apply"}
+    kept = {uid: work for uid, work in there.items() if work.action in HELD}
     if version.fault:
         return bool(kept)
     wanted = {each.uid: each for each in version.objects if each.uid not in taken}
@@ -133,14 +134,14 @@ def _look(
     taken: bool = False,
 ) -> _Found:
     """`version`: that it is to have; None: it is not chosen. `taken`: others hold some of it."""
-    kept = [work for work in there.values() if work.action == "Apply"]
+    kept = [work for work in there.values() if work.action in HELD]
     index = binding.resource_snapshot if binding is not None else ""
     settled_at = None
     if all(_is_applied(work) and work.available is not False for work in kept):
         since = binding.settled_at if binding is not None else None
         settled_at = since or tx.now
     young = settled_at is not None and settled_at + rolling.period > tx.now
-    untold = young and any(work.available is None for work in kept)
+    untold = young and any(work.available is None and work.action == "Apply" for work in kept)
     holding = Holding(
         cluster,
         wanted=version is not None,
@@ -156,7 +157,7 @@ def _look(
         index=index,
         objects=[_as_given(work) for work in kept],
         settled_at=settled_at,
-        leaving=any(work.action == "Withdraw" for work in there.values()),
+        leaving=any(work.action not in HELD for work in there.values()),
         overrides=(binding.overrides if binding is not None else None) or (),
         fault=version.fault if version is not None else "",
     )

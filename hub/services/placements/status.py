@@ -15,6 +15,7 @@ from hub.domain.placement.status import (
     status_of,
 )
 from hub.domain.workloads.states import TERMINAL, State
+from hub.services.placements import abandon
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.reconcile import reconcile
 from hub.services.placements.selecting import resource_of_job
@@ -27,6 +28,8 @@ from hub.store.transaction import Transaction
 from shared.conditions import find
 from shared.documents import JsonView
 from shared.kinds import unheeded
+from shared.wire.agent_v1 import DIFF_REPORTED
+from shared.wire.versions import COMPARES
 
 # What is said when a rung turns True, in KubeFleet's words; of overrides its own message.
 _EVENTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
@@ -38,6 +41,12 @@ _EVENTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ),
     ),
     "Applied": (("PlacementApplied", "Resources have been applied to the selected cluster(s)"),),
+    "DiffReported": (
+        (
+            "PlacementDiffReported",
+            "Configuration differences have been reported on the selected cluster(s)",
+        ),
+    ),
     "Available": (
         ("PlacementAvailable", "Resources are available on the selected cluster(s)"),
         (
@@ -59,6 +68,9 @@ def write_status(tx: Transaction, outcome: ReconcileOutcome) -> bool:
     status = status_of(_picture(tx, outcome), before, tx.now)
     said = list(unheeded.of_placement(row.spec or {}))
     status["conditions"] = unheeded.condition(status["conditions"], said, tx.now, row.generation)
+    status["conditions"] = abandon.condition(
+        tx, status["conditions"], outcome.abandoned, row.generation
+    )
     if status == before:
         return False
     objects.set_statuses(tx, {row.uid: status})
@@ -109,6 +121,9 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome) -> Picture:
             )
             for each in given.objects
         ]
+    compares = abandon.compares(row.spec or {})
+    if compares:
+        _name_behind(tx, items)
     for job in outcome.jobs:
         item = _job_item(job, held.get((job.cluster, job.uid)))
         if item is not None:
@@ -129,6 +144,7 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome) -> Picture:
         selected=selected,
         resource_index=outcome.resource_index,
         left_out=outcome.overrides_of_jobs,
+        compares=compares,
         leftovers=[
             f"from {cluster}, where {each.held}" if each.held else f"from {cluster}"
             for cluster, each in outcome.given.items()
@@ -146,6 +162,19 @@ def _target(
     return Target(
         cluster, message, items, given.index, given.held, given.fault, tuple(given.overrides)
     )
+
+
+def _name_behind(tx: Transaction, items: dict[str, list[Item]]) -> None:
+    """Say of what is not compared yet where that is for an agent of before."""
+    for cluster, spoken in abandon.too_old(tx, items, COMPARES).items():
+        text = (
+            f"the agent of {cluster} can not (it speaks protocol {spoken}, and {COMPARES} is needed): "
+            "it writes nothing, until it is upgraded and compares"
+        )
+        items[cluster] = [
+            replace(item, message=text) if item.applied is None else item
+            for item in items[cluster]
+        ]
 
 
 def _selected(outcome: ReconcileOutcome) -> list[Resource]:
@@ -186,7 +215,8 @@ def _object_item(
         return Item(resource, applied=False, reason="PlacedByAnother", message=text)
     if work is None:
         return Item(resource)
-    applied = _applied(work)
+    compares = abandon.compares(outcome.row.spec or {})
+    applied = _compared(work) if compares else _applied(work)
     short = applied and work.available is False  # then an agent says why there
     item = Item(
         resource,
@@ -195,10 +225,10 @@ def _object_item(
         reason=work.reason if applied is False or short else "",
         message=_said(work),
         generation=_member_generation(work),
-        drifts=work.drift or (),
+        drifts=(work.drift or ()) if applied or not compares else (),
         observed_at=work.observed_at,
     )
-    return _unless_left_drifted(item, outcome)
+    return item if compares else _unless_left_drifted(item, outcome)
 
 
 def _unless_left_drifted(item: Item, outcome: ReconcileOutcome) -> Item:
@@ -224,8 +254,17 @@ def _said(work: Work) -> str:
     return message
 
 
+def _compared(work: Work) -> bool | None:
+    if work.phase == "Failed":
+        return False
+    told = work.phase == "Applied" and work.reason == DIFF_REPORTED
+    return True if told and work.observed_generation >= work.generation else None
+
+
 def _applied(work: Work) -> bool | None:
     match work.phase:
+        case "Applied" if work.reason == DIFF_REPORTED:
+            return None  # only compared, so far
         case "Applied":
             return True if work.observed_generation >= work.generation else None
         case "Failed" | "Missing":
@@ -298,4 +337,5 @@ def reconcile_with_status(
         return Next()
     write_status(tx, outcome)
     unsettled = outcome.unfulfilled or bool(outcome.conflicts)
-    return Next(unsettled, outcome.leaving, outcome.again_at)
+    leaving = outcome.leaving | {work.cluster for work in outcome.abandoned}
+    return Next(unsettled, leaving, outcome.again_at)

@@ -25,7 +25,7 @@ class Work(NamedTuple):
     kind: str
     namespace: str
     name: str
-    action: str  # Apply | Keep | Withdraw
+    action: str  # Apply | Keep | Withdraw | Compare
     hash: str
     options: ApplyOptions
     placed_by: str  # uid of the placement; "" = the job's queue
