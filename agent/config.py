@@ -122,9 +122,10 @@ def _policy(parser: argparse.ArgumentParser, given: argparse.Namespace) -> Membe
     values: dict[str, Any] = {
         rule: getattr(given, name.replace("-", "_")) for name, rule, _ in GATE_OPTIONS
     }
-    values["denied_namespaces"] += f",{given.properties_namespace}"
-    if _OWN_NAMESPACE.exists():
-        values["denied_namespaces"] += f",{_OWN_NAMESPACE.read_text().strip()}"
+    denied = values["denied_namespaces"].split(",")
+    own = [_OWN_NAMESPACE.read_text().strip()] if _OWN_NAMESPACE.exists() else []
+    denied += [each for each in (given.properties_namespace, *own) if each not in denied]
+    values["denied_namespaces"] = ",".join(denied)
     profile, kinds = values.pop("profile"), values.pop("kinds")
     if profile not in PROFILES:
         parser.error(f"--profile {profile}: expected {' or '.join(PROFILES)}")
