@@ -19,7 +19,7 @@ def bind(tx: Transaction, outcome: ReconcileOutcome, version: str, index: int) -
     A cluster that is chosen no longer keeps its binding, not selected, until all is taken back from it.
     """
     uid = outcome.row.uid
-    present = {binding.cluster: binding for binding in placements.bindings_of(tx, uid)}
+    present = outcome.before
     wanted = {job.cluster: _job_binding(uid, job, index) for job in outcome.jobs if job.cluster}
     for cluster, given in outcome.given.items():
         before = present.get(cluster)
@@ -47,6 +47,7 @@ def bind(tx: Transaction, outcome: ReconcileOutcome, version: str, index: int) -
             )
     placements.bind(tx, [each for each in wanted.values() if present.get(each.cluster) != each])
     placements.unbind(tx, uid, [cluster for cluster in present if cluster not in wanted])
+    outcome.words = {cluster: each.message for cluster, each in wanted.items()}
 
 
 def placed_by_its_queue(job: Workload) -> bool:

@@ -9,7 +9,7 @@ from hub.domain.placement.pick import Decisions
 from hub.domain.placement.rungs import Rung
 from hub.services.placements.selecting import Selection
 from hub.store.records.objects import StoredObject
-from hub.store.records.placements import SelectedObject
+from hub.store.records.placements import Binding, SelectedObject
 from hub.store.records.workloads import Workload
 from hub.store.records.works import Work
 from shared.documents import JsonView
@@ -44,6 +44,8 @@ class ReconcileOutcome:
     selection: Selection
     scheduled: Rung
     decisions: Decisions = _NEVER_ASKED
+    before: dict[str, Binding] = field(default_factory=dict)  # by cluster, as they stood
+    words: dict[str, str] = field(default_factory=dict)  # of each binding as it stands, by cluster
     given: dict[str, Given] = field(default_factory=dict)  # by cluster, those being left included
     jobs: list[Workload] = field(default_factory=list)  # those it chose or chooses a cluster for
     conflicts: dict[tuple[str, str], str] = field(default_factory=dict)  # (cluster, uid) → owner

@@ -22,6 +22,7 @@ from hub.services.placements.selecting import Selection, read_rules, select
 from hub.services.placements.snapshots import policy_hashes, snapshot_policy, snapshot_resources
 from hub.store import clusters, objects, placements, works
 from hub.store.records.objects import StoredObject
+from hub.store.records.placements import Binding
 from hub.store.transaction import Transaction
 
 
@@ -47,16 +48,20 @@ def reconcile(
     spec = row.spec or {}
     policy = read_policy(spec.get("policy"))
     selection = select(tx, read_rules(row.kind, row.namespace, spec))
-    index = snapshot_resources(tx, uid, selection, spec, _given(tx, uid))
+    before = {each.cluster: each for each in placements.bindings_of(tx, uid)}
+    used = {int(each.resource_snapshot) for each in before.values() if each.resource_snapshot}
+    index = snapshot_resources(tx, uid, selection, spec, used)
     fault = _unsupported(policy, selection, only_compares=compares(spec))
     if fault is not None:
         return ReconcileOutcome(
             row, selection, fault, jobs=placements.jobs_of(tx, uid), resource_index=index
         )
     version, versions = snapshot_policy(tx, uid, spec), policy_hashes(spec)
-    outcome = ReconcileOutcome(row, selection, scheduled(0, 0), resource_index=index)
+    outcome = ReconcileOutcome(
+        row, selection, scheduled(0, 0), resource_index=index, before=before
+    )
     if selection.objects:
-        outcome.decisions = _decide(tx, uid, policy, fleet, versions, compatible=compatible)
+        outcome.decisions = _decide(tx, before, policy, fleet, versions, compatible=compatible)
     if compares(spec):  # no Job is begun; one that is its own already goes on
         own = {u: job for u, job in selection.jobs.items() if job.placement == uid}
         selection.jobs = own
@@ -67,15 +72,6 @@ def reconcile(
     bind(tx, outcome, version, index)
     outcome.scheduled = _first_rung(outcome)
     return outcome
-
-
-def _given(tx: Transaction, uid: str) -> set[int]:
-    """The revisions that clusters were given."""
-    return {
-        int(each.resource_snapshot)
-        for each in placements.bindings_of(tx, uid)
-        if each.resource_snapshot
-    }
 
 
 def _unsupported(policy: Policy, selection: Selection, *, only_compares: bool) -> Rung | None:
@@ -96,7 +92,7 @@ def _unsupported(policy: Policy, selection: Selection, *, only_compares: bool) -
 
 def _decide(
     tx: Transaction,
-    uid: str,
+    before: Mapping[str, Binding],
     policy: Policy,
     fleet: Mapping[str, Cluster],
     versions: Collection[str],
@@ -107,7 +103,7 @@ def _decide(
 
     `fleet` was read a while ago: a member that has gone since would keep its works for ever.
     """
-    bound = [b for b in placements.bindings_of(tx, uid) if b.policy_snapshot != FOR_A_JOB]
+    bound = [b for b in before.values() if b.policy_snapshot != FOR_A_JOB]
     chosen = {
         b.cluster: Scores(b.affinity_score, b.topology_score)
         for b in bound

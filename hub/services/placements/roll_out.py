@@ -17,7 +17,6 @@ from hub.services.placements.override import Overrides, Version, tied_of
 from hub.services.placements.place_objects import place_objects, read_held, take_over
 from hub.services.placements.snapshots import objects_of
 from hub.services.works import compose
-from hub.store import placements
 from hub.store.records.placements import Binding, SelectedObject
 from hub.store.records.works import Work
 from hub.store.transaction import Transaction
@@ -57,8 +56,8 @@ def roll_out(
     rolling = RollingUpdate.read(spec.get("strategy") or {})
     outcome.overrides_of_jobs = overrides.of_jobs
     bound = {
-        each.cluster: each
-        for each in placements.bindings_of(tx, uid)
+        cluster: each
+        for cluster, each in outcome.before.items()
         if each.policy_snapshot != FOR_A_JOB
     }
     held = read_held(tx, uid)

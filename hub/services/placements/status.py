@@ -19,7 +19,7 @@ from hub.services.placements import abandon
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.reconcile import reconcile
 from hub.services.placements.selecting import resource_of_job
-from hub.store import objects, placements, works
+from hub.store import objects, works
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import SelectedObject
 from hub.store.records.workloads import Workload
@@ -94,7 +94,6 @@ def _message(prefix: str, rung: str, status: JsonView) -> str:
 
 def _picture(tx: Transaction, outcome: ReconcileOutcome) -> Picture:
     row = outcome.row
-    uid = row.uid
     held = {
         (work.cluster, work.uid): work
         for work in works.of_uids(
@@ -131,13 +130,12 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome) -> Picture:
                 item = _unless_left_drifted(item, outcome)
             items.setdefault(job.cluster, []).append(item)
     selected = _selected(outcome)
-    words = {each.cluster: each.message for each in placements.bindings_of(tx, uid)}
     return Picture(
         prefix=row.kind,
         generation=row.generation,
         scheduled=outcome.scheduled,
         targets=[
-            _target(cluster, words.get(cluster, ""), items[cluster], outcome)
+            _target(cluster, outcome.words.get(cluster, ""), items[cluster], outcome)
             for cluster in sorted(items)
         ],
         refused=_refused(outcome),
