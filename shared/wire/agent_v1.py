@@ -97,6 +97,7 @@ class Work(Message):
     placed_by: str = ""  # placement or queue that chose this cluster
     ttl_s: int | None = None  # Jobs: their own ttlSecondsAfterFinished, withheld from the member
     seen: bool = False  # the hub was told that this epoch exists in the member: never create again
+    report_status: bool = False  # objects: tell the status as it is, too
     fresh: bool = False  # first offered in this very session: no earlier one can have started it
 
     def digest_line(self) -> str:
@@ -230,6 +231,7 @@ class Observed(Message):
     job: JobStatus | None = None
     available: bool | None = None  # None: not trackable for this kind
     member_generation: Whole = 0
+    status: dict[str, Any] | None = None  # of the object, where the work asks for it
     drift: list[Drift] = []
     incarnation: str = ""  # of something not desired: the hub's incarnation that gave it
     # Of a Job that the hub has ordered to be left alone: as its user wrote it, as far as that is known.
@@ -267,6 +269,22 @@ class ObservedSet(Message):
     more: bool = False  # further entries follow: the digest is not of what has been sent so far
 
 
+class AvailabilityRule(Message):
+    """When objects of a custom kind are available: as `shared.kinds.availability_rules`."""
+
+    group: str
+    kind: str
+    available: str
+    message: str = ""
+
+
+class AvailabilityRules(Message):
+    """All that are declared on the hub, in place of those that were."""
+
+    revision: Whole
+    rules: list[AvailabilityRule]
+
+
 class SyncRequest(Message):
     """`wait_s` > 0 lets the hub hold the request until there is news, at most that long."""
 
@@ -281,6 +299,9 @@ class SyncRequest(Message):
     desired: DesiredBase = DesiredBase()
     observed: ObservedSet = ObservedSet()
     capacity: Capacity | None = None  # None: unchanged since the last acknowledged one
+    availability: Whole | None = (
+        None  # by header: revision of the rules it goes by; None: it knows of none
+    )
 
 
 class Desired(Message):
@@ -332,6 +353,7 @@ class SyncReply(Message):
     orders: list[Order] = []
     mark: Mark | None = None
     rotate: Rotate | None = None  # protocol 2
+    availability: AvailabilityRules | None = None  # where the agent goes by others
     need_full: bool = False  # send the whole observed set (and capacity) next
     next_s: float = 10.0
 

@@ -16,6 +16,8 @@ NEWEST: Final = 2
 PROTOCOL_HEADER: Final = (
     "Roadstead-Protocol"  # agent: `1-2`, what it speaks; hub: `2`, what it chose
 )
+# agent: the revision of the rules of availability that it goes by, where it knows of any; none: it does not
+RULES_HEADER: Final = "Roadstead-Availability-Rules"
 LINK_HEADER: Final = "Roadstead-Link"
 PLAIN_HTTP: Final = "plain-http"  # its only value: by --hub-plain-http, from another machine
 _USER_AGENT: Final = "roadstead-agent/"
@@ -54,6 +56,11 @@ def choose(offered: str, spoken: int, oldest: int = OLDEST) -> int:
     return min(high, NEWEST)
 
 
+def rules_held(told: str | None) -> int | None:
+    """The revision of the rules that an agent goes by; None: it knows of none."""
+    return _revision(told or "")
+
+
 def chosen(answered: str | None) -> int:
     """What a hub chose, by its answer's header; one that says nothing speaks the first protocol."""
     found = _number(answered or "")
@@ -77,6 +84,10 @@ def _range(offered: str, spoken: int) -> tuple[int, int]:
     if not dash or first is None or last is None or first > last:
         return spoken, spoken
     return first, last
+
+
+def _revision(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
 
 
 def _number(text: str) -> int | None:

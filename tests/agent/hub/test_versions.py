@@ -1,6 +1,7 @@
 """Hub and agent one release apart understand each other, both ways; further apart they say who is behind."""
 
 import asyncio
+from typing import Any
 
 import httpx
 import orjson
@@ -42,9 +43,12 @@ class EarlierHub(ScriptedHub):
         if answer.status_code != 200 or path == REGISTER_PATH:
             return self._of_its_day(answer, request)
         fields = earlier_wire.SyncReply.model_fields
-        told = {k: v for k, v in orjson.loads(answer.content).items() if k in fields}
-        self.strict_replies.append(earlier_wire.SyncReply.model_validate(told))
-        return httpx.Response(200, json=told, request=request)
+        whole: dict[str, Any] = orjson.loads(answer.content)
+        reply = {k: v for k, v in whole.items() if k in fields}
+        for work in reply["desired"]["works"]:
+            assert not work.pop("report_status")  # which it does not know
+        self.strict_replies.append(earlier_wire.SyncReply.model_validate(reply))
+        return httpx.Response(200, json=reply, request=request)
 
     def _of_its_day(self, answer: httpx.Response, request: httpx.Request) -> httpx.Response:
         if answer.status_code != 200:

@@ -39,6 +39,7 @@ from shared.clock import ManualClock
 from shared.errors import Rejected
 from shared.kinds import parse_job
 from shared.wire.agent_v1 import Observed, SetDigest, SyncReply
+from shared.wire.versions import RULES_HEADER
 from tests import waiting
 from tests.databases import url_of
 from tests.store.build import a_member
@@ -170,10 +171,11 @@ class Agent:
         self.session = session
 
     async def post(self, body: dict[str, Any]) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {self.credential}"}
+        if (held := body.pop("availability", None)) is not None:
+            headers[RULES_HEADER] = str(held)
         return await self.running.http.post(
-            "/agent/v1/sync",
-            content=orjson.dumps(body),
-            headers={"Authorization": f"Bearer {self.credential}"},
+            "/agent/v1/sync", content=orjson.dumps(body), headers=headers
         )
 
     def request(self, *said: Observed, **more: Any) -> dict[str, Any]:
