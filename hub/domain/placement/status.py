@@ -78,6 +78,7 @@ class Target:
     cluster: str
     message: str  # of the decision, with its scores
     items: Sequence[Item] = ()
+    reported: Sequence[Json] = ()  # what objects say of themselves there, where it is asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +222,8 @@ def _target_status(target: Target, picture: Picture, before: JsonView, now: dt.d
         status["failedPlacements"] = failed
     if drifted:
         status["driftedPlacements"] = drifted[:MOST_DETAILS]
+    if target.reported:
+        status["reportedStatuses"] = list(target.reported)[:MOST_DETAILS]
     return status
 
 

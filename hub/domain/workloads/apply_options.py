@@ -15,6 +15,7 @@ class ApplyOptions:
     `tolerations` of its flavors and its admission checks, `pod_labels` and `pod_annotations` of its
     checks; `suspend` where the queue manager of LocalQueue `queue` starts it there; `session` that its
     epoch was first offered to; `doubtful`: where its job is now is not known.
+    Of an object: `report_status` where its status is asked for.
     """
 
     parallelism: int | None = None
@@ -31,6 +32,7 @@ class ApplyOptions:
     ttl_s: int | None = None
     session: str = ""
     doubtful: bool = False
+    report_status: bool = False
 
     def as_json(self) -> Json:
         """What is decided, as the store keeps it and the hash of a work covers it."""

@@ -1,6 +1,7 @@
 """Works for the objects that a placement selects: in every chosen cluster, and in no other."""
 
 from hub.domain.workloads.apply_options import ApplyOptions
+from hub.services.placements import reporting
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.works import compose
 from hub.store import works
@@ -55,6 +56,7 @@ def _options(placement: StoredObject, spec: JsonView) -> ApplyOptions:
         when_to_apply=apply.get("whenToApply") or "Always",
         when_to_take_over=apply.get("whenToTakeOver") or "",
         placed_by=f"{placement.kind}/{placement.name}",
+        report_status=reporting.is_asked(spec),
     )
 
 

@@ -17,6 +17,7 @@ from hub.domain.placement.status import (
     status_of,
 )
 from hub.domain.workloads.states import TERMINAL, State
+from hub.services.placements import reporting
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.reconcile import reconcile
 from hub.services.placements.selecting import resource_of, resource_of_job
@@ -59,7 +60,12 @@ def write_status(
     """Bring the status up to date; False if it was. `overrides`: uids of all that are stored."""
     row = outcome.row
     before = row.status
-    status = status_of(_picture(tx, outcome, overrides), before, tx.now)
+    held = _held(tx, outcome)
+    status = status_of(_picture(tx, outcome, overrides, held), before, tx.now)
+    alone = {
+        uid: work for (cluster, uid), work in held.items() if cluster in outcome.decisions.selected
+    }
+    reporting.copy_statuses(tx, row.spec or {}, outcome.selection.objects.values(), alone, row.uid)
     said = list(unheeded.of_placement(row.spec or {}))
     status["conditions"] = unheeded.condition(status["conditions"], said, tx.now, row.generation)
     if status == before:
@@ -97,15 +103,19 @@ def _spec(row: StoredObject) -> JsonView:
     return spec if isinstance(spec, dict) else {}
 
 
-def _picture(tx: Transaction, outcome: ReconcileOutcome, overrides: Collection[str]) -> Picture:
+_Held = Mapping[tuple[str, str], Work]  # by cluster and uid
+
+
+def _held(tx: Transaction, outcome: ReconcileOutcome) -> _Held:
+    uids = [*outcome.selection.objects, *(job.uid for job in outcome.jobs)]
+    return {(work.cluster, work.uid): work for work in works.of_uids(tx, uids)}
+
+
+def _picture(
+    tx: Transaction, outcome: ReconcileOutcome, overrides: Collection[str], held: _Held
+) -> Picture:
     row = outcome.row
     uid = row.uid
-    held = {
-        (work.cluster, work.uid): work
-        for work in works.of_uids(
-            tx, [*outcome.selection.objects, *(job.uid for job in outcome.jobs)]
-        )
-    }
     items: dict[str, list[Item]] = {}
     owners = objects.get_many(tx, set(outcome.conflicts.values())) if outcome.conflicts else {}
     for cluster in outcome.decisions.selected:
@@ -126,12 +136,16 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome, overrides: Collection[s
             items.setdefault(job.cluster, []).append(item)
     selected = _selected(outcome)
     words = {each.cluster: each.message for each in placements.bindings_of(tx, uid)}
+    told = reporting.per_cluster(
+        row.spec or {}, outcome.selection.objects.values(), held, outcome.decisions.selected, uid
+    )
     return Picture(
         prefix=row.kind,
         generation=row.generation,
         scheduled=outcome.scheduled,
         targets=[
-            Target(cluster, words.get(cluster, ""), items[cluster]) for cluster in sorted(items)
+            Target(cluster, words.get(cluster, ""), items[cluster], told.get(cluster, ()))
+            for cluster in sorted(items)
         ],
         refused=_refused(outcome),
         selected=selected,

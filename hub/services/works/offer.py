@@ -141,6 +141,8 @@ def work_of(one: PreparedOffer, hub_id: str, incarnation: str, session: str) -> 
         # It may have been edited in another version of its kind since it was placed.
         work["api_version"] = work["manifest"].get("apiVersion") or row.api_version
         work["when_to_take_over"] = options.when_to_take_over or "IfNoDiff"
+    if options.report_status:
+        work["report_status"] = True
     work["when_to_apply"] = options.when_to_apply or "Always"
     work["placed_by"] = stamp.placed_by
     work["ignore_drift"] = ignored_paths(row.annotations)
