@@ -19,6 +19,8 @@ Do = Literal[
     "Delete",
     "Release",  # take our finalizer off
     "Apply",
+    "Compare",  # an object with what is there, past every cache, writing nothing
+    "Abandon",  # an object, no Job: it stays, and nothing of ours on it
     "ReadBack",  # look by name, past every cache
     "CountPods",  # look for pods of the job, past every cache
 ]
@@ -31,6 +33,17 @@ class Trouble:
     reason: str
     message: str = ""
     final: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What is told of a comparison besides the differences: the object's generation, 0 if there is none.
+
+    `note`: what it could not take into account.
+    """
+
+    generation: int = 0
+    note: str = ""
 
 
 @dataclass(slots=True)
@@ -58,6 +71,11 @@ class Seen:
     trouble: Trouble | None = None
     not_before: float = 0.0  # monotonic instant of the next try
     drifted: bool = False  # a desired path does not hold (see agent.objects.drift)
+    added: bool = (
+        False  # others have added fields, and they count (see agent.objects.full_comparison)
+    )
+    compared_at: float | None = None  # when an object that is only compared was last, and how:
+    comparison: Comparison = Comparison()
     make_room: bool = False  # a newer job of the same name needs the place of this ended one
 
     def order(self, order: Order) -> None:

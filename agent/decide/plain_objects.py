@@ -1,20 +1,31 @@
-"""What to do about one object that is no Job: applied, kept as declared, deleted when told. Pure."""
+"""What to do about one object that is no Job: applied, kept as declared, compared, deleted or abandoned.
+
+Pure.
+"""
+
+from typing import Final
 
 from agent.decide.decision import LEASE_WAIT, OBSERVING, Decision, Moment, Seen, troubled
 from agent.objects.facts import Object, is_deleting, outdated
-from shared.wire.agent_v1 import Work
+from shared.wire.agent_v1 import DIFF_REPORTED, Phase, Work
+
+COMPARED_EVERY_S: Final = 60.0
 
 
 def decide_object(work: Work, seen: Seen, moment: Moment) -> Decision:
-    """An object is applied, kept as declared, and deleted when told."""
+    """An object is applied, kept as declared, and deleted or abandoned when told."""
     live = seen.live
     if not moment.synced:
         return OBSERVING
     if work.action == "Withdraw":
         return _withdraw_object(seen, moment)
+    if work.action == "Keep":
+        return _abandon_object(seen, moment)
     if not moment.served:
         text = f"the cluster does not serve {work.kind} in {work.api_version}"
         return Decision("Failed", reason="KindNotServed", message=text)
+    if work.action == "Compare":
+        return _compare_object(seen, moment)
     if live is None:
         held = troubled(seen, moment)
         if held is not None:
@@ -42,13 +53,44 @@ def _withdraw_object(seen: Seen, moment: Moment) -> Decision:
     return Decision("Applied", "Delete", reason="Withdrawing", message="being deleted")
 
 
+def _compare_object(seen: Seen, moment: Moment) -> Decision:
+    """Look by name how an object differs, now and every minute: what is not ours is not watched."""
+    held = troubled(seen, moment)
+    if held is not None:
+        return held
+    if seen.compared_at is None:
+        return Decision("Waiting", "Compare", reason="Comparing")
+    due = seen.compared_at + COMPARED_EVERY_S
+    if moment.now >= due:
+        return Decision("Applied", "Compare", DIFF_REPORTED, seen.comparison.note)
+    return Decision("Applied", "Nothing", DIFF_REPORTED, seen.comparison.note, wake_at=due)
+
+
+def _abandon_object(seen: Seen, moment: Moment) -> Decision:
+    """Leave an object to the member; Gone once a read past the caches finds nothing of ours on it.
+
+    That read begins after any earlier session's time: what such a one still wrote is found.
+    """
+    phase: Phase = "Waiting"
+    if seen.live is not None:
+        phase = "Applied"
+    elif moment.settled_at is None:
+        return LEASE_WAIT
+    elif seen.absent_at is not None and seen.absent_at >= moment.settled_at:
+        return Decision("Gone")
+    if moment.now < seen.not_before:
+        why = seen.trouble.message if seen.trouble is not None else "being left to the member"
+        return Decision(phase, reason="Abandoning", message=why, wake_at=seen.not_before)
+    return Decision(phase, "Abandon", reason="Abandoning", message="being left to the member")
+
+
 def _hold_object(work: Work, live: Object, seen: Seen, moment: Moment) -> Decision:
     stale = outdated(work, live)
-    if stale and seen.drifted and work.when_to_apply == "IfNotDrifted":
+    if stale and (seen.drifted or seen.added) and work.when_to_apply == "IfNotDrifted":
         return Decision("Failed", reason="FoundDrifts", message="drifted fields are left alone")
     if not stale and not (seen.drifted and work.when_to_apply == "Always"):
         return Decision("Applied")
-    if stale:
+    if stale or work.force is False:  # what others own is not to be overwritten: it is said
         held = troubled(seen, moment)
         if held is not None:
             return held

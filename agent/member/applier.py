@@ -11,9 +11,19 @@ from dataclasses import replace
 import structlog
 
 from agent.decide.decision import PODS_LEFT, Outcome, Trouble
+from agent.member.abandon import Ours, abandon
+from agent.member.comparison import Compared, compare
 from agent.member.refusals import conflicting, missing_what, refused
 from agent.objects import drift
-from agent.objects.facts import Object, epoch_of, is_deleting, is_made_for, owner_of
+from agent.objects.facts import (
+    Object,
+    epoch_of,
+    is_deleting,
+    is_made_for,
+    owner_of,
+    owners_of,
+)
+from agent.objects.full_comparison import additions
 from agent.objects.manifests import stamped, unstarted
 from agent.objects.pods import is_of_copy, is_over, owner_name
 from shared import labels
@@ -26,6 +36,7 @@ from shared.wire.agent_v1 import Work
 log = structlog.get_logger(__name__)
 
 _WRITE_S = 15.0
+CO_OWNED = "OwnedByOthers"
 
 
 class Applier:
@@ -214,10 +225,11 @@ class Applier:
     ) -> Outcome:
         """Server-side apply: over our own object forced and with its uid, else by the take-over rule.
 
+        A work may say `force` otherwise. Under IfNotDrifted our own object is written over as it was seen.
         `leave`: paths that the user told us to leave as they are. `known_uid`: of the object that
         was ours last, should its labels have been taken off.
         """
-        manifest = stamped(work, self._hub_id)
+        manifest, ours = stamped(work, self._hub_id), live is not None
         if leave:
             manifest = drift.without(manifest, leave)
         try:
@@ -229,13 +241,16 @@ class Applier:
             else:
                 force = True
             if live is not None:
-                uid = live["metadata"]["uid"]
-                manifest = {**manifest, "metadata": {**manifest["metadata"], "uid": uid}}
+                if not work.co_ownership and (owners := owners_of(live)):
+                    text = f"{', '.join(owners)} owns it too, and allowCoOwnership is not set"
+                    return Outcome(trouble=Trouble(CO_OWNED, text))
+                manifest["metadata"] |= _preconditions(work, live, self._hub_id)
+            force = force if work.force is None else work.force
             applied = await self._client.apply(
                 manifest, field_manager=labels.FIELD_MANAGER, force=force
             )
         except errors.Conflict as conflict:
-            return Outcome(trouble=conflicting(conflict))
+            return Outcome(trouble=conflicting(conflict, ours=ours))
         except errors.NotFound as missing:
             return Outcome(trouble=missing_what(missing))
         except errors.Unavailable as silent:
@@ -265,11 +280,22 @@ class Applier:
         if work.when_to_take_over == "IfNoDiff":
             assert work.manifest is not None
             found = drift.compared(work.manifest, live)
+            if work.compare_all:
+                found += additions(work.manifest, live, labels.FIELD_MANAGER)
             if found:
                 paths = ", ".join(difference.pointer for difference in found[:3])
                 text = f"{_stranger(live)}; it differs in {len(found)} fields: {paths}"
                 return Outcome(trouble=Trouble("NameConflict", text)), False
         return Outcome(live=live), work.when_to_take_over == "Always"
+
+    async def abandon(self, work: Work, known_uid: str) -> Outcome:
+        """Leave the object of a work to the member (`agent.member.abandon`)."""
+        began = self._clock.monotonic()
+        return await abandon(self._client, work, Ours(self._hub_id, known_uid), began)
+
+    async def compare(self, work: Work) -> Compared:
+        """How the object of a work differs from it (`agent.member.comparison`)."""
+        return await compare(self._client, work, self._hub_id)
 
     async def dry_run(self, work: Work, live: Object) -> Object | None:
         """What a forced apply would make of the live object; None if the server does not say."""
@@ -325,6 +351,15 @@ class Applier:
 
     async def _get(self, work: Work) -> Object:
         return await self._client.get(work.api_version, work.kind, work.namespace, work.name)
+
+
+def _preconditions(work: Work, live: Object, hub_id: str) -> Object:
+    """What of an object must still hold when an apply arrives."""
+    metadata = live["metadata"]
+    held = {"uid": metadata["uid"]}
+    if work.when_to_apply == "IfNotDrifted" and owner_of(live, hub_id) == work.uid:
+        held["resourceVersion"] = metadata["resourceVersion"]
+    return held
 
 
 def _address(live: Object) -> tuple[str, str, str, str]:

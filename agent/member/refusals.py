@@ -45,11 +45,22 @@ def missing_what(missing: errors.NotFound) -> Trouble:
     return Trouble("Retrying", missing.message)
 
 
-def conflicting(conflict: errors.Conflict) -> Trouble:
-    """Of a 409 to an apply: who manages what it would change, if the server says."""
+APPLY_CONFLICT = "ApplyConflict"
+
+
+def conflicting(conflict: errors.Conflict, *, ours: bool = False) -> Trouble:
+    """Of a 409 to an apply: who manages what it would change, if the server says.
+
+    `ours`: the object is ours already, and fields of others in it are not to be forced.
+    """
     owned = conflict.owned
     if not owned:
         return Trouble("Retrying", conflict.message)
     managers = ", ".join(sorted({field.manager for field in owned}))
     paths = ", ".join(field.field for field in owned[:3])
+    if ours:
+        text = (
+            f"{managers} manages {paths}, and fields of others are not overwritten (force: false)"
+        )
+        return Trouble(APPLY_CONFLICT, text)
     return Trouble("NameConflict", f"{managers} manages {paths} of the object that is there")

@@ -37,7 +37,7 @@ _NOT_COMPARED = frozenset({"apiVersion", "kind", "status"})
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One drifted path. `hub` and `member` are values, ABSENT where there is none."""
+    """One path that differs. `hub` and `member` are values, ABSENT where there is none."""
 
     path: Path
     hub: Any
@@ -45,8 +45,9 @@ class Difference:
 
     @property
     def pointer(self) -> str:
-        """The path as a JSON pointer (RFC 6901)."""
-        return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in self.path)
+        """The path as a JSON pointer (RFC 6901); "/" of an object as a whole."""
+        parts = (part.replace("~", "~0").replace("/", "~1") for part in self.path)
+        return "".join(f"/{part}" for part in parts) or "/"
 
 
 def differences(manifest: Object, live: Object, manager: str) -> list[Difference] | None:
@@ -173,7 +174,7 @@ def _below(
 def _walk_list(
     path: Path, wanted: list[Any], live: list[Any], owned: managed_fields.Tree
 ) -> Iterator[Difference]:
-    keys = managed_fields.key_names(owned) or _keys_of(wanted)
+    keys = managed_fields.key_names(owned) or keys_of(wanted)
     if not keys and not any(key.startswith("v:") for key in owned):
         if not same(wanted, live):
             yield Difference(path, wanted, live)  # atomic, and no longer ours
@@ -184,7 +185,8 @@ def _walk_list(
         yield from _below((*path, str(index)), value, held, below)
 
 
-def _keys_of(items: list[Any]) -> tuple[str, ...]:
+def keys_of(items: list[Any]) -> tuple[str, ...]:
+    """The fields that most likely tell the items of a list apart; () for plain values."""
     if not items or not all(isinstance(item, dict) for item in items):
         return ()
     for keys in _USUAL_KEYS:

@@ -70,6 +70,12 @@ def is_deleting(obj: Object) -> bool:
     return bool(obj["metadata"].get("deletionTimestamp"))
 
 
+def owners_of(obj: Object) -> list[str]:
+    """Who owns an object in its cluster, as Kind/name."""
+    owners = obj["metadata"].get("ownerReferences") or ()
+    return [f"{one.get('kind')}/{one.get('name')}" for one in owners]
+
+
 def is_held_by_us(obj: Object) -> bool:
     """Whether our finalizer keeps the object."""
     return labels.MEMBER_FINALIZER in finalizers_of(obj)

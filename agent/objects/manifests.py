@@ -131,6 +131,24 @@ def start_patch(work: Work, live: Object) -> Object:
     return patch
 
 
+def abandon_patch(live: Object) -> Object:
+    """The merge patch that leaves this very version of an object without anything of ours.
+
+    Neither labels and annotations nor ownership of fields: what nobody else owns is nobody's then.
+    """
+    metadata = live["metadata"]
+    patch: Object = {"uid": metadata["uid"], "resourceVersion": metadata.get("resourceVersion")}
+    for part in ("labels", "annotations"):
+        ours = [key for key in metadata.get(part) or {} if key.startswith(labels.PREFIX)]
+        if ours:
+            patch[part] = dict.fromkeys(ours)
+    entries = metadata.get("managedFields") or []
+    others = [entry for entry in entries if entry.get("manager") != labels.FIELD_MANAGER]
+    if len(others) < len(entries):
+        patch["managedFields"] = others or [{}]  # an empty list would change nothing
+    return {"metadata": patch}
+
+
 def release_patch(live: Object) -> Object:
     """The merge patch that takes our finalizer off this very version of the object."""
     return finalizers.without(live, labels.MEMBER_FINALIZER)

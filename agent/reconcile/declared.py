@@ -2,7 +2,7 @@
 
 from agent.reconcile.reconciler import Reconciler
 from shared.kinds.availability_rules import Rule
-from shared.wire.agent_v1 import AvailabilityRules
+from shared.wire.availability_rules import AvailabilityRules
 
 
 def take_rules(reconciler: Reconciler, told: AvailabilityRules | None) -> None:

@@ -40,7 +40,7 @@ log = structlog.get_logger(__name__)
 
 _STEPS_AT_ONCE = 32
 # Steps that end at once are not worth a report; whatever delays them is.
-_ROUTINE = frozenset({"Creating", "Applying"})
+_ROUTINE = frozenset({"Creating", "Applying", "Comparing"})
 _CRD = "CustomResourceDefinition"
 
 
@@ -152,10 +152,7 @@ class Reconciler:
 
     def object_gone(self, uid: str, obj: Object) -> None:
         tracked = self.tracked_works.get(uid)
-        if tracked is None or not tracked.means(obj):
-            return
-        live = tracked.seen.live
-        if live is not None and live["metadata"].get("uid") != obj["metadata"].get("uid"):
+        if tracked is None or not tracked.means(obj) or not tracked.may_have_gone(obj):
             return
         tracked.is_here(obj, self._clock.monotonic())
         if tracked.is_job:

@@ -44,6 +44,10 @@ class Steps:
             return await self._let_go(tracked, decision)
         if decision.do == "CountPods":
             return await self._count_pods(tracked)
+        if decision.do == "Abandon" and tracked.work is not None:
+            return await self._applier.abandon(tracked.work, tracked.known_uid)
+        if decision.do == "Compare" and tracked.work is not None:
+            return await self._compare(tracked, tracked.work)
         if tracked.work is None:
             return await self._read_left_over(tracked)
         if decision.do == "ReadBack":
@@ -52,6 +56,13 @@ class Steps:
         if refusal is not None:
             return Outcome(trouble=refusal)
         return await self._write(tracked, tracked.work, decision)
+
+    async def _compare(self, tracked: TrackedWork, work: Work) -> Outcome:
+        told = await self._applier.compare(work)
+        if told.trouble is None and tracked.work is work:
+            now = self._clock
+            tracked.was_compared(told.found, told.comparison, now.monotonic(), now.now())
+        return Outcome(trouble=told.trouble)
 
     async def _read_left_over(self, tracked: TrackedWork) -> Outcome:
         """What is watched has no pod template: the whole is read, for whoever adopts it."""

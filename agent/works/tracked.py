@@ -8,9 +8,9 @@ import datetime as dt
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from agent.decide.decision import PODS_LEFT, Decision, Outcome, Seen, Trouble
+from agent.decide.decision import PODS_LEFT, Comparison, Decision, Outcome, Seen, Trouble
 from agent.decide.jobs import FOREGROUND, NEWER_EPOCH
-from agent.objects import drift, status
+from agent.objects import comparing, drift, status
 from agent.objects.facts import (
     JOB,
     Object,
@@ -26,7 +26,6 @@ from agent.objects.pods import JobPods
 from agent.objects.reported import reported_status
 from agent.objects.rules import AvailabilityRules
 from agent.objects.verdict import UNKNOWN
-from shared import labels
 from shared.conditions import rfc3339
 from shared.finalizers import finalizers_of
 from shared.wire.agent_v1 import Drift, JobStatus, Observed, Work
@@ -37,7 +36,7 @@ _CALM_S = 120.0  # this long without drift ends a fight over a field
 _LONGEST_FIGHT_S = 60.0
 _QUICK = frozenset({"NameTaken", "Retrying", PODS_LEFT})
 _RECHECK_S = 10.0  # of a name that a stranger holds, a missing kind or namespace
-_RECHECKED = frozenset({"NameConflict", "KindNotServed"})
+_RECHECKED = frozenset({"NameConflict", "KindNotServed", "ApplyConflict", "OwnedByOthers"})
 # A namespace that is placed mostly comes a moment after the jobs in it.
 _LONGEST = {"Unavailable": 8.0, "NamespaceMissing": _RECHECK_S}
 
@@ -110,6 +109,10 @@ class TrackedWork:
             work.action,
         ):
             self.forget_trouble()
+            self.seen.compared_at = None
+        before = work.action if old is None else old.action
+        if before != work.action and "Compare" in {before, work.action}:
+            self._found([], "")  # how it differs is not what has drifted since it was applied
         if work.manifest is None and old is not None and old.epoch == work.epoch:
             work.manifest = old.manifest  # Keep and Withdraw come without one
 
@@ -148,10 +151,18 @@ class TrackedWork:
             if self.work.manifest is not None and not outdated(self.work, live):
                 self.base = self.work.manifest
 
+    def may_have_gone(self, obj: Object) -> bool:
+        """Whether the end of this object is news: it is not of another one, nor known by our own read."""
+        live = self.seen.live
+        if live is None:
+            return self.is_job
+        return bool(live["metadata"].get("uid") == obj["metadata"].get("uid"))
+
     def went(self) -> None:
         """The object is not in the cache any more; who took it away is for `plan` to ask."""
         last = self.seen.live
         self.seen.live = None
+        self.seen.compared_at = None
         if last is not None and is_deleting(last):
             self.gone_uid = last["metadata"].get("uid") or ""
         self.drifts.clear()
@@ -216,21 +227,13 @@ class TrackedWork:
             if self.drifts or self.leave:
                 self._found([], "")
             return
+        if work.action == "Compare":
+            self.seen.compared_at = None  # something has changed
+            return
         if self.is_job and (is_unstarted(live) or not self._may_have_drifted(live)):
             return
-        now_text = rfc3339(now)
-        self.doubtful = False
-        if outdated(work, live) and not self.is_job:
-            found = self._against_older(work.manifest, live)
-        else:
-            held = drift.differences(work.manifest, live, labels.FIELD_MANAGER)
-            if held is None:
-                held = drift.compared(work.manifest, live)
-                self.doubtful = bool(held)
-            found = held
-        if self.is_job and outdated(work, live):
-            found = []
-        self._found(found, now_text)
+        found, self.doubtful = comparing.drifted(work, live, self.base)
+        self._found(found, rfc3339(now))
 
     def _may_have_drifted(self, job: Object) -> bool:
         """Whether anything that is compared in a Job has changed since the last look.
@@ -249,14 +252,6 @@ class TrackedWork:
         self.last_look = look
         return True
 
-    def _against_older(self, manifest: Object, live: Object) -> list[drift.Difference]:
-        """A newer manifest is on its way: drift is measured against the one applied, if known."""
-        if self.base is not None and self.base is not manifest:
-            held = drift.differences(self.base, live, labels.FIELD_MANAGER)
-            if held is not None:
-                return held
-        return drift.contested(manifest, live, labels.FIELD_MANAGER)
-
     def settle_doubt(self, dry: Object | None, now: dt.datetime) -> None:
         """Keep of the suspected paths those that a forced apply would change."""
         self.doubtful = False
@@ -274,23 +269,24 @@ class TrackedWork:
     def _found(self, found: list[drift.Difference], now_text: str) -> None:
         work = self.work
         pointers = work.ignore_drift if work is not None else []
-        self.leave = [d.path for d in found if drift.ignored(d.path, pointers)]
-        present: dict[str, Drift] = {}
-        for difference in found:
-            if drift.ignored(difference.path, pointers):
-                continue
-            assert work is not None
-            assert work.manifest is not None
-            secret = drift.is_secret(work.manifest, difference.path)
-            known = self.drifts.get(difference.pointer)
-            present[difference.pointer] = Drift.model_construct(
-                path=difference.pointer,
-                hub=drift.shown(difference.hub, secret),
-                member=drift.shown(difference.member, secret),
-                first_seen=known.first_seen if known is not None else now_text,
-            )
-        self.drifts = present
-        self.seen.drifted = bool(present)
+        left = [d for d in found if drift.ignored(d.path, pointers)]
+        self.leave = [d.path for d in left if d.hub is not drift.ABSENT]
+        kept = [d for d in found if not drift.ignored(d.path, pointers)]
+        self.seen.drifted, self.seen.added = (
+            comparing.has_drifted(kept),
+            comparing.has_added(kept),
+        )
+        if work is None or work.manifest is None:
+            self.drifts = {}
+        else:
+            self.drifts = comparing.told(kept, work.manifest, self.drifts, now_text)
+
+    def was_compared(
+        self, found: list[drift.Difference], comparison: Comparison, at: float, now: dt.datetime
+    ) -> None:
+        """An object that is only compared was, at monotonic `at`."""
+        self._found(found[: comparing.MOST], rfc3339(now))
+        self.seen.compared_at, self.seen.comparison = at, comparison
 
     def fight_back(self, now: float) -> None:
         """Before overwriting drift: wait ever longer where the same object drifts again and again."""
@@ -350,7 +346,7 @@ class TrackedWork:
             message=message[: status.LONGEST_MESSAGE],
             job=job,
             available=told.available,
-            member_generation=(live["metadata"].get("generation") or 0) if live else 0,
+            member_generation=self._member_generation(live),
             drift=[drifts[path] for path in sorted(drifts)][:100],
             incarnation=incarnation_of(live) if work is None else "",
             manifest=self.written if self.is_left_over() else None,
@@ -390,9 +386,14 @@ class TrackedWork:
         left = self.work is None and live is not None and self.is_job
         return left and (live or {})["metadata"].get("uid") == self.seen.left
 
+    def _member_generation(self, live: Object | None) -> int:
+        if self.work is not None and self.work.action == "Compare":
+            return self.seen.comparison.generation
+        return (live["metadata"].get("generation") or 0) if live else 0
+
     def _generation(self, decision: Decision) -> int:
         wanted = self.work.generation if self.work is not None else 0
-        if self.seen.live is None:
+        if self.seen.live is None or (self.work is not None and self.work.action == "Compare"):
             return wanted
         if decision.phase in {"Failed", "Waiting"} and not self.is_job:
             return wanted

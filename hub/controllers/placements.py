@@ -7,7 +7,7 @@ much has changed, and one that fails is tried again without holding up the other
 import asyncio
 import contextlib
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -28,17 +28,29 @@ _KINDS: Final = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
 log = structlog.get_logger(__name__)
 
 
+FindPromised = Callable[[], Mapping[str, Mapping[str, int]]]
+
+
+def _nothing() -> Mapping[str, Mapping[str, int]]:
+    return {}
+
+
 class Placements:
     """One turn: find who is concerned by what changed, reconcile them."""
 
-    def __init__(self, hub: Hub, term: Callable[[], int]) -> None:
+    def __init__(
+        self, hub: Hub, term: Callable[[], int], promised: FindPromised = _nothing
+    ) -> None:
+        """`promised`: what members were promised and have not reported yet, by member and resource."""
         self._hub = hub
+        self._promised = promised
         self._term = term
         self._index = PlacementIndex()
         self._fleet: dict[str, Cluster] = {}
         self._silent: set[str] = set()  # members not heard lately
         self._dirty: set[str] = set()
         self._failed: dict[str, float] = {}  # until when those that failed are left alone
+        self._due: dict[str, dt.datetime] = {}  # when to look at those again that time makes ready
         self._unread: dict[str, set[str]] = {}  # keys that have changed, by kind
         self._loaded = False
         self._changes = hub.subscribe("objects", "workloads", "clusters", "observed")
@@ -77,18 +89,19 @@ class Placements:
         if len(self._index):
             await self._hear()
         self._retry_failed()
+        self._look_at_due()
         batch = sorted(self._dirty)[: 4 * _TOGETHER]
         for start in range(0, len(batch), _TOGETHER):
             few = batch[start : start + _TOGETHER]
             await asyncio.gather(*(self._one(uid, term) for uid in few))
-        return 0.0 if self._dirty and batch else None
+        return 0.0 if self._dirty and batch else self._until_due()
 
     def _forget(self) -> None:
         """Another hub leads: nothing is remembered, and all is read when this one does."""
         self._changes.take()
         if self._loaded:
             self._index, self._fleet = PlacementIndex(), {}
-            for each in (self._silent, self._dirty, self._failed, self._unread):
+            for each in (self._silent, self._dirty, self._failed, self._due, self._unread):
                 each.clear()
             self._loaded = False
 
@@ -114,7 +127,7 @@ class Placements:
             self._dirty |= self._index.of_jobs(traits)
         if touched := keys.get("observed"):
             self._dirty |= await self._hub.read(index.placements_of_works, touched)
-            self._dirty |= self._index.leaving
+            self._dirty |= self._index.leaving | self._index.awaited(touched)
 
     async def _follow_objects(self, uids: frozenset[str]) -> None:
         rows, placed = await self._hub.read(index.object_rows, uids)
@@ -144,8 +157,11 @@ class Placements:
                 self._fleet.pop(name, None)
             else:
                 self._fleet[name] = new
+            if old is not None and new is not None:
+                self._dirty |= self._index.affected(old, new)
             news = news or old is None or new is None or _declared(old) != _declared(new)
-        self._dirty |= set(self._index.uids()) if news else self._index.unsettled
+        waiting = self._index.unsettled | self._index.awaiting.keys() | self._index.leaving
+        self._dirty |= set(self._index.uids()) if news else waiting
 
     async def _hear(self) -> None:
         """Take heartbeats; a member that is heard again may be picked again."""
@@ -172,24 +188,54 @@ class Placements:
             self._dirty |= due.intersection(self._index.uids())
             self._failed = {u: until for u, until in self._failed.items() if u not in due}
 
+    def _look_at_due(self) -> None:
+        """What is of kinds that do not tell counts as ready after a while."""
+        now = self._hub.clock.now()
+        due = {uid for uid, at in self._due.items() if at <= now}
+        self._dirty |= due.intersection(self._index.uids())
+        for uid in due:
+            del self._due[uid]
+
+    def _until_due(self) -> float | None:
+        if not self._due:
+            return None
+        left = (min(self._due.values()) - self._hub.clock.now()).total_seconds()
+        return min(max(0.0, left), EVERY_S)
+
     async def _one(self, uid: str, term: int) -> None:
         """Reconcile one placement; a fault is its own."""
         self._dirty.discard(uid)
         try:
             overrides = frozenset(self._index.overrides)
             profile = self._hub.settings.scheduling.profile
-            unsettled = await self._hub.write(
-                reconcile_with_status, uid, dict(self._fleet), term, overrides, profile
+            after = await self._hub.write(
+                reconcile_with_status, uid, self._fleet_now(), term, overrides, profile
             )
         except Exception as fault:  # noqa: BLE001 - one placement must not stop the others
             log.warning("placement failed", uid=uid, fault=f"{type(fault).__name__}: {fault}")
             self._index.unsettled.add(uid)
             self._failed[uid] = self._hub.clock.monotonic() + EVERY_S
             return
-        if unsettled:
+        if after.unsettled:
             self._index.unsettled.add(uid)
         else:
             self._index.unsettled.discard(uid)
+        if after.leaving:
+            self._index.awaiting[uid] = after.leaving
+        else:
+            self._index.awaiting.pop(uid, None)
+        if after.at is not None:
+            self._due[uid] = after.at
+        else:
+            self._due.pop(uid, None)
+
+    def _fleet_now(self) -> dict[str, Cluster]:
+        """The fleet less what was promised: jobs on their way are as good as there."""
+        promised = self._promised()
+        return {
+            name: replace(cluster, reserved=promised[name]) if promised.get(name) else cluster
+            for name, cluster in self._fleet.items()
+        }
 
 
 def _declared(cluster: Cluster) -> Sequence[Any]:
@@ -200,4 +246,5 @@ def _declared(cluster: Cluster) -> Sequence[Any]:
         cluster.cordoned,
         cluster.joined,
         cluster.kinds,
+        bool(cluster.down),
     )

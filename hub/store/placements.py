@@ -1,6 +1,7 @@
 """Placements' decisions: bindings (one per cluster) and snapshots of what is selected and how."""
 
-from collections.abc import Iterable, Sequence
+import datetime as dt
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from sqlalchemy import delete, insert as plain_insert, select, tuple_
 
@@ -8,9 +9,10 @@ from hub.store.dialect import CHUNK, insert
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import Binding, JobTraits, StoredSnapshot
 from hub.store.records.workloads import Workload
-from hub.store.tables import bindings, objects, snapshots, workloads, works
+from hub.store.tables import bindings, contents, objects, snapshots, workloads, works
 from hub.store.transaction import Transaction
 from hub.store.workloads import read, select_whole
+from shared.documents import Json, JsonView
 from shared.groups import PLACEMENT
 
 GROUP = PLACEMENT
@@ -94,10 +96,25 @@ def latest_snapshot(tx: Transaction, placement: str, part: str) -> StoredSnapsho
     return None if row is None else StoredSnapshot._make(row)
 
 
+def history(tx: Transaction, placement: str, part: str) -> list[tuple[int, JsonView, dt.datetime]]:
+    """Every revision that is kept, the newest first: (index, content, since when)."""
+    c = snapshots.c
+    query = select(c.index, c.content, c.created_at)
+    query = query.where(c.placement == placement, c.part == part).order_by(c.index.desc())
+    return [(number, content, at) for number, content, at in tx.conn.execute(query)]
+
+
 def add_snapshot(
-    tx: Transaction, placement: str, part: str, index: int, hashed: str, content: object, keep: int
+    tx: Transaction,
+    placement: str,
+    part: str,
+    index: int,
+    hashed: str,
+    content: object,
+    keep: int,
+    used: Collection[int] = (),
 ) -> None:
-    """Add a revision; only the newest `keep` stay."""
+    """Add a revision; only the newest `keep` stay, and those that are `used`."""
     tx.conn.execute(
         plain_insert(snapshots).values(
             placement=placement,
@@ -113,14 +130,59 @@ def add_snapshot(
             snapshots.c.placement == placement,
             snapshots.c.part == part,
             snapshots.c.index <= index - keep,
+            snapshots.c.index.not_in(used),
         )
     )
+
+
+def add_contents(tx: Transaction, placement: str, found: Mapping[str, JsonView]) -> None:
+    """Keep manifests by their hashes; those that are kept stay as they are."""
+    if not found:
+        return
+    tx.conn.execute(
+        insert(tx.conn, contents).on_conflict_do_nothing(),
+        [
+            {"placement": placement, "hash": hashed, "manifest": each, "created_at": tx.now}
+            for hashed, each in found.items()
+        ],
+    )
+
+
+def known_contents(tx: Transaction, placement: str) -> set[str]:
+    """The hashes of what is kept for one placement."""
+    query = select(contents.c.hash).where(contents.c.placement == placement)
+    return set(tx.conn.execute(query).scalars())
+
+
+def get_contents(tx: Transaction, placement: str, hashes: Iterable[str]) -> dict[str, Json]:
+    """Manifests by their hashes; absent ones are left out."""
+    every, found = list(hashes), dict[str, Json]()
+    for start in range(0, len(every), CHUNK):
+        query = select(contents.c.hash, contents.c.manifest).where(
+            contents.c.placement == placement,
+            contents.c.hash.in_(every[start : start + CHUNK]),
+        )
+        found.update((hashed, manifest) for hashed, manifest in tx.conn.execute(query))
+    return found
+
+
+def drop_contents(tx: Transaction, placement: str, hashes: Iterable[str]) -> None:
+    """Forget manifests that nothing refers to any more."""
+    every = list(hashes)
+    for start in range(0, len(every), CHUNK):
+        tx.conn.execute(
+            delete(contents).where(
+                contents.c.placement == placement,
+                contents.c.hash.in_(every[start : start + CHUNK]),
+            )
+        )
 
 
 def forget(tx: Transaction, placement: str) -> None:
     """Remove everything about a placement that is gone."""
     tx.conn.execute(delete(bindings).where(bindings.c.placement == placement))
     tx.conn.execute(delete(snapshots).where(snapshots.c.placement == placement))
+    tx.conn.execute(delete(contents).where(contents.c.placement == placement))
     tx.touch("bindings", placement)
 
 

@@ -288,7 +288,7 @@ works = Table(
     Column("kind", String(63), nullable=False),
     Column("namespace", String(63), nullable=False),
     Column("name", String(253), nullable=False),
-    Column("action", String(16), nullable=False),  # Apply | Keep | Withdraw
+    Column("action", String(16), nullable=False),  # Apply | Keep | Withdraw | Compare
     Column("hash", String(64), nullable=False),
     Column("options", OptionsColumn, nullable=False),
     Column("placed_by", String(64), nullable=False),  # uid of the placement; "" = the job's queue
@@ -303,6 +303,8 @@ works = Table(
     Column("available", Boolean),  # null: not trackable
     Column("observed_at", Utc),
     Column("created_at", Utc, nullable=False),
+    # hash of what it is composed from, in `contents`; "": from the job's manifest
+    Column("content", String(64), nullable=False, default="", server_default=""),
     Index("ix_works_uid", "uid"),
     Index("ix_works_placed_by", "placed_by"),
 )
@@ -318,18 +320,32 @@ bindings = Table(
     Column("reason", String(64), nullable=False),
     Column("message", Text, nullable=False),
     Column("policy_snapshot", String(64), nullable=False),
-    Column("resource_snapshot", String(64), nullable=False),
+    Column(
+        "resource_snapshot", String(64), nullable=False
+    ),  # index of what was given; "": nothing
     Column("bound_at", Utc, nullable=False),
+    Column("overrides", JsonColumn),  # of what was given: [{kind, namespace, name, uid, index}]
+    Column("settled_at", Utc),  # since when all of that is there and nothing is not available
 )
 # Immutable, hashed revisions of what a placement selects and how.
 snapshots = Table(
     "snapshots",
     metadata,
     Column("placement", String(64), primary_key=True),
-    Column("part", String(16), primary_key=True),  # policy | resources
+    Column("part", String(16), primary_key=True),  # policy | resources | override (its own uid)
     Column("index", _NUMBER, primary_key=True),
     Column("hash", String(64), nullable=False),
     Column("content", JsonColumn, nullable=False),
+    Column("created_at", Utc, nullable=False),
+)
+
+# What placements give to clusters, by its hash: of objects as they were, and what overrides made of them.
+contents = Table(
+    "contents",
+    metadata,
+    Column("placement", String(64), primary_key=True),  # uid
+    Column("hash", String(64), primary_key=True),
+    Column("manifest", SealedJsonColumn("contents.manifest"), nullable=False),
     Column("created_at", Utc, nullable=False),
 )
 

@@ -34,7 +34,7 @@ from hub.store.records.works import (
     WantedWork,
     Work,
 )
-from hub.store.tables import manifests, objects, workloads, works
+from hub.store.tables import contents, manifests, objects, workloads, works
 from hub.store.transaction import Transaction
 from shared.documents import Json, JsonView
 
@@ -54,6 +54,7 @@ _FRESH: Json = {
     "message": "",
     "available": None,
     "observed_at": None,
+    "content": "",
 }
 _DESIRED = (
     works.c.cluster,
@@ -99,6 +100,8 @@ _COMPOSABLE = Lookup(
             func.coalesce(
                 workloads.c.annotations, objects.c.annotations, type_=objects.c.annotations.type
             ),
+            works.c.content,
+            contents.c.manifest,
         )
         .select_from(works)
         .outerjoin(workloads, workloads.c.uid == works.c.uid)
@@ -107,6 +110,10 @@ _COMPOSABLE = Lookup(
             and_(manifests.c.uid == works.c.uid, manifests.c.generation == works.c.generation),
         )
         .outerjoin(objects, objects.c.uid == works.c.uid)
+        .outerjoin(
+            contents,
+            and_(contents.c.placement == works.c.placed_by, contents.c.hash == works.c.content),
+        )
         .where(works.c.cluster == bindparam("cluster"), among(works.c.uid))
     )
 )
@@ -117,7 +124,7 @@ _DESIRED_OF = Lookup(
 )
 _OBSERVED = ("observed_generation", "phase", "observed", "drift", "reason", "message", "available",
              "seen", "observed_at")  # fmt: skip
-_RENEWED = ("generation", "api_version", "hash", "options", "action", "placed_by")
+_RENEWED = ("generation", "api_version", "hash", "options", "action", "placed_by", "content")
 
 
 def _of_row(*names: str) -> Update:
@@ -175,7 +182,7 @@ def upsert(tx: Transaction, rows: Sequence[WantedWork]) -> None:
 
 
 def renew(tx: Transaction, rows: Sequence[WantedWork]) -> None:
-    """Set generation, version, hash, options, action and placed_by where the observed state stays."""
+    """Set generation, version, hash, options, action, content and whose it is; the observed state stays."""
     if not rows:
         return
     _RENEW.run(tx.conn, [_bound(row, _RENEWED) for row in rows])
@@ -284,10 +291,10 @@ def of_placement(tx: Transaction, placement: str) -> list[Work]:
 
 
 def list_drifted(tx: Transaction, after: tuple[str, str] | None, limit: int) -> list[DriftedWork]:
-    """Works with drift by (cluster, uid), after a position, at most `limit`."""
+    """Works with drift by (cluster, uid), after a position, at most `limit`; not what is only compared."""
     c = works.c
     query = select(c.cluster, c.uid, c.kind, c.namespace, c.name, c.drift).where(
-        c.drift.is_not(None)
+        c.drift.is_not(None), c.action != "Compare"
     )
     if after is not None:
         query = query.where(

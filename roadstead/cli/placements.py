@@ -1,5 +1,7 @@
 """`roadstead placements`: what was selected and where it was put."""
 
+from collections.abc import Sequence
+
 import click
 
 from roadstead.cli.nouns import list_verb, show_verb
@@ -7,7 +9,7 @@ from roadstead.cli.output import age
 from roadstead.cli.tables import Column, wrapped
 from roadstead.client import Client
 from roadstead.models.objects import Condition
-from roadstead.models.placements import DriftedResource, Placement, SelectedResource
+from roadstead.models.placements import ObservedDrift, Placement, SelectedResource
 
 
 def _clusters(placement: Placement) -> str:
@@ -58,7 +60,9 @@ def _as_text(placement: Placement) -> str:
             lines += [f"    failed: {_resource(failed)}"]
             lines += _condition(failed.condition, "      ")
         for drifted in status.drifted_placements:
-            lines += _drifted(drifted)
+            lines += _differing("drifted", drifted, drifted.observed_drifts)
+        for diffed in status.diffed_placements:
+            lines += _differing("differs", diffed, diffed.observed_diffs)
     return "\n".join(lines)
 
 
@@ -69,9 +73,11 @@ def _condition(condition: Condition | None, indent: str) -> list[str]:
     return wrapped(f"{told}: {condition.message}" if condition.message else told, indent)
 
 
-def _drifted(drifted: DriftedResource) -> list[str]:
-    lines = [f"    drifted: {_resource(drifted)}"]
-    for each in drifted.observed_drifts:
+def _differing(
+    word: str, resource: SelectedResource, fields: Sequence[ObservedDrift]
+) -> list[str]:
+    lines = [f"    {word}: {_resource(resource)}"]
+    for each in fields:
         told = f"{each.path}: hub {each.value_in_hub}, member {each.value_in_member}"
         lines += wrapped(told, "      ")
     return lines

@@ -37,6 +37,12 @@ class DriftedResource(SelectedResource):
     observed_drifts: tuple[ObservedDrift, ...] = ()
 
 
+class DiffedResource(SelectedResource):
+    """… that differs from what the hub has, where it is only compared."""
+
+    observed_diffs: tuple[ObservedDrift, ...] = ()
+
+
 class PlacementStatus(Record):
     """How a placement stands on one member; `cluster_name` is empty where none was found."""
 
@@ -44,6 +50,7 @@ class PlacementStatus(Record):
     conditions: tuple[Condition, ...] = ()
     failed_placements: tuple[FailedResource, ...] = ()
     drifted_placements: tuple[DriftedResource, ...] = ()
+    diffed_placements: tuple[DiffedResource, ...] = ()
 
 
 class Placement(Record):

@@ -32,6 +32,7 @@ _READ: Final = frozenset(
             "MultiKueueConfig", "ResourceFlavor", "Workload", "WorkloadPriorityClass",
         )),
         *((PLACEMENT, kind) for kind in _PLACEMENTS),
+        *((PLACEMENT, kind) for kind in ("ClusterResourceOverride", "ResourceOverride")),
         ("cluster.kubernetes-fleet.io", "MemberCluster"),
     }
 )  # fmt: skip
@@ -114,27 +115,8 @@ def reports_to_original(spec: Mapping[str, Any]) -> bool:
 
 
 def _of_strategy(strategy: Mapping[str, Any]) -> Iterator[str]:
-    if strategy.get("rollingUpdate"):
-        yield "spec.strategy.rollingUpdate: changes go to all clusters at once"
     if strategy.get("type") == "External":
-        yield "spec.strategy.type: staged runs are not carried out; changes go to all clusters at once"
-    applying = strategy.get("applyStrategy") or {}
-    if applying.get("comparisonOption") == "FullComparison":
-        yield (
-            "spec.strategy.applyStrategy.comparisonOption: the fields that the manifest names are "
-            "compared, and no others"
-        )
-    if applying.get("type") == "ReportDiff":
-        yield "spec.strategy.applyStrategy.type: objects are applied, not only compared"
-    if applying.get("allowCoOwnership"):
-        yield "spec.strategy.applyStrategy.allowCoOwnership: whenToTakeOver alone decides"
-    if applying.get("serverSideApplyConfig"):
-        yield (
-            "spec.strategy.applyStrategy.serverSideApplyConfig: conflicts are settled by "
-            "whenToTakeOver and whenToApply"
-        )
-    if (strategy.get("deleteStrategy") or {}).get("propagationPolicy") == "Abandon":
-        yield "spec.strategy.deleteStrategy: what was placed is taken back, not left"
+        yield "spec.strategy.type: staged runs are not carried out; changes roll out as by RollingUpdate"
 
 
 def refuse_without_adapter(parsed: Parsed) -> None:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from shared.wire.availability_rules import AvailabilityRules
 from shared.wire.versions import OLDEST
 
 SYNC_PATH = "/agent/v1/sync"
@@ -30,6 +31,7 @@ FULL_EVERY_S = 600.0
 MAX_WORKS_PER_REPLY = 1000
 MAX_OBSERVED_PER_REQUEST = 2000
 MAX_MARKS = 64
+DIFF_REPORTED = "DiffReported"  # reason of what was compared: `drift` is how it differs
 MOST_UID_CHARS = 128  # of an object: an API server gives 36
 
 # A whole number that the hub can keep. Some come from what anybody may write on objects of a member.
@@ -73,9 +75,11 @@ class Registered(Message):
     incarnation: str
 
 
-Action = Literal["Apply", "Keep", "Withdraw"]
-"""Apply: hold the manifest. Keep: a finished Job: never create it, delete it `ttl_s` after its end.
-Withdraw: delete it (foreground) and report Gone when the object and its pods are gone."""
+Action = Literal["Apply", "Keep", "Withdraw", "Compare"]
+"""Apply: hold the manifest. Keep: a finished Job: never create it, delete it `ttl_s` after its end; of
+any other object, abandon it: it stays, without our marks and ownership, and is Gone to us (protocol 3).
+Withdraw: delete it (foreground) and report Gone when the object and its pods are gone. Compare: write
+nothing, and say how the object differs from the manifest (protocol 3)."""
 
 
 class Work(Message):
@@ -93,6 +97,10 @@ class Work(Message):
     manifest: dict[str, Any] | None = None  # given with action Apply
     when_to_apply: Literal["Always", "IfNotDrifted"] = "Always"
     when_to_take_over: Literal["IfNoDiff", "Always", "Never"] = "IfNoDiff"
+    # Protocol 3. `force`: over fields of others, always or never; None: over an object that is ours.
+    force: bool | None = None
+    co_ownership: bool = True  # whether an object may have owners of its own in the member
+    compare_all: bool = False  # also what the manifest does not name
     ignore_drift: list[str] = []  # JSON pointers from annotation roadstead.dev/ignore-drift
     placed_by: str = ""  # placement or queue that chose this cluster
     ttl_s: int | None = None  # Jobs: their own ttlSecondsAfterFinished, withheld from the member
@@ -102,7 +110,22 @@ class Work(Message):
 
     def digest_line(self) -> str:
         """The line whose hash enters the digest of the desired set."""
-        return f"{self.uid}:{self.epoch}:{self.generation}:{self.action}:{self.hash}"
+        return desired_line(self.uid, self.epoch, self.generation, self.action, self.hash)
+
+
+def told_hash(action: str, of_work: str) -> str:
+    """The hash as it is sent: "" for Withdraw; that of a Compare is none of a Keep's."""
+    if action == "Withdraw":
+        return ""
+    return f"{of_work}~" if action == "Compare" else of_work
+
+
+def desired_line(uid: str, epoch: int, generation: int, action: str, told: str) -> str:
+    """A work's line in the digest of the desired set. `told`: its hash as it is sent.
+
+    Agents of before are told Keep in place of Compare, and both have the same line.
+    """
+    return f"{uid}:{epoch}:{generation}:{'Keep' if action == 'Compare' else action}:{told}"
 
 
 class Pools(Message):
@@ -174,6 +197,7 @@ class Capacity(Message):
     kubernetes_version: str = ""
     growing: list[GrowingPool] = []
     properties: dict[str, str] = {}  # further properties: name → quantity text
+    property_faults: list[str] = []  # what its administrator wrote of them and can not be taken
     queue_managers: list[str] = []  # "namespace/name" of LocalQueues with condition Active=True
     kinds: list[str] | None = None  # "apiVersion/Kind" served there; None = unchanged
     api_server: ApiServerDown | None = None  # None: it answers, or the agent does not look
@@ -267,22 +291,6 @@ class ObservedSet(Message):
     digest: str = ""
     entries: list[Observed] = []
     more: bool = False  # further entries follow: the digest is not of what has been sent so far
-
-
-class AvailabilityRule(Message):
-    """When objects of a custom kind are available: as `shared.kinds.availability_rules`."""
-
-    group: str
-    kind: str
-    available: str
-    message: str = ""
-
-
-class AvailabilityRules(Message):
-    """All that are declared on the hub, in place of those that were."""
-
-    revision: Whole
-    rules: list[AvailabilityRule]
 
 
 class SyncRequest(Message):

@@ -6,13 +6,19 @@ and what it lacks has a default, so that releases one minor apart understand eac
 
     1   sessions, desired and observed sets; credentials without end
     2   credentials are replaced (`SyncReply.rotate`), and their first secret is the agent's own
+    3   objects are abandoned: `Keep` of what is no Job (agents of before leave it as it is); rules of
+        applying; `Compare`, which is `Keep` to agents of before: they write nothing; statuses of objects
+        (`Work.report_status`)
 """
 
 import importlib.metadata
 from typing import Final
 
 OLDEST: Final = 1
-NEWEST: Final = 2
+NEWEST: Final = 3
+ABANDONS: Final = 3  # the first in which an agent can leave objects to its member
+COMPARES: Final = 3  # … in which it can compare without writing
+APPLY_RULES: Final = 3  # … in which it knows `force`, `co_ownership` and `compare_all`
 PROTOCOL_HEADER: Final = (
     "Roadstead-Protocol"  # agent: `1-2`, what it speaks; hub: `2`, what it chose
 )

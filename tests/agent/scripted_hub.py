@@ -16,8 +16,6 @@ from shared.wire import versions
 from shared.wire.agent_v1 import (
     CA_PATH,
     REGISTER_PATH,
-    AvailabilityRule,
-    AvailabilityRules,
     Capacity,
     Desired,
     Observed,
@@ -29,6 +27,7 @@ from shared.wire.agent_v1 import (
     SyncRequest,
     Work,
 )
+from shared.wire.availability_rules import AvailabilityRule, AvailabilityRules
 from tests import waiting
 
 HUB_ID = "hub-1"

@@ -64,11 +64,7 @@ PARTS = [
     (a_job(template={"kueue.x-k8s.io/podset-slice-size": "2"}), "podset-slice-size"),
     (a_job(template={"kueue.x-k8s.io/podset-topology-spreading": "{}"}), "podset-topology-spr"),
     (a_job(resourceClaims=[{"name": "gpu", "resourceClaimName": "g"}]), "resourceClaims"),
-    (a_placement(rollingUpdate={"maxUnavailable": 1}), "rollingUpdate"),
     (a_placement(type="External"), "staged runs"),
-    (a_placement(applyStrategy={"comparisonOption": "FullComparison"}), "comparisonOption"),
-    (a_placement(applyStrategy={"type": "ReportDiff"}), "not only compared"),
-    (a_placement(applyStrategy={"allowCoOwnership": True}), "whenToTakeOver"),
     (reported_in_its_namespace(), "statusReportingScope"),
     (
         of_kind(KUEUE, "ResourceFlavor", nodeLabels={"a": "b"}, topologyName="racks"),
@@ -79,7 +75,7 @@ PARTS = [
         of_kind("placement.kubernetes-fleet.io/v1beta1", "ClusterResourcePlacementEviction"),
         "Eviction",
     ),
-    (of_kind("placement.kubernetes-fleet.io/v1", "ResourceOverride"), "ResourceOverride"),
+    (of_kind("placement.kubernetes-fleet.io/v1", "StagedUpdateRun"), "StagedUpdateRun"),
     (
         a_placement_of("placement.kubernetes-fleet.io", "ClusterResourceOverride"),
         "resourceSelectors[1]: no placement carries a ClusterResourceOverride",
@@ -100,8 +96,11 @@ def test_what_changes_nothing_is_named(manifest, word):
     "manifest",
     [
         a_job({"roadstead.dev/on-cluster-loss": "Wait"}),
-        a_placement(applyStrategy={"comparisonOption": "PartialComparison"}),
         a_placement(reportBackStrategy={"type": "Mirror", "destination": "WorkAPI"}),
+        a_placement(applyStrategy={"comparisonOption": "FullComparison"}),
+        a_placement(applyStrategy={"allowCoOwnership": True}),
+        a_placement(applyStrategy={"type": "ReportDiff"}),
+        a_placement(deleteStrategy={"propagationPolicy": "Abandon"}),
         of_kind(KUEUE, "Cohort"),
         of_kind("example.com/v1", "Widget", size=1),
     ],

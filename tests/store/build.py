@@ -95,6 +95,7 @@ def a_work(cluster: str, uid: str, **columns: Any) -> Work:
         available=None,
         observed_at=None,
         created_at=START,
+        content="",
     )
     return row._replace(**columns)
 

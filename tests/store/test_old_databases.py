@@ -32,6 +32,7 @@ LANDED = {
     "2026_11_22_api_servers.py": "c18d95f95f79a4054b31fc897b3650815c3600f8c066e13a7f0239836346a0fc",
     "2026_11_23_credentials.py": "5b9f647b2a1b60e9853ef22d00990e52ab9d548f90f3a8b184d16c34b5af7600",
     "2026_11_23_wide_numbers.py": "7ae61ed62b01cd7716efd21a5907b0ba9882993b30c7d9bd41a4d01bebb584ec",
+    "2026_11_24_rollouts.py": "0fd3d1a181ec3d8e165701b9e1fd123620569f669f058d82967029cb32c31e5d",
 }
 
 # Revisions that no database was ever left at: they landed in one commit with a later one.

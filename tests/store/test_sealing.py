@@ -80,8 +80,9 @@ async def resealed(db, most=2):
 
 
 def test_every_column_for_secrets_is_known():
-    """Manifests of jobs and of objects, with their annotations, and replies that are replayed."""
+    """Manifests of jobs, of objects and of what was given, annotations, replies that are replayed."""
     assert {f"{table.name}.{column.name}" for table, column in sealing.COLUMNS} == {
+        "contents.manifest",
         "idempotency.response",
         "manifests.manifest",
         "objects.annotations",

@@ -13,6 +13,7 @@ from hub.store import (
     leases,
     manifests,
     objects,
+    placements,
     schedule,
     usage,
     workload_pages,
@@ -49,6 +50,7 @@ SAID: Any = {
     "available": True,
     "seen": True,
 }
+NEW: Any = {"hash": "", "action": "Apply", "content": ""}
 OPTIONED: Any = {
     "cluster": "north",
     "uid": "one",
@@ -129,6 +131,7 @@ async def test_a_work_that_is_renewed_keeps_what_was_observed(tmp_path: Path):
             "placed_by": "p",
             "hash": "new",
             "action": "Keep",
+            "content": "c",
         }
         await db.write(call(works.renew, [a_wanted_work("north", "one", **wanted)]))
         assert await both(db) == [OBSERVED._replace(**wanted), a_work("south", "one")]
@@ -147,7 +150,7 @@ async def test_a_change_enters_the_feed_as_what_it_is_a_change_of(tmp_path: Path
     """Of what is desired, or of what is observed: agents' sets follow the one, statuses the other."""
     steps: list[tuple[Any, dict[str, set[str]]]] = [
         (call(works.upsert, [a_wanted_work("north", "one")]), {"works": {"north/one"}}),
-        (call(works.renew, [a_wanted_work("north", "one", hash="", action="Apply")]),
+        (call(works.renew, [a_wanted_work("north", "one", **NEW)]),
          {"works": {"north/one"}}),
         (call(works.offer, [OPTIONED]), {"works": {"north/one"}}),
         (call(works.reoption, [OPTIONED]), {"works": {"north/one"}}),
@@ -193,7 +196,13 @@ async def test_what_a_work_is_composed_from_is_its_own(tmp_path: Path):
             None,
         )
         assert (thing.annotations, thing.state) == ({"of": "object"}, None)
-        await db.write(call(works.renew, [a_wanted_work("north", "one", hash="", action="Apply")]))
+        await db.write(call(placements.add_contents, "p", {"g": {"a": 0}}))
+        await db.write(
+            call(works.upsert, [a_wanted_work("north", "two", placed_by="p", content="g")])
+        )
+        (thing,) = await db.read(call(works.composable, "north", ["two"]))
+        assert (thing.content, thing.content_manifest) == ("g", {"a": 0})
+        await db.write(call(works.renew, [a_wanted_work("north", "one", **NEW)]))
         (job,) = await db.read(call(works.composable, "north", ["one"]))
         assert (job.generation, job.job_manifest, job.job_hash) == (1, b"1", "m1")
 

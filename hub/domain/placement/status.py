@@ -1,8 +1,9 @@
 """The ladder of conditions by which a placement says how far it is, as KubeFleet's. Pure.
 
-Six rungs: Scheduled, RolloutStarted, Overridden, WorkSynchronized, Applied, Available. The first that
-is not True ends the ladder, save Overridden: it is False where overrides are left out of account, and
-what is sent without them is told of all the same. Clusters are told apart; over clusters Unknown beats
+Six rungs: Scheduled, RolloutStarted, Overridden, WorkSynchronized, Applied, Available; of what is only
+compared, DiffReported in place of the last two. The first that
+is not True ends the ladder, save Overridden where it is False for overrides that name Jobs: what is sent
+without them is told of all the same. Clusters are told apart; over clusters Unknown beats
 False beats True. The texts are KubeFleet's own, so that its users and their scripts read what they know.
 
 A Job is never claimed available blindly: it is once a pod of it has run, and stays so when it has
@@ -12,27 +13,20 @@ succeeded; one that failed is not.
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple
+from typing import Final
 
-from shared.conditions import Condition, find, is_true, rfc3339, set_condition
+from hub.domain.placement.rungs import Rung, Status, all_overridden, applicable, overridden
+from hub.domain.placement.words import (
+    APPLIED,
+    AVAILABLE,
+    MOST_DETAILS,
+    REPORTED,
+    differing,
+)
+from shared.conditions import Condition, find, is_true, set_condition
 from shared.documents import Json, JsonView
 
-Status = Literal["True", "False", "Unknown"]
-MOST_DETAILS: Final = 100  # failed or drifted resources named per cluster
 MOST_REFUSED: Final = 20  # clusters named that were not picked
-
-NO_OVERRIDES: Final = "No override rules are configured for the selected resources"
-NOT_SUPPORTED: Final = "OverridesNotSupported"
-MOST_OVERRIDES: Final = 3  # named in a message
-
-
-class Rung(NamedTuple):
-    """One condition without its time."""
-
-    type: str
-    status: Status
-    reason: str
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +53,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One resource in one cluster. `applied`: True, False, or None while that is open."""
+    """One resource in one cluster. `applied` (or compared): True, False, or None while that is open."""
 
     resource: Resource
     applied: bool | None = None
@@ -67,7 +61,7 @@ class Item:
     reason: str = ""  # why not applied, or not available
     message: str = ""
     generation: int = 0  # of the object in the member
-    drifts: Sequence[JsonView] = ()  # path, hub, member, first_seen
+    drifts: Sequence[JsonView] = ()  # how it differs: path, hub, member, first_seen
     observed_at: dt.datetime | None = None
 
 
@@ -78,6 +72,10 @@ class Target:
     cluster: str
     message: str  # of the decision, with its scores
     items: Sequence[Item] = ()
+    index: str = ""  # of the version that it was given; "": none yet
+    held: str = ""  # why it is not the newest, in words
+    fault: str = ""  # why overrides make nothing of the newest
+    overrides: Sequence[JsonView] = ()  # of what it was given: kind, namespace, name, generation
     reported: Sequence[Json] = ()  # what objects say of themselves there, where it is asked for
 
 
@@ -85,7 +83,8 @@ class Target:
 class Picture:
     """A placement as it stands. `refused`: cluster → why it was not picked.
 
-    `overrides`: those that name what is selected, and are not carried out.
+    `left_out`: overrides that name Jobs, which are sent as they are. `compares`: nothing is
+    applied, how the objects differ is reported.
     """
 
     prefix: str  # ClusterResourcePlacement | ResourcePlacement
@@ -95,52 +94,11 @@ class Picture:
     refused: Mapping[str, str] = field(default_factory=dict)
     selected: Sequence[Resource] = ()
     resource_index: int = 0
-    overrides: Sequence[str] = ()
-
-
-def overridden(overrides: Sequence[str]) -> Rung:
-    """The rung of overrides: none is carried out, so it is True only where none was asked for."""
-    if not overrides:
-        return Rung("Overridden", "True", "NoOverrideSpecified", NO_OVERRIDES)
-    few = ", ".join(overrides[:MOST_OVERRIDES])
-    more = len(overrides) - MOST_OVERRIDES
-    few += f" and {more} more" if more > 0 else ""
-    text = (
-        f"{few}: overrides are stored and not acted on; resources are sent as they are on the hub"
-    )
-    return Rung("Overridden", "False", NOT_SUPPORTED, text)
-
-
-def scheduled(found: int, wanted: int | None, why: str = "") -> Rung:
-    """The first rung from the number of clusters found; `wanted` None is as many as match."""
-    if wanted is None or found >= wanted:
-        text = (
-            "found all cluster needed as specified by the scheduling policy, "
-            f"found {found} cluster(s)"
-        )
-        return Rung("Scheduled", "True", "SchedulingPolicyFulfilled", text)
-    text = (
-        "could not find all clusters needed as specified by the scheduling policy, "
-        f"found {found} cluster(s) instead of {wanted}"
-    )
-    if why:
-        text = f"{text}: {why}"
-    return Rung("Scheduled", "False", "SchedulingPolicyUnfulfilled", text)
-
-
-def placed_by_queue(found: int, jobs: Sequence[str]) -> Rung:
-    """The first rung where Jobs had their cluster before they were selected: no policy chose it."""
-    few = ", ".join(jobs[:3]) + (f" and {len(jobs) - 3} more" if len(jobs) > 3 else "")
-    text = (
-        f"found {found} cluster(s); Job(s) {few} went where their queue's profile put them, before "
-        "this placement selected them: its policy did not choose"
-    )
-    return Rung("Scheduled", "True", "PlacedByQueue", text)
-
-
-def unscheduled(reason: str, message: str) -> Rung:
-    """The first rung of a placement that can not be carried out as it is written."""
-    return Rung("Scheduled", "False", reason, message)
+    left_out: Sequence[str] = ()
+    compares: bool = False
+    leftovers: Sequence[
+        str
+    ] = ()  # where something is still to be taken back, and why it is not yet
 
 
 def status_of(picture: Picture, before: JsonView | None, now: dt.datetime) -> Json:
@@ -185,46 +143,65 @@ RUNGS: Final = (
     "WorkSynchronized",
     "Applied",
     "Available",
+    "DiffReported",
 )
 
 
 def _target_status(target: Target, picture: Picture, before: JsonView, now: dt.datetime) -> Json:
-    rungs = [
-        Rung("Scheduled", "True", "Scheduled", target.message),
-        Rung(
-            "RolloutStarted",
-            "True",
-            "RolloutStarted",
-            "Detected the new changes on the resources and started the rollout process",
-        ),
-        overridden(picture.overrides),
-        Rung(
-            "WorkSynchronized",
-            "True",
-            "AllWorkSynced",
-            "All of the works are synchronized to the latest",
-        ),
-        _applied(target.items),
-    ]
-    if rungs[-1].status == "True":
-        rungs.append(_available(target.items))
+    rungs = [Rung("Scheduled", "True", "Scheduled", target.message), _begun(target)]
+    if not target.held:
+        rungs.append(overridden(target.fault, target.overrides, picture.left_out))
+    if not (target.held or target.fault):
+        rungs += [
+            Rung(
+                "WorkSynchronized",
+                "True",
+                "AllWorkSynced",
+                "All of the works are synchronized to the latest",
+            ),
+            _reported(target.items) if picture.compares else _applied(target.items),
+        ]
+        if rungs[-1].status == "True" and not picture.compares:
+            rungs.append(_available(target.items))
     status: Json = {
         "clusterName": target.cluster,
-        "observedResourceIndex": str(picture.resource_index),
+        "observedResourceIndex": target.index or str(picture.resource_index),
         "conditions": _timed(rungs, before.get("conditions"), picture.generation, now),
     }
+    status |= applicable(target.overrides)
     refused = [item for item in target.items if item.applied is False]
     short = [item for item in target.items if item.applied and item.available is False]
     known = before.get("failedPlacements") or ()
     failed = [_failure(item, known, now) for item in (*refused, *short)[:MOST_DETAILS]]
-    drifted = [_drifted(item, now) for item in target.items if item.drifts]
+    differ = [
+        differing(
+            item.resource.named(),
+            item.drifts,
+            item.observed_at or now,
+            item.generation,
+            diff=picture.compares,
+        )
+        for item in target.items
+        if item.drifts
+    ]
     if failed:
         status["failedPlacements"] = failed
-    if drifted:
-        status["driftedPlacements"] = drifted[:MOST_DETAILS]
+    if differ:
+        kind = "diffedPlacements" if picture.compares else "driftedPlacements"
+        status[kind] = differ[:MOST_DETAILS]
     if target.reported:
         status["reportedStatuses"] = list(target.reported)[:MOST_DETAILS]
     return status
+
+
+def _begun(target: Target) -> Rung:
+    """Whether a cluster was given the newest version."""
+    if not target.held:
+        text = "Detected the new changes on the resources and started the rollout process"
+        return Rung("RolloutStarted", "True", "RolloutStarted", text)
+    has = f"it has version {target.index}" if target.index else "it was given nothing yet"
+    text = f"The rollout is held back by the rollout strategy, {has}: {target.held}"
+    return Rung("RolloutStarted", "False", "RolloutNotStartedYet", text)
 
 
 def _applied(items: Sequence[Item]) -> Rung:
@@ -242,6 +219,22 @@ def _applied(items: Sequence[Item]) -> Rung:
         return Rung("Applied", "Unknown", "ApplyInProgress", text)
     text = "All corresponding work objects are applied"
     return Rung("Applied", "True", "AllWorkHaveBeenApplied", text)
+
+
+def _reported(items: Sequence[Item]) -> Rung:
+    failed = [item for item in items if item.applied is False]
+    left = failed or [item for item in items if item.applied is None]
+    if left:
+        text = f"{len(left)} of {len(items)} selected resources have not been compared"
+        if left[0].message:
+            first = left[0]
+            text = f"{text}, first {first.resource.kind} {first.resource.name}: {first.message}"
+        if failed:
+            return Rung("DiffReported", "False", "NotAllWorkHaveDiffReported", text)
+        return Rung("DiffReported", "Unknown", "DiffReportInProgress", text)
+    count = sum(bool(item.drifts) for item in items)
+    text = f"All selected resources have been compared: {count} of {len(items)} differ"
+    return Rung("DiffReported", "True", "AllWorkHaveDiffReported", text)
 
 
 def _available(items: Sequence[Item]) -> Rung:
@@ -268,14 +261,15 @@ def _whole(picture: Picture, targets: Sequence[JsonView]) -> list[Rung]:
     count = len(targets)
     if count == 0:
         return rungs
+    rungs.append(_all_begun(picture))
+    if rungs[-1].status != "True":
+        return rungs
+    faults = {each.cluster: each.fault for each in picture.targets if each.fault}
+    changed = sum(bool(each.overrides) for each in picture.targets)
+    rungs.append(all_overridden(faults, changed, picture.left_out))
+    if any(each.fault for each in picture.targets):
+        return rungs
     rungs += [
-        Rung(
-            "RolloutStarted",
-            "True",
-            "RolloutStarted",
-            f"All {count} cluster(s) start rolling out the latest resource",
-        ),
-        overridden(picture.overrides),
         Rung(
             "WorkSynchronized",
             "True",
@@ -284,40 +278,31 @@ def _whole(picture: Picture, targets: Sequence[JsonView]) -> list[Rung]:
             "namespaces",
         ),
     ]
-    rungs.append(_sum(targets, "Applied", _APPLIED))
+    if picture.compares:
+        return [*rungs, _sum(targets, "DiffReported", REPORTED)]
+    rungs.append(_sum(targets, "Applied", APPLIED))
     if rungs[-1].status == "True":
-        rungs.append(_sum(targets, "Available", _AVAILABLE))
+        rungs.append(_sum(targets, "Available", AVAILABLE))
     return rungs
 
 
-_APPLIED: Final[Mapping[Status, tuple[str, str]]] = {
-    "True": ("ApplySucceeded", "The selected resources are successfully applied to {} cluster(s)"),
-    "False": (
-        "ApplyFailed",
-        "Failed to apply resources to {} cluster(s), please check the `failedPlacements` status",
-    ),
-    "Unknown": (
-        "ApplyPending",
-        "There are still {} cluster(s) in the process of applying the selected resources",
-    ),
-}
-_AVAILABLE: Final[Mapping[Status, tuple[str, str]]] = {
-    "True": ("ResourceAvailable", "The selected resources in {} cluster(s) are available now"),
-    "False": (
-        "ResourceNotAvailableYet",
-        "The selected resources in {} cluster(s) are still not available yet",
-    ),
-    "Unknown": (
-        "ResourceAvailableUnknown",
-        "The availability of the selected resources in {} cluster(s) is not known yet",
-    ),
-}
+def _all_begun(picture: Picture) -> Rung:
+    left = f"; still to be taken back: {'; '.join(picture.leftovers)}" if picture.leftovers else ""
+    held = [each for each in picture.targets if each.held]
+    if held:
+        text = (
+            f"The rollout is held back by the rollout strategy in {len(held)} of "
+            f"{len(picture.targets)} cluster(s), first {held[0].cluster}: {held[0].held}{left}"
+        )
+        return Rung("RolloutStarted", "False", "RolloutNotStartedYet", text)
+    text = f"All {len(picture.targets)} cluster(s) start rolling out the latest resource{left}"
+    return Rung("RolloutStarted", "True", "RolloutStarted", text)
 
 
 def _sum(
     targets: Sequence[JsonView],
     kind: str,
-    words: Mapping[Status, tuple[str, str]],
+    words: Mapping[str, tuple[str, str]],
 ) -> Rung:
     """One rung over all clusters: Unknown beats False beats True."""
     counts: dict[Status, int] = {"Unknown": 0, "False": 0, "True": 0}
@@ -362,24 +347,6 @@ def _failure(item: Item, before: Sequence[JsonView], now: dt.datetime) -> Json:
         rung = Rung("Available", "False", item.reason or "ManifestNotAvailableYet", text)
     condition = _timed([rung], [old["condition"]] if old else [], item.generation, now)[0]
     return {**named, "condition": condition}
-
-
-def _drifted(item: Item, now: dt.datetime) -> Json:
-    first = min(str(each["first_seen"]) for each in item.drifts)
-    return {
-        **item.resource.named(),
-        "firstDriftedObservedTime": first,
-        "observationTime": rfc3339(item.observed_at or now),
-        "targetClusterObservedGeneration": item.generation,
-        "observedDrifts": [
-            {
-                "path": each["path"],
-                **({"valueInHub": each["hub"]} if each.get("hub") is not None else {}),
-                **({"valueInMember": each["member"]} if each.get("member") is not None else {}),
-            }
-            for each in list(item.drifts)[:MOST_DETAILS]
-        ],
-    }
 
 
 def _timed(

@@ -14,8 +14,11 @@ class ApplyOptions:
     Of a Job: `parallelism` as admitted, where that is less than is `wanted`; `node_selector` and
     `tolerations` of its flavors and its admission checks, `pod_labels` and `pod_annotations` of its
     checks; `suspend` where the queue manager of LocalQueue `queue` starts it there; `session` that its
-    epoch was first offered to; `doubtful`: where its job is now is not known.
-    Of an object: `report_status` where its status is asked for.
+    epoch was first offered to; `doubtful`: where its job is now is not known. Of an object: `abandon` it
+    where it is no longer wanted, which changes nothing of how it is applied; `force` over fields of others,
+    always or never, or (None) where the object is ours; `co_ownership`: it may have owners in the member;
+    `compare_all`: also what the manifest does not name; `compare_only`: nothing is written;
+    `report_status`: its own status is asked for.
     """
 
     parallelism: int | None = None
@@ -32,15 +35,26 @@ class ApplyOptions:
     ttl_s: int | None = None
     session: str = ""
     doubtful: bool = False
+    abandon: bool = False
+    force: bool | None = None
+    co_ownership: bool = False
+    compare_all: bool = False
+    compare_only: bool = False
     report_status: bool = False
 
     def as_json(self) -> Json:
-        """What is decided, as the store keeps it and the hash of a work covers it."""
+        """What is decided, as the store keeps it."""
         found: Json = {}
         for name in _NAMES:
             value = getattr(self, name)
             if value is not None and (value or name in _KEPT_EMPTY):
                 found[name] = list(value) if name == "tolerations" else value
+        return found
+
+    def hashed(self) -> Json:
+        """What of it changes how a work is applied."""
+        found = self.as_json()
+        found.pop("abandon", None)
         return found
 
     @classmethod
@@ -53,5 +67,7 @@ class ApplyOptions:
 
 
 _NAMES: Final = tuple(each.name for each in fields(ApplyOptions))
-_KEPT_EMPTY: Final = frozenset({"parallelism", "wanted", "suspend", "queue", "placed_by", "ttl_s"})
+_KEPT_EMPTY: Final = frozenset(
+    {"parallelism", "wanted", "suspend", "queue", "placed_by", "ttl_s", "force"}
+)
 NONE: Final = ApplyOptions()

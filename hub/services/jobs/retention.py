@@ -141,6 +141,7 @@ BOUNDS: Final[Mapping[str, Bound]] = {
     "capacities": Bound("one for each cluster"),
     "changes": Bound("", lambda s: s.retention.changes),
     "clusters": _DECLARED,
+    "contents": Bound("with the snapshots of their placement, and what clusters were given"),
     "events": Bound("with their job, or by age", lambda s: s.retention.events),
     "explanations": Bound("since it was last renewed", lambda s: s.retention.explanations),
     "idempotency": Bound("", lambda s: s.intake.idempotency_kept),

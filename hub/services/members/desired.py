@@ -21,7 +21,7 @@ from hub.store import clusters, settings, works
 from hub.store.records.works import Desired
 from hub.store.transaction import Transaction
 from shared.documents import Json
-from shared.wire.agent_v1 import DesiredBase, SetDigest
+from shared.wire.agent_v1 import DesiredBase, SetDigest, desired_line, told_hash
 
 # Removals remembered per cluster; an agent further behind gets the whole set.
 MAX_REMOVED = 10_000
@@ -200,8 +200,8 @@ class DesiredSets:
 
 def digest_line(row: Desired) -> str:
     """The line of a row in the digest; the same as `agent_v1.Work.digest_line` of what is sent."""
-    hashed = "" if row.action == "Withdraw" else row.hash
-    return f"{row.uid}:{row.epoch}:{row.generation}:{row.action}:{hashed}"
+    told = told_hash(row.action, row.hash)
+    return desired_line(row.uid, row.epoch, row.generation, row.action, told)
 
 
 # --- what the exchange with agents reads as it begins, and when that was touched ---------------------------

@@ -73,7 +73,7 @@ def judge(entry: Observed, work: StandingWork, cluster: str, now: dt.datetime) -
     if refusal is not None:
         return refusal
     if work.state is None:
-        gone = entry.phase == "Gone" and work.action == "Withdraw"
+        gone = entry.phase == "Gone" and work.action in {"Withdraw", "Keep"}
         return Judgement(record=not gone, action="Remove" if gone else "")
     state = State(work.state)
     current = work.workload_epoch == work.epoch

@@ -211,7 +211,7 @@ def _gather(
 ) -> None:
     if verdict.record:
         writes.observed.append(_row(cluster, entry, work))
-        if entry.drift:
+        if entry.drift and work.action != "Compare":
             writes.drifts += _new_drifts(cluster, entry, work)
     if verdict.transition:
         move = move_of(work.uid, work.epoch, verdict.columns)

@@ -27,6 +27,7 @@ from shared.wire.agent_v1 import (
     SetDigest,
     SyncRequest,
 )
+from shared.wire.versions import OLDEST
 
 SYNCS_PER_S: Final = 5.0
 BURST: Final = 20.0
@@ -103,6 +104,7 @@ class Session:
     retired: list[str] = field(default_factory=list)
     observed: ObservedDigest = field(default_factory=ObservedDigest)
     queue_managers: frozenset[str] | None = None  # None: not read yet
+    protocol: int = OLDEST  # of its newest request
     tokens: float = BURST
     refilled_at: float = 0.0
     _turn: asyncio.Event = field(default_factory=asyncio.Event)

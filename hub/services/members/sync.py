@@ -182,6 +182,7 @@ class AgentSync:
         session = await self._sessions.of(cluster, request.cluster_uid)
         await self._check_marks(cluster, request)
         await self._sessions.begin(cluster, session, request.session, terms.facts())
+        session.protocol = terms.protocol
         replay = session.admit(request)
         turn = session.newer
         self.heartbeats.hear(cluster, self._clock.now())
@@ -322,9 +323,8 @@ class AgentSync:
         if left:  # not to be sent as the index has them: look at the rows again
             rows = await self._db.read(lambda tx: works.desired(tx, left))
             self._sets.refresh(left, rows)
-        composed = reply_pages.compose(
-            offered, self.hub_id, self.incarnation, session.id, lambda: self._clock.sleep(0)
-        )
+        pause, known = functools.partial(self._clock.sleep, 0), (self.hub_id, self.incarnation)
+        composed = reply_pages.compose(offered, *known, session.id, pause, session.protocol)
         ready.update(await composed)
 
     def _is_ready(self, one: Composed | None, row: Desired) -> bool:

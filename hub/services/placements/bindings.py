@@ -14,10 +14,22 @@ FOR_A_JOB: Final = "job"  # policy snapshot of a binding that a Job's own placin
 
 
 def bind(tx: Transaction, outcome: ReconcileOutcome, version: str, index: int) -> None:
-    """Write the decisions down; a Job's own placing is one too."""
+    """Write the decisions down, and what clusters were given; a Job's own placing is one too.
+
+    A cluster that is chosen no longer keeps its binding, not selected, until all is taken back from it.
+    """
     uid = outcome.row.uid
     present = {binding.cluster: binding for binding in placements.bindings_of(tx, uid)}
     wanted = {job.cluster: _job_binding(uid, job, index) for job in outcome.jobs if job.cluster}
+    for cluster, given in outcome.given.items():
+        before = present.get(cluster)
+        if not given.wanted and before is not None and before.policy_snapshot != FOR_A_JOB:
+            wanted[cluster] = before._replace(
+                selected=False,
+                resource_snapshot=given.index,
+                overrides=list(given.overrides) or None,
+                settled_at=given.settled_at,
+            )
     for decision in outcome.decisions.decisions:
         if decision.selected:
             wanted[decision.cluster] = Binding(
@@ -29,7 +41,9 @@ def bind(tx: Transaction, outcome: ReconcileOutcome, version: str, index: int) -
                 reason=decision.reason,
                 message=decision.message,
                 policy_snapshot=version,
-                resource_snapshot=str(index),
+                resource_snapshot=outcome.given[decision.cluster].index,
+                overrides=list(outcome.given[decision.cluster].overrides) or None,
+                settled_at=outcome.given[decision.cluster].settled_at,
             )
     placements.bind(tx, [each for each in wanted.values() if present.get(each.cluster) != each])
     placements.unbind(tx, uid, [cluster for cluster in present if cluster not in wanted])

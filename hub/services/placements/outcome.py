@@ -1,15 +1,39 @@
 """How a placement stands after it was reconciled: what its status is made of."""
 
+import datetime as dt
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from hub.domain.placement.pick import Decisions
-from hub.domain.placement.status import Rung
+from hub.domain.placement.rungs import Rung
 from hub.services.placements.selecting import Selection
 from hub.store.records.objects import StoredObject
+from hub.store.records.placements import SelectedObject
 from hub.store.records.workloads import Workload
+from hub.store.records.works import Work
+from shared.documents import JsonView
 
 _NEVER_ASKED: Final = Decisions((), None, fulfilled=True, message="")
+
+
+@dataclass(slots=True)
+class Given:
+    """What one cluster of a placement has been given. `index` "": nothing yet.
+
+    `held`: why it is not given the newest, or not taken back, in words; "" where it is.
+    """
+
+    wanted: bool
+    index: str
+    objects: Sequence[SelectedObject] = ()
+    settled_at: dt.datetime | None = (
+        None  # since when all of it is there, and nothing not available
+    )
+    held: str = ""
+    leaving: bool = False
+    overrides: Sequence[JsonView] = ()  # of what it was given, as bindings keep them
+    fault: str = ""  # why overrides make nothing that it could be given
 
 
 @dataclass(slots=True)
@@ -20,11 +44,20 @@ class ReconcileOutcome:
     selection: Selection
     scheduled: Rung
     decisions: Decisions = _NEVER_ASKED
+    given: dict[str, Given] = field(default_factory=dict)  # by cluster, those being left included
     jobs: list[Workload] = field(default_factory=list)  # those it chose or chooses a cluster for
     conflicts: dict[tuple[str, str], str] = field(default_factory=dict)  # (cluster, uid) → owner
     resource_index: int = 0
+    overrides_of_jobs: Sequence[str] = ()  # that name Jobs, which nothing overrides
+    again_at: dt.datetime | None = None  # when something is due though nothing changes until then
+    abandoned: list[Work] = field(default_factory=list)  # told to be, and not yet
 
     @property
     def unfulfilled(self) -> bool:
         """Would another cluster, or another state of one, change the decision for the objects?"""
         return bool(self.selection.objects) and not self.decisions.fulfilled
+
+    @property
+    def leaving(self) -> frozenset[str]:
+        """Clusters that still hold what is being taken back: others may wait for them."""
+        return frozenset(name for name, each in self.given.items() if each.leaving)

@@ -1,80 +1,161 @@
-"""Works for the objects that a placement selects: in every chosen cluster, and in no other."""
+"""Works for the objects that a placement gives to clusters; what it gives no longer is taken back."""
+
+from collections.abc import Collection, Mapping, Sequence
 
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.services.placements import reporting
+from hub.services.placements.abandon import HELD, abandons, compares, give_up
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.works import compose
 from hub.store import works
 from hub.store.records.objects import StoredObject
+from hub.store.records.placements import SelectedObject
 from hub.store.records.works import WantedWork, Work
 from hub.store.transaction import Transaction
 from shared.documents import JsonView
 
+Held = dict[str, dict[str, Work]]  # by cluster and uid: what a placement has there
 
-def place_objects(tx: Transaction, outcome: ReconcileOutcome, spec: JsonView) -> None:
-    """Works for every selected object in every chosen cluster; what is no longer desired goes."""
-    placement = outcome.row
-    uid = placement.uid
-    chosen = outcome.decisions.selected
-    options = _options(placement, spec)
-    present = {
-        (work.cluster, work.uid): work
-        for work in works.of_uids(tx, list(outcome.selection.objects))
-    }
+
+def read_held(tx: Transaction, uid: str) -> Held:
+    """What a placement has in clusters, Jobs aside, and what is being taken back."""
+    found: Held = {}
+    for work in works.of_placement(tx, uid):
+        if work.epoch == 0:
+            found.setdefault(work.cluster, {})[work.uid] = work
+    return found
+
+
+def take_over(
+    tx: Transaction,
+    uid: str,
+    entries: Sequence[SelectedObject],
+    clusters: Collection[str],
+    held: Held,
+) -> dict[tuple[str, str], str]:
+    """(cluster, object) → the placement that has placed it there before this one could.
+
+    What another placement takes back there is this one's to give from now on: it is added to `held`.
+    """
+    conflicts: dict[tuple[str, str], str] = {}
+    for work in works.of_uids(tx, [each.uid for each in entries]):
+        if work.cluster not in clusters or work.placed_by == uid:
+            continue
+        if work.action not in HELD:
+            held.setdefault(work.cluster, {})[work.uid] = work
+        else:
+            conflicts[work.cluster, work.uid] = work.placed_by
+    return conflicts
+
+
+def place_objects(
+    tx: Transaction,
+    outcome: ReconcileOutcome,
+    spec: JsonView,
+    held: Held,
+    give: Mapping[str, Sequence[SelectedObject]],
+) -> None:
+    """`give`: what clusters hold from now on, and nothing else; none of it: all of it is taken back.
+
+    Others keep what they hold; how it is applied follows the placement at once.
+    """
+    options = _options(outcome.row, spec)
+    uid = outcome.row.uid
     fresh: list[WantedWork] = []
     changed: list[WantedWork] = []
-    for cluster in chosen:
-        for row in outcome.selection.objects.values():
-            old = present.get((cluster, row.uid))
-            if old is not None and old.placed_by != uid and old.action != "Withdraw":
-                outcome.conflicts[(cluster, row.uid)] = old.placed_by
+    gone: list[Work] = []
+    for cluster, entries in give.items():
+        there = held.get(cluster, {})
+        wanted = {e.uid for e in entries}
+        for entry in entries:
+            if (cluster, entry.uid) in outcome.conflicts:
                 continue
-            wanted = _work(cluster, row, options, uid)
+            old = there.get(entry.uid)
+            work = _work(cluster, entry, options, uid, old)
             if old is None:
-                fresh.append(wanted)
-            elif _differs(old, wanted):
-                changed.append(wanted)
+                fresh.append(work)
+            elif _differs(old, work):
+                changed.append(work)
+        gone += [each for each in there.values() if each.uid not in wanted]
+    for cluster, there in held.items():
+        if cluster not in give:
+            changed += [
+                _reoptioned(old, options) for old in there.values() if _is_other(old, options)
+            ]
     works.upsert(tx, fresh)
     works.renew(tx, changed)
-    wanted_keys = {(c, o) for c in chosen for o in outcome.selection.objects}
-    works.act(
-        tx,
-        "Withdraw",
-        [
-            (work.cluster, work.uid)
-            for work in works.of_placement(tx, uid)
-            if work.epoch == 0
-            and work.action != "Withdraw"
-            and (work.cluster, work.uid) not in wanted_keys
-        ],
-    )
+    give_up(tx, gone, spec)
 
 
 def _options(placement: StoredObject, spec: JsonView) -> ApplyOptions:
     apply = (spec.get("strategy") or {}).get("applyStrategy") or {}
+    forced = apply.get("serverSideApplyConfig")
     return ApplyOptions(
         when_to_apply=apply.get("whenToApply") or "Always",
         when_to_take_over=apply.get("whenToTakeOver") or "",
         placed_by=f"{placement.kind}/{placement.name}",
         report_status=reporting.is_asked(spec),
+        abandon=abandons(spec),
+        force=None if forced is None else bool(forced.get("force")),
+        co_ownership=bool(apply.get("allowCoOwnership")),
+        compare_all=apply.get("comparisonOption") == "FullComparison",
+        compare_only=compares(spec),
     )
 
 
-def _work(cluster: str, row: StoredObject, options: ApplyOptions, placement: str) -> WantedWork:
+def _action(options: ApplyOptions) -> str:
+    return "Compare" if options.compare_only else "Apply"
+
+
+def _work(
+    cluster: str, entry: SelectedObject, options: ApplyOptions, placement: str, old: Work | None
+) -> WantedWork:
     return {
         "cluster": cluster,
-        "uid": row.uid,
+        "uid": entry.uid,
         "epoch": 0,
-        "generation": row.generation,
-        "api_version": row.api_version,
-        "kind": row.kind,
-        "namespace": row.namespace,
-        "name": row.name,
+        "generation": _generation(entry, old),
+        "api_version": entry.api_version,
+        "kind": entry.kind,
+        "namespace": entry.namespace,
+        "name": entry.name,
         "options": options,
         "placed_by": placement,
-        "hash": compose.digest(row.hash, options, 0),
-        "action": "Apply",
+        "hash": compose.digest(entry.hash, options, 0),
+        "action": _action(options),
+        "content": entry.hash,
     }
+
+
+def _generation(entry: SelectedObject, old: Work | None) -> int:
+    """Grows whenever something else is given, be it older: what was said of less is of something else."""
+    if old is None:
+        return entry.generation
+    same = compose.digest(entry.hash, old.options, 0) == old.hash and old.action in HELD
+    return old.generation if same else max(entry.generation, old.generation + 1)
+
+
+def _reoptioned(old: Work, options: ApplyOptions) -> WantedWork:
+    """The same, applied otherwise; what a hub of before rollouts gave stays of the object as it is."""
+    return {
+        "cluster": old.cluster,
+        "uid": old.uid,
+        "epoch": 0,
+        "generation": old.generation,
+        "api_version": old.api_version,
+        "kind": old.kind,
+        "namespace": old.namespace,
+        "name": old.name,
+        "options": options,
+        "placed_by": old.placed_by,
+        "hash": compose.digest(old.content, options, 0) if old.content else "",
+        "action": _action(options),
+        "content": old.content,
+    }
+
+
+def _is_other(old: Work, options: ApplyOptions) -> bool:
+    return old.action in HELD and old.options != options
 
 
 def _differs(old: Work, wanted: WantedWork) -> bool:
@@ -84,4 +165,5 @@ def _differs(old: Work, wanted: WantedWork) -> bool:
         or old.action != wanted["action"]
         or old.placed_by != wanted["placed_by"]
         or old.options != wanted["options"]
+        or old.content != wanted["content"]
     )

@@ -5,19 +5,21 @@
 taken back. Jobs are the scheduler's to place: here they only get their placement's name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.placement.pick import Decisions, Scores, pick
-from hub.domain.placement.status import Rung, placed_by_queue, scheduled, unscheduled
+from hub.domain.placement.rungs import Rung, placed_by_queue, scheduled, unscheduled
 from hub.domain.workloads.placement_policy import Policy, read_policy
 from hub.domain.workloads.states import TERMINAL
+from hub.services.placements.abandon import abandons, being_abandoned, compares, give_up, tell
 from hub.services.placements.bindings import FOR_A_JOB, bind, placed_by_its_queue
 from hub.services.placements.outcome import ReconcileOutcome
+from hub.services.placements.override import Overrides
 from hub.services.placements.place_jobs import NEEDS_ONE, one_cluster, place_jobs, release_jobs
-from hub.services.placements.place_objects import place_objects
+from hub.services.placements.roll_out import roll_out
 from hub.services.placements.selecting import Selection, read_rules, select
-from hub.services.placements.snapshots import snapshot_policy, snapshot_resources
+from hub.services.placements.snapshots import policy_hashes, snapshot_policy, snapshot_resources
 from hub.store import clusters, objects, placements, works
 from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
@@ -30,10 +32,12 @@ def reconcile(
     term: int,
     *,
     compatible: bool = False,
+    overrides: Collection[str] = (),
 ) -> ReconcileOutcome | None:
     """Bring the world to what placement `uid` declares; None once nothing of it is left.
 
-    `compatible`: clusters for objects are scored exactly as KubeFleet scores them.
+    `compatible`: clusters for objects are scored exactly as KubeFleet scores them. `overrides`: uids of all
+    that are stored.
     """
     tx.require_term(term)
     row = objects.get(tx, uid)
@@ -43,28 +47,45 @@ def reconcile(
     spec = row.spec or {}
     policy = read_policy(spec.get("policy"))
     selection = select(tx, read_rules(row.kind, row.namespace, spec))
-    index = snapshot_resources(tx, uid, selection, spec)
-    fault = _unsupported(policy, selection)
+    index = snapshot_resources(tx, uid, selection, spec, _given(tx, uid))
+    fault = _unsupported(policy, selection, only_compares=compares(spec))
     if fault is not None:
         return ReconcileOutcome(
             row, selection, fault, jobs=placements.jobs_of(tx, uid), resource_index=index
         )
-    version = snapshot_policy(tx, uid, spec)
+    version, versions = snapshot_policy(tx, uid, spec), policy_hashes(spec)
     outcome = ReconcileOutcome(row, selection, scheduled(0, 0), resource_index=index)
     if selection.objects:
-        outcome.decisions = _decide(tx, uid, policy, fleet, version, compatible=compatible)
-    place_objects(tx, outcome, spec)
+        outcome.decisions = _decide(tx, uid, policy, fleet, versions, compatible=compatible)
+    if compares(spec):  # no Job is begun; one that is its own already goes on
+        own = {u: job for u, job in selection.jobs.items() if job.placement == uid}
+        selection.jobs = own
+    labels = {name: cluster.labels for name, cluster in fleet.items()}
+    roll_out(tx, outcome, spec, policy, Overrides(tx, row, selection, overrides), labels)
     outcome.jobs = place_jobs(tx, outcome, policy)
+    outcome.abandoned = being_abandoned(works.of_placement(tx, uid))
     bind(tx, outcome, version, index)
     outcome.scheduled = _first_rung(outcome)
     return outcome
 
 
-def _unsupported(policy: Policy, selection: Selection) -> Rung | None:
+def _given(tx: Transaction, uid: str) -> set[int]:
+    """The revisions that clusters were given."""
+    return {
+        int(each.resource_snapshot)
+        for each in placements.bindings_of(tx, uid)
+        if each.resource_snapshot
+    }
+
+
+def _unsupported(policy: Policy, selection: Selection, *, only_compares: bool) -> Rung | None:
     """Why the placement can not be carried out as it is written."""
     if selection.refused:
         text = f"namespaces {', '.join(sorted(selection.refused))} can not be placed"
         return unscheduled("InvalidResourceSelectors", text)
+    if selection.jobs_by_name and only_compares:
+        text = "a Job runs or does not: applyStrategy.type ReportDiff is for other objects"
+        return unscheduled("JobsNotCompared", text)
     if selection.jobs_by_name and not one_cluster(policy):
         text = (
             "a Job runs in one cluster: PickN with numberOfClusters 1, or PickFixed with one name"
@@ -78,7 +99,7 @@ def _decide(
     uid: str,
     policy: Policy,
     fleet: Mapping[str, Cluster],
-    version: str,
+    versions: Collection[str],
     *,
     compatible: bool,
 ) -> Decisions:
@@ -90,9 +111,9 @@ def _decide(
     chosen = {
         b.cluster: Scores(b.affinity_score, b.topology_score)
         for b in bound
-        if b.policy_snapshot == version
+        if b.selected and b.policy_snapshot in versions
     }
-    obsolete = [b.cluster for b in bound if b.policy_snapshot != version]
+    obsolete = [b.cluster for b in bound if b.selected and b.policy_snapshot not in versions]
     there = clusters.names(tx)
     found = [cluster for name, cluster in fleet.items() if name in there]
     return pick(policy, found, tx.now, chosen=chosen, obsolete=obsolete, compatible=compatible)
@@ -113,15 +134,13 @@ def _first_rung(outcome: ReconcileOutcome) -> Rung:
 
 
 def _take_back(tx: Transaction, uid: str, row: StoredObject | None) -> None:
-    """A placement goes: what it placed is withdrawn, save Jobs that finished; then its record."""
+    """A placement goes: what it placed is withdrawn or left, save Jobs that finished; then its record."""
     jobs = [j for j in placements.jobs_of(tx, uid) if j.state not in TERMINAL]
     release_jobs(tx, jobs, "PlacementDeleted", "its placement was deleted")
-    left = [w for w in works.of_placement(tx, uid) if w.action != "Keep"]
-    works.act(
-        tx,
-        "Withdraw",
-        [(w.cluster, w.uid) for w in left if w.action != "Withdraw" and w.epoch == 0],
-    )
+    left = [w for w in works.of_placement(tx, uid) if w.action != "Keep" or w.epoch == 0]
+    give_up(tx, left, None if row is None else row.spec or {})
+    if row is not None:
+        tell(tx, row, being_abandoned(works.of_placement(tx, uid)))
     if left:
         return
     placements.forget(tx, uid)
@@ -134,5 +153,9 @@ def _take_back(tx: Transaction, uid: str, row: StoredObject | None) -> None:
         namespace=row.namespace,
         name=row.name,
         reason="Deleted",
-        message="everything it placed has been taken back",
+        message=(
+            "everything it placed has been left to the members"
+            if abandons(row.spec or {})
+            else "everything it placed has been taken back"
+        ),
     )

@@ -1,14 +1,12 @@
 """A placement's status: the facts of its works and Jobs, put on the ladder, written when it changed."""
 
+import datetime as dt
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from hub.domain.fleet.clusters import Cluster
-from hub.domain.placement.overrides import Override, naming
 from hub.domain.placement.status import (
-    NO_OVERRIDES,
-    NOT_SUPPORTED,
     Item,
     Picture,
     Resource,
@@ -17,23 +15,25 @@ from hub.domain.placement.status import (
     status_of,
 )
 from hub.domain.workloads.states import TERMINAL, State
-from hub.services.placements import reporting
+from hub.services.placements import abandon, reporting
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.reconcile import reconcile
-from hub.services.placements.selecting import resource_of, resource_of_job
+from hub.services.placements.selecting import resource_of_job
 from hub.store import objects, placements, works
 from hub.store.records.objects import StoredObject
+from hub.store.records.placements import SelectedObject
 from hub.store.records.workloads import Workload
 from hub.store.records.works import Work
 from hub.store.transaction import Transaction
 from shared.conditions import find
 from shared.documents import JsonView
 from shared.kinds import unheeded
+from shared.wire.agent_v1 import DIFF_REPORTED
+from shared.wire.versions import COMPARES
 
-# What is said when a rung turns True, in KubeFleet's words; nothing is ever overridden here.
+# What is said when a rung turns True, in KubeFleet's words; of overrides its own message.
 _EVENTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "RolloutStarted": (("PlacementRolloutStarted", "Started rolling out the latest resources"),),
-    "Overridden": (("PlacementOverriddenSucceeded", NO_OVERRIDES),),
     "WorkSynchronized": (
         (
             "PlacementWorkSynchronized",
@@ -41,6 +41,12 @@ _EVENTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ),
     ),
     "Applied": (("PlacementApplied", "Resources have been applied to the selected cluster(s)"),),
+    "DiffReported": (
+        (
+            "PlacementDiffReported",
+            "Configuration differences have been reported on the selected cluster(s)",
+        ),
+    ),
     "Available": (
         ("PlacementAvailable", "Resources are available on the selected cluster(s)"),
         (
@@ -50,75 +56,66 @@ _EVENTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     ),
 }
 FOUND_DRIFTS: Final = "FoundDrifts"
+MOST_LEFTOVERS: Final = 3  # clusters named in a message
 _STARTED: Final = frozenset({State.RUNNING, State.SUCCEEDED})
 _OPEN: Final = frozenset({State.PLACED, State.OFFERED, State.WITHDRAWING})
 
 
-def write_status(
-    tx: Transaction, outcome: ReconcileOutcome, overrides: Collection[str] = ()
-) -> bool:
-    """Bring the status up to date; False if it was. `overrides`: uids of all that are stored."""
+def write_status(tx: Transaction, outcome: ReconcileOutcome) -> bool:
+    """Bring the status up to date; False if it was."""
     row = outcome.row
     before = row.status
     held = _held(tx, outcome)
-    status = status_of(_picture(tx, outcome, overrides, held), before, tx.now)
-    alone = {
-        uid: work for (cluster, uid), work in held.items() if cluster in outcome.decisions.selected
-    }
+    status = status_of(_picture(tx, outcome, held), before, tx.now)
+    chosen = outcome.decisions.selected
+    alone = {uid: work for (cluster, uid), work in held.items() if cluster in chosen}
     reporting.copy_statuses(tx, row.spec or {}, outcome.selection.objects.values(), alone, row.uid)
     said = list(unheeded.of_placement(row.spec or {}))
     status["conditions"] = unheeded.condition(status["conditions"], said, tx.now, row.generation)
+    status["conditions"] = abandon.condition(
+        tx, status["conditions"], outcome.abandoned, row.generation
+    )
     if status == before:
         return False
     objects.set_statuses(tx, {row.uid: status})
     for rung in became_true(row.kind, before, status):
         for reason, message in _EVENTS.get(rung, ()):
             tx.say(row, reason, message)
-    left_out = _overrides_left_out(row.kind, status)
-    if left_out and left_out != _overrides_left_out(row.kind, before or {}):
-        tx.say(row, NOT_SUPPORTED, left_out, warning=True)
+        if rung == "Overridden":
+            tx.say(row, "PlacementOverriddenSucceeded", _message(row.kind, rung, status))
+    now = find(status["conditions"], f"{row.kind}Overridden")
+    was = find((before or {}).get("conditions"), f"{row.kind}Overridden")
+    news = now is not None and (was is None or was["message"] != now["message"])
+    if news and now is not None and now["status"] != "True":
+        tx.say(row, now["reason"], now["message"], warning=True)
     return True
 
 
-def _overrides_left_out(prefix: str, status: JsonView) -> str:
-    """The message of rung Overridden where it is not True; else ""."""
-    rung = find(status.get("conditions"), f"{prefix}Overridden")
-    return str(rung["message"]) if rung is not None and rung["status"] != "True" else ""
-
-
-def _overrides(
-    tx: Transaction, row: StoredObject, selected: Sequence[Resource], uids: Collection[str]
-) -> list[str]:
-    kept = [
-        Override(each.kind, each.namespace, each.name, _spec(each))
-        for each in objects.get_many(tx, uids).values()
-        if each.deleted_at is None
-    ]
-    return naming(kept, (row.kind, row.name), selected)
-
-
-def _spec(row: StoredObject) -> JsonView:
-    """As it came: nobody has checked that it is one."""
-    spec = row.manifest.get("spec")
-    return spec if isinstance(spec, dict) else {}
+def _message(prefix: str, rung: str, status: JsonView) -> str:
+    condition = find(status["conditions"], prefix + rung)
+    return str(condition["message"]) if condition is not None else ""
 
 
 _Held = Mapping[tuple[str, str], Work]  # by cluster and uid
 
 
 def _held(tx: Transaction, outcome: ReconcileOutcome) -> _Held:
-    uids = [*outcome.selection.objects, *(job.uid for job in outcome.jobs)]
-    return {(work.cluster, work.uid): work for work in works.of_uids(tx, uids)}
+    uids = {
+        *outcome.selection.objects,
+        *(entry.uid for given in outcome.given.values() for entry in given.objects),
+        *(job.uid for job in outcome.jobs),
+    }
+    return {(work.cluster, work.uid): work for work in works.of_uids(tx, sorted(uids))}
 
 
-def _picture(
-    tx: Transaction, outcome: ReconcileOutcome, overrides: Collection[str], held: _Held
-) -> Picture:
+def _picture(tx: Transaction, outcome: ReconcileOutcome, held: _Held) -> Picture:
     row = outcome.row
     uid = row.uid
     items: dict[str, list[Item]] = {}
     owners = objects.get_many(tx, set(outcome.conflicts.values())) if outcome.conflicts else {}
-    for cluster in outcome.decisions.selected:
+    for cluster, given in outcome.given.items():
+        if not given.wanted:
+            continue
         items[cluster] = [
             _object_item(
                 each,
@@ -126,8 +123,11 @@ def _picture(
                 outcome,
                 _owner(outcome.conflicts.get((cluster, each.uid)), owners),
             )
-            for each in outcome.selection.objects.values()
+            for each in given.objects
         ]
+    compares = abandon.compares(row.spec or {})
+    if compares:
+        _name_behind(tx, items)
     for job in outcome.jobs:
         item = _job_item(job, held.get((job.cluster, job.uid)))
         if item is not None:
@@ -144,14 +144,47 @@ def _picture(
         generation=row.generation,
         scheduled=outcome.scheduled,
         targets=[
-            Target(cluster, words.get(cluster, ""), items[cluster], told.get(cluster, ()))
+            replace(
+                _target(cluster, words.get(cluster, ""), items[cluster], outcome),
+                reported=told.get(cluster, ()),
+            )
             for cluster in sorted(items)
         ],
         refused=_refused(outcome),
         selected=selected,
         resource_index=outcome.resource_index,
-        overrides=_overrides(tx, row, selected, overrides),
+        left_out=outcome.overrides_of_jobs,
+        compares=compares,
+        leftovers=[
+            f"from {cluster}, where {each.held}" if each.held else f"from {cluster}"
+            for cluster, each in outcome.given.items()
+            if not each.wanted
+        ][:MOST_LEFTOVERS],
     )
+
+
+def _target(
+    cluster: str, message: str, items: Sequence[Item], outcome: ReconcileOutcome
+) -> Target:
+    given = outcome.given.get(cluster)
+    if given is None:  # a Job is there, and nothing else
+        return Target(cluster, message, items)
+    return Target(
+        cluster, message, items, given.index, given.held, given.fault, tuple(given.overrides)
+    )
+
+
+def _name_behind(tx: Transaction, items: dict[str, list[Item]]) -> None:
+    """Say of what is not compared yet where that is for an agent of before."""
+    for cluster, spoken in abandon.too_old(tx, items, COMPARES).items():
+        text = (
+            f"the agent of {cluster} can not (it speaks protocol {spoken}, and {COMPARES} is needed): "
+            "it writes nothing, until it is upgraded and compares"
+        )
+        items[cluster] = [
+            replace(item, message=text) if item.applied is None else item
+            for item in items[cluster]
+        ]
 
 
 def _selected(outcome: ReconcileOutcome) -> list[Resource]:
@@ -183,15 +216,17 @@ def _owner(uid: str | None, rows: Mapping[str, StoredObject]) -> str:
 
 
 def _object_item(
-    row: StoredObject, work: Work | None, outcome: ReconcileOutcome, owner: str
+    entry: SelectedObject, work: Work | None, outcome: ReconcileOutcome, owner: str
 ) -> Item:
-    resource = resource_of(row)
+    group, _, version = entry.api_version.rpartition("/")
+    resource = Resource(group, version, entry.kind, entry.namespace, entry.name)
     if owner:
         text = f"{owner} placed it here first"
         return Item(resource, applied=False, reason="PlacedByAnother", message=text)
     if work is None:
         return Item(resource)
-    applied = _applied(work)
+    compares = abandon.compares(outcome.row.spec or {})
+    applied = _compared(work) if compares else _applied(work)
     short = applied and work.available is False  # then an agent says why there
     item = Item(
         resource,
@@ -200,10 +235,10 @@ def _object_item(
         reason=work.reason if applied is False or short else "",
         message=_said(work),
         generation=_member_generation(work),
-        drifts=work.drift or (),
+        drifts=(work.drift or ()) if applied or not compares else (),
         observed_at=work.observed_at,
     )
-    return _unless_left_drifted(item, outcome)
+    return item if compares else _unless_left_drifted(item, outcome)
 
 
 def _unless_left_drifted(item: Item, outcome: ReconcileOutcome) -> Item:
@@ -229,8 +264,17 @@ def _said(work: Work) -> str:
     return message
 
 
+def _compared(work: Work) -> bool | None:
+    if work.phase == "Failed":
+        return False
+    told = work.phase == "Applied" and work.reason == DIFF_REPORTED
+    return True if told and work.observed_generation >= work.generation else None
+
+
 def _applied(work: Work) -> bool | None:
     match work.phase:
+        case "Applied" if work.reason == DIFF_REPORTED:
+            return None  # only compared, so far
         case "Applied":
             return True if work.observed_generation >= work.generation else None
         case "Failed" | "Missing":
@@ -273,6 +317,17 @@ def _member_generation(work: Work | None) -> int:
     return int((observed or {}).get("member_generation") or 0)
 
 
+@dataclass(frozen=True, slots=True)
+class Next:
+    """When to look at a placement again. `unsettled`: it would gain from other clusters; `leaving`: it
+    waits for these to let go what is taken back; `at`: something is due though nothing is told until then.
+    """
+
+    unsettled: bool = False
+    leaving: frozenset[str] = frozenset()
+    at: dt.datetime | None = None
+
+
 def reconcile_with_status(
     tx: Transaction,
     uid: str,
@@ -280,14 +335,17 @@ def reconcile_with_status(
     term: int,
     overrides: Collection[str] = (),
     profile: str = "Balance",
-) -> bool:
-    """Bring one placement and its status up to date; True if it would gain from other clusters.
+) -> Next:
+    """Bring one placement and its status up to date.
 
     `overrides` are the uids of all that are stored: mostly none, and then nothing is asked. `profile`: of
     scheduling, by the settings.
     """
-    outcome = reconcile(tx, uid, fleet, term, compatible=profile == "KubeFleet")
+    compatible = profile == "KubeFleet"
+    outcome = reconcile(tx, uid, fleet, term, compatible=compatible, overrides=overrides)
     if outcome is None:
-        return False
-    write_status(tx, outcome, overrides)
-    return outcome.unfulfilled or bool(outcome.conflicts)
+        return Next()
+    write_status(tx, outcome)
+    unsettled = outcome.unfulfilled or bool(outcome.conflicts)
+    leaving = outcome.leaving | {work.cluster for work in outcome.abandoned}
+    return Next(unsettled, leaving, outcome.again_at)

@@ -52,7 +52,7 @@ class Stamp:
 
 def digest(manifest_hash: str, options: ApplyOptions, epoch: int) -> str:
     """The hash of a work: of its manifest, its apply options and its epoch; 32 hex digits."""
-    told = orjson.dumps([manifest_hash, options.as_json(), epoch], option=orjson.OPT_SORT_KEYS)
+    told = orjson.dumps([manifest_hash, options.hashed(), epoch], option=orjson.OPT_SORT_KEYS)
     return hashlib.blake2b(told, digest_size=16).hexdigest()
 
 

@@ -23,6 +23,8 @@ from hub.store.transaction import Transaction
 from shared import labels as keys
 from shared.documents import Json, JsonView
 from shared.failpoints import failpoint
+from shared.wire.agent_v1 import told_hash
+from shared.wire.versions import APPLY_RULES, COMPARES, NEWEST
 
 _MISSING: Final = "the hub no longer has its manifest"
 
@@ -100,11 +102,13 @@ def _may_ask(live: Mapping[str, Speaking], ask: Ask) -> bool:
     return speaking is not None and speaking.session == ask.session
 
 
-def work_of(one: PreparedOffer, hub_id: str, incarnation: str, session: str) -> Json:
+def work_of(
+    one: PreparedOffer, hub_id: str, incarnation: str, session: str, protocol: int = NEWEST
+) -> Json:
     """The wire form of a prepared work (`agent_v1.Work`), composed if it is to be applied.
 
     `session`: that gets it. Where it is the one that the epoch was first offered to, no other agent
-    can have started anything of it.
+    can have started anything of it. `protocol`: that is spoken in it.
     """
     row, options = one.row, one.options
     work: Json = {
@@ -116,13 +120,16 @@ def work_of(one: PreparedOffer, hub_id: str, incarnation: str, session: str) -> 
         "kind": row.kind,
         "namespace": row.namespace,
         "name": row.name,
-        "hash": "" if row.action == "Withdraw" else one.hash,
+        "hash": told_hash(row.action, one.hash),
         "seen": row.seen,
         "fresh": bool(session) and options.session == session and not options.doubtful,
     }
     if options.ttl_s is not None:
         work["ttl_s"] = options.ttl_s
-    if row.action != "Apply":
+    if row.action == "Compare" and protocol < COMPARES:
+        work["action"] = "Keep"  # which has such an agent write nothing
+        return work
+    if row.action not in {"Apply", "Compare"}:
         return work
     stamp = compose.Stamp(
         hub_id=hub_id,
@@ -137,12 +144,16 @@ def work_of(one: PreparedOffer, hub_id: str, incarnation: str, session: str) -> 
         work["manifest"] = compose.compose_job(orjson.loads(row.job_manifest), options, stamp)
         work["when_to_take_over"] = "Never"
     else:
-        work["manifest"] = compose.compose_object(row.object_manifest or {}, stamp)
+        work["manifest"] = compose.compose_object(_thing(row)[0] or {}, stamp)
         # It may have been edited in another version of its kind since it was placed.
         work["api_version"] = work["manifest"].get("apiVersion") or row.api_version
         work["when_to_take_over"] = options.when_to_take_over or "IfNoDiff"
-    if options.report_status:
-        work["report_status"] = True
+        if protocol >= APPLY_RULES:
+            work["force"] = options.force
+            work["co_ownership"] = options.co_ownership
+            work["compare_all"] = options.compare_all
+            if options.report_status:
+                work["report_status"] = True
     work["when_to_apply"] = options.when_to_apply or "Always"
     work["placed_by"] = stamp.placed_by
     work["ignore_drift"] = ignored_paths(row.annotations)
@@ -158,9 +169,10 @@ def ignored_paths(annotations: Mapping[str, str] | None) -> list[str]:
 def _prepare(
     tx: Transaction, row: Composable, ask: Ask, placements: Mapping[str, StoredObject]
 ) -> PreparedOffer | None:
-    if row.action != "Apply":
+    if row.action not in {"Apply", "Compare"}:
         return PreparedOffer(row, row.options, row.hash)
-    if row.job_manifest is None and row.object_manifest is None:
+    thing, thing_hash = _thing(row)
+    if row.job_manifest is None and thing is None:
         _give_up(tx, row)
         return None
     placed = row.state == State.PLACED and row.workload_epoch == row.epoch
@@ -168,8 +180,19 @@ def _prepare(
         works.remove(tx, [(row.cluster, row.uid)])  # taken back; nobody outside knows of it
         return None
     options = row.options if row.offered else _decide(row, ask, placements)
-    manifest_hash = row.job_hash if row.job_manifest is not None else row.object_hash
+    manifest_hash = row.job_hash if row.job_manifest is not None else thing_hash
     return PreparedOffer(row, options, compose.digest(manifest_hash or "", options, row.epoch))
+
+
+def _thing(row: Composable) -> tuple[Json | None, str | None]:
+    """What an object is composed from, with its hash: what its placement gave the cluster.
+
+    A row that a hub of an earlier release wrote since is of the object as it is now.
+    """
+    given = row.content_manifest
+    if given is not None and compose.digest(row.content, row.options, row.epoch) == row.hash:
+        return given, row.content
+    return row.object_manifest, row.object_hash
 
 
 def _decide(row: Composable, ask: Ask, placements: Mapping[str, StoredObject]) -> ApplyOptions:
@@ -204,9 +227,10 @@ def _placements(tx: Transaction, found: Sequence[Sequence[Composable]]) -> dict[
 
 
 def _give_up(tx: Transaction, row: Composable) -> None:
-    """A work whose manifest is gone: a job fails, an object is withdrawn; other works go on."""
+    """A work whose manifest is gone: a job fails, an object goes or is left; other works go on."""
     if row.state is None or row.offered:
-        works.act(tx, "Withdraw", [(row.cluster, row.uid)])
+        left = row.state is None and row.options.abandon
+        works.act(tx, "Keep" if left else "Withdraw", [(row.cluster, row.uid)])
         return
     mine = WorkloadMove(uid=row.uid, epoch=row.epoch, reason="ManifestMissing", message=_MISSING)
     workloads.transition(tx, Transition.UNPLACE, [mine])

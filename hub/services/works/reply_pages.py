@@ -13,6 +13,7 @@ import orjson
 from hub.services.works import offer
 from hub.services.works.offer import PreparedOffer
 from hub.store.records.works import Composable, Desired
+from shared.wire.versions import NEWEST
 
 PART_BYTES: Final = 256 * 1024  # composed in one go, about 10 ms
 
@@ -49,6 +50,7 @@ async def compose(
     incarnation: str,
     session: str,
     pause: Callable[[], Awaitable[None]],
+    protocol: int = NEWEST,
 ) -> dict[str, Composed]:
     """The works as they are sent, by uid; `pause` lets others go on after each `PART_BYTES`."""
     found: dict[str, Composed] = {}
@@ -57,7 +59,7 @@ async def compose(
         if size >= PART_BYTES:
             size = 0
             await pause()
-        told = orjson.dumps(offer.work_of(one, hub_id, incarnation, session))
+        told = orjson.dumps(offer.work_of(one, hub_id, incarnation, session, protocol))
         size += len(told)
         found[one.row.uid] = Composed(one.row, incarnation, orjson.Fragment(told))
     return found

@@ -1,7 +1,10 @@
 """Placements' decisions as records, and what they read of Jobs."""
 
-from collections.abc import Mapping
+import datetime as dt
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
+
+from shared.documents import JsonView
 
 
 class Binding(NamedTuple):
@@ -15,7 +18,13 @@ class Binding(NamedTuple):
     reason: str
     message: str
     policy_snapshot: str
-    resource_snapshot: str
+    resource_snapshot: str  # index of what the cluster was given; "": nothing yet
+    overrides: Sequence[JsonView] | None = (
+        None  # of what it was given: kind, namespace, name, uid, index
+    )
+    settled_at: dt.datetime | None = (
+        None  # since when all of that is there, and nothing not available
+    )
 
 
 class StoredSnapshot(NamedTuple):
@@ -23,6 +32,18 @@ class StoredSnapshot(NamedTuple):
 
     number: int
     hash: str
+
+
+class SelectedObject(NamedTuple):
+    """One object of a snapshot: where it belongs, and the hash of what it was."""
+
+    uid: str
+    hash: str
+    generation: int
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
 
 
 class JobTraits(NamedTuple):

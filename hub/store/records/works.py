@@ -25,7 +25,7 @@ class Work(NamedTuple):
     kind: str
     namespace: str
     name: str
-    action: str  # Apply | Keep | Withdraw
+    action: str  # Apply | Keep | Withdraw | Compare
     hash: str
     options: ApplyOptions
     placed_by: str  # uid of the placement; "" = the job's queue
@@ -40,6 +40,7 @@ class Work(NamedTuple):
     available: bool | None  # None: not trackable
     observed_at: dt.datetime | None
     created_at: dt.datetime
+    content: str  # hash of what it is composed from; "": of a job, or from before rollouts
 
 
 class Desired(NamedTuple):
@@ -134,6 +135,8 @@ class Composable(NamedTuple):
     object_manifest: Json | None
     object_hash: str | None
     annotations: dict[str, str] | None
+    content: str = ""  # hash of what its placement gave the cluster …
+    content_manifest: Json | None = None  # … and that itself
 
 
 class LastObserved(NamedTuple):
@@ -177,6 +180,7 @@ class WantedWork(TypedDict):
     placed_by: str
     hash: NotRequired[str]
     action: NotRequired[str]
+    content: NotRequired[str]
 
 
 class OptionedWork(TypedDict):

@@ -76,7 +76,8 @@ class Applier:
         if conflicts and not call.flag("force"):
             raise _conflict_error(conflicts)
         meta = {**merged["metadata"]}
-        meta["resourceVersion"] = live["metadata"]["resourceVersion"]
+        asked = config["metadata"].get("resourceVersion")
+        meta["resourceVersion"] = asked or live["metadata"]["resourceVersion"]
         obj = self._managed.with_entries({**merged, "metadata": meta}, entries)
         return self._store.update(
             resource.key, obj, subresource=call.subresource, dry_run=call.dry_run

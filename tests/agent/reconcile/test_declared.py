@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.wire.agent_v1 import AvailabilityRule
+from shared.wire.availability_rules import AvailabilityRule
 from tests.agent.build import a_namespace
 from tests.agent.scripted_hub import an_object
 from tests.agent.things import THING, THINGS

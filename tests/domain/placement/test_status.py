@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from hub.domain.placement.rungs import placed_by_queue, scheduled, unscheduled
 from hub.domain.placement.status import (
-    MOST_DETAILS,
     MOST_REFUSED,
     RUNGS,
     Item,
@@ -15,11 +15,9 @@ from hub.domain.placement.status import (
     Resource,
     Target,
     became_true,
-    placed_by_queue,
-    scheduled,
     status_of,
-    unscheduled,
 )
+from hub.domain.placement.words import MOST_DETAILS
 from shared.conditions import rfc3339
 from shared.documents import Json
 from tests.domain.build import NOW
@@ -316,3 +314,59 @@ def test_which_rungs_became_true() -> None:
     assert became_true(PREFIX, waits, done) == ["Applied", "Available"]
     assert became_true(PREFIX, None, waits) == list(RUNGS[:4])
     assert became_true(PREFIX, done, waits) == []
+
+
+COMPARED = Item(MAP, applied=True)
+DIFF = {"path": "/data/a", "hub": '"1"', "first_seen": "2026-01-01T00:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("items", "whole", "one"),
+    [
+        ([COMPARED], ("True", "DiffReportingCompleted"), ("True", "AllWorkHaveDiffReported")),
+        (
+            [COMPARED, Item(ROLE)],
+            ("Unknown", "DiffReportingPending"),
+            ("Unknown", "DiffReportInProgress"),
+        ),
+        (
+            [COMPARED, Item(ROLE), Item(MAP, applied=False, message="no")],
+            ("False", "DiffReportingIncompleteOrFailed"),
+            ("False", "NotAllWorkHaveDiffReported"),
+        ),
+    ],
+)
+def test_what_is_only_compared_says_so_in_place_of_applied(items, whole, one):
+    """One rung, DiffReported, after WorkSynchronized; the first failure is named."""
+    status = status_of(a_picture(Target("a", "m", items), compares=True), None, NOW)
+    for conditions, prefix, last in (
+        (status["conditions"], PREFIX, whole),
+        (status["placementStatuses"][0]["conditions"], "", one),
+    ):
+        told = conditions[-1]
+        assert [c["type"] for c in conditions[-2:]] == [
+            f"{prefix}WorkSynchronized",
+            f"{prefix}DiffReported",
+        ]
+        assert (told["status"], told["reason"]) == last
+    assert (
+        "ConfigMap map: no" in status["placementStatuses"][0]["conditions"][-1]["message"]
+    ) is (whole[0] == "False")
+
+
+def test_how_it_differs_is_told_as_diffs():
+    """In diffedPlacements, with a generation where there is an object; nothing of it is drift."""
+    there = Item(ROLE, applied=True, drifts=(DIFF,), generation=7)
+    absent = Item(MAP, applied=True, drifts=({**DIFF, "path": "/"},), observed_at=LATER)
+    picture = a_picture(Target("a", "m", [there, absent]), compares=True)
+    (target,) = status_of(picture, None, NOW)["placementStatuses"]
+    assert "driftedPlacements" not in target
+    first, second = target["diffedPlacements"]
+    assert first["targetClusterObservedGeneration"] == 7
+    assert second == {
+        **MAP.named(),
+        "firstDiffedObservedTime": "2026-01-01T00:00:00Z",
+        "observationTime": rfc3339(LATER),
+        "observedDiffs": [{"path": "/", "valueInHub": '"1"'}],
+    }
+    assert target["conditions"][-1]["message"].endswith("2 of 2 differ")

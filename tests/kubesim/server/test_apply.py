@@ -223,6 +223,33 @@ def test_emptied_managed_fields_are_wiped(kube):
     assert not kube.get("configmaps", "settings")["metadata"].get("managedFields")
 
 
+def test_a_version_in_an_apply_is_a_precondition(kube):
+    """As in an update: over a later version it is a conflict that names no field, forced or not."""
+    kube.apply("configmaps", settings(a="1"), "one")
+    version = kube.get("configmaps", "settings")["metadata"]["resourceVersion"]
+    body = settings(a="2")
+    body["metadata"]["resourceVersion"] = version
+    assert kube.apply("configmaps", body, "one", force="true").status_code == 200
+    body["data"]["a"] = "3"
+    refused = kube.apply("configmaps", body, "one", force="true")
+    assert refused.status_code == 409
+    assert "FieldManagerConflict" not in refused.text
+
+
+def test_one_manager_is_taken_out_of_the_rows(kube):
+    """A patch that leaves a manager's rows out ends its ownership; values, and others' rows, stay."""
+    kube.apply("configmaps", settings(a="1"), "one")
+    kube.apply("configmaps", settings(b="2"), "two")
+    live = kube.get("configmaps", "settings")["metadata"]
+    kept = [row for row in live["managedFields"] if row["manager"] == "two"]
+    patch = {"uid": live["uid"], "resourceVersion": live["resourceVersion"], "managedFields": kept}
+    kube.patch("configmaps", "settings", {"metadata": patch}, fieldManager="one")
+    after = kube.get("configmaps", "settings")
+    assert after["data"] == {"a": "1", "b": "2"}
+    assert after["metadata"]["managedFields"] == kept
+    assert kube.apply("configmaps", settings(a="3"), "three").status_code == 200
+
+
 def test_before_the_first_apply_fields_have_an_owner(kube):
     """Fields whose writers are forgotten belong to `before-first-apply`, so that a change conflicts."""
     kube.create("configmaps", settings(a="1"))

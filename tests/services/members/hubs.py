@@ -39,7 +39,7 @@ from shared.clock import ManualClock
 from shared.errors import Rejected
 from shared.kinds import parse_job
 from shared.wire.agent_v1 import Observed, SetDigest, SyncReply
-from shared.wire.versions import RULES_HEADER
+from shared.wire.versions import OLDEST, PROTOCOL_HEADER, RULES_HEADER
 from tests import waiting
 from tests.databases import url_of
 from tests.store.build import a_member
@@ -165,18 +165,23 @@ class Agent:
         self.changes = 0
         self.full = True
         self.marks: list[dict[str, Any]] = []
+        self.protocol = OLDEST  # the newest that it speaks
 
-    def restart(self, session: str) -> None:
+    def restart(self, session: str, protocol: int = OLDEST) -> None:
         self.__init__(self.running, self.name, self.uid, self.credential)  # type: ignore[misc]
-        self.session = session
+        self.session, self.protocol = session, protocol
 
     async def post(self, body: dict[str, Any]) -> httpx.Response:
         headers = {"Authorization": f"Bearer {self.credential}"}
         if (held := body.pop("availability", None)) is not None:
             headers[RULES_HEADER] = str(held)
         return await self.running.http.post(
-            "/agent/v1/sync", content=orjson.dumps(body), headers=headers
+            "/agent/v1/sync", content=orjson.dumps(body), headers={**headers, **self._offer()}
         )
+
+    def _offer(self) -> dict[str, str]:
+        later = self.protocol > OLDEST
+        return {PROTOCOL_HEADER: f"{OLDEST}-{self.protocol}"} if later else {}
 
     def request(self, *said: Observed, **more: Any) -> dict[str, Any]:
         """The next request, saying `said`."""
@@ -213,6 +218,8 @@ class Agent:
     def take(self, answer: dict[str, Any]) -> dict[str, Any]:
         """Apply a reply."""
         read = SyncReply.model_validate(answer)
+        if read.rotate is not None:
+            self.credential = read.rotate.credential
         self.full = read.need_full
         if read.mark is not None:
             self.marks = [read.mark.model_dump()]

@@ -6,7 +6,7 @@ import pytest
 
 from hub.services.context.settings import Api, Settings
 from hub.services.questions.clusters import get_cluster, list_clusters
-from shared.wire.versions import LINK_HEADER, PLAIN_HTTP, PROTOCOL_HEADER
+from shared.wire.versions import LINK_HEADER, NEWEST, PLAIN_HTTP, PROTOCOL_HEADER
 from tests.services.members import earlier_wire
 from tests.services.members.hubs import Agent, Running, ran, running_hub
 
@@ -73,14 +73,14 @@ async def test_an_agent_that_offers_more_gets_the_newest_and_a_credential(tmp_pa
         agent = await hub.join("north")
         offers = {PROTOCOL_HEADER: "1-9", "User-Agent": "roadstead-agent/9.9.9"}
         reply = await said(agent, **offers)
-        assert reply.headers[PROTOCOL_HEADER] == "2"
-        assert reply.json()["proto"] == 2
+        assert reply.headers[PROTOCOL_HEADER] == str(NEWEST)
+        assert reply.json()["proto"] == NEWEST
         agent.credential = reply.json()["rotate"]["credential"]
         agent.restart("session-north-2")
         reply = await said(agent, **offers)
         assert "rotate" not in reply.json()
         shown = await seen_as(hub)
-        assert (shown["agentVersion"], shown["agentProtocol"]) == ("9.9.9", 2)
+        assert (shown["agentVersion"], shown["agentProtocol"]) == ("9.9.9", NEWEST)
         assert shown["credentialExpiresAt"] is not None
         assert shown["plainHttp"] is False
         listed = await hub.hub.read(list_clusters, Settings())

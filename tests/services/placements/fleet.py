@@ -15,6 +15,7 @@ from hub.store import objects
 from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared.kinds import parse
+from shared.wire.versions import ABANDONS
 from tests import waiting
 from tests.services.members.hubs import Agent, Running, seen
 
@@ -112,7 +113,8 @@ class Fleet:
             for work in agent.works.values():
                 if work["kind"] == "Job":
                     continue
-                given = "Gone" if work["action"] == "Withdraw" else phase
+                left = work["action"] == "Keep" and agent.protocol >= ABANDONS
+                given = "Gone" if work["action"] == "Withdraw" or left else phase
                 entry = seen(work["uid"], given, 0, **{"available": True, **said})
                 entry.generation = work["generation"]
                 entries.append(entry)

@@ -29,6 +29,7 @@ from tests.store.build import (
 )
 
 pytestmark = pytest.mark.anyio
+AT_ONCE = {"rollingUpdate": {"maxUnavailable": "100%"}}
 
 
 async def test_an_object_becomes_a_work_in_every_chosen_cluster(tmp_path: Path):
@@ -54,6 +55,7 @@ async def test_an_object_becomes_a_work_in_every_chosen_cluster(tmp_path: Path):
             hash=digest("h", options, 0),
             options=options,
             placed_by="p",
+            content="h",
         )
         assert await standing(db, "c") == {
             (name, "c"): expected._replace(cluster=name) for name in ("north", "south")
@@ -63,19 +65,18 @@ async def test_an_object_becomes_a_work_in_every_chosen_cluster(tmp_path: Path):
 @pytest.mark.parametrize(
     ("columns", "spec"),
     [
-        ({"hash": "h2"}, {}),
-        ({"generation": 2}, {}),
-        ({"api_version": "v2", "hash": "h2"}, {}),
+        ({"hash": "h2", "generation": 2}, {}),
+        ({"api_version": "v2", "hash": "h2", "generation": 2}, {}),
         ({}, {"strategy": {"applyStrategy": {"whenToApply": "IfNotDrifted"}}}),
     ],
-    ids=["content", "generation", "version", "strategy"],
+    ids=["content", "version", "strategy"],
 )
 async def test_a_work_that_is_wanted_otherwise_keeps_what_was_observed(
     tmp_path: Path, columns: Any, spec: Any
 ):
     """Only what is desired of it changes; what its member said of it, and when, stays."""
     async with opened(tmp_path, ManualClock(START)) as db:
-        await fill(db, a_placement(name="web"), an_object("c", hash="h1"))
+        await fill(db, a_placement(name="web", strategy=AT_ONCE), an_object("c", hash="h1"))
         await reconciled(db)
         drift = [{"path": "/data", "first_seen": "t"}]
         said = observed("north", "c", drift=drift, reason="Why", message="words")
@@ -83,7 +84,8 @@ async def test_a_work_that_is_wanted_otherwise_keeps_what_was_observed(
         before = (await standing(db, "c"))["north", "c"]
         row = await db.read(call(objects.get, "p"))
         assert row is not None
-        await db.write(lambda tx: objects.change(tx, "p", spec={**row.spec, **spec}))
+        strategy = {**AT_ONCE, **spec.get("strategy", {})}
+        await db.write(lambda tx: objects.change(tx, "p", spec={**row.spec, "strategy": strategy}))
         if columns:
             await db.write(lambda tx: objects.change(tx, "c", **columns))
         await reconciled(db)
@@ -93,7 +95,8 @@ async def test_a_work_that_is_wanted_otherwise_keeps_what_was_observed(
         options = ApplyOptions(when_to_apply=when, placed_by="ResourcePlacement/web")
         wanted = {"generation": 1, "api_version": "v1", **columns}
         hashed = wanted.pop("hash", "h1")
-        assert after == before._replace(**wanted, options=options, hash=digest(hashed, options, 0))
+        changed = {"options": options, "hash": digest(hashed, options, 0), "content": hashed}
+        assert after == before._replace(**wanted, **changed)
 
 
 async def test_what_another_placement_placed_first_stays_its_own(tmp_path: Path):

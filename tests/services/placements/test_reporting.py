@@ -6,6 +6,7 @@ import pytest
 
 from hub.services.placements.reporting import MOST_BYTES
 from hub.store import objects
+from shared.wire.versions import NEWEST
 from tests.services.members.hubs import running_hub
 from tests.services.placements.fleet import Fleet
 
@@ -97,6 +98,7 @@ async def test_a_status_is_asked_for_by_mirror_alone(tmp_path: Path):
         assert await where(fleet) == {"m1": None}
         works = fleet.agents["m1"].works.values()
         assert not any(work.get("report_status") for work in works)
+        fleet.agents["m1"].protocol = NEWEST
         await fleet.apply(things(ONE, ORIGINAL))
         await fleet.sync()
         (work,) = fleet.agents["m1"].works.values()

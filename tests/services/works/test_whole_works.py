@@ -195,6 +195,9 @@ def test_the_work_of_an_object_says_how_it_is_to_be_applied() -> None:
         "when_to_take_over": "Always",
         "placed_by": "RP/web",
         "ignore_drift": ["/spec/a", "/c"],
+        "force": None,
+        "co_ownership": False,
+        "compare_all": False,
     }
 
 

@@ -1,0 +1,61 @@
+"""Compares one object with what is in the member, and writes nothing: for works that are only compared.
+
+The API server is asked, by a dry run, what an apply by force would make of the object: so what it defaults
+or normalises is no difference. Where it refuses (a field that can not be changed), the texts are compared.
+"""
+
+from typing import NamedTuple
+
+from agent.decide.decision import Comparison, Trouble
+from agent.member.refusals import refused
+from agent.objects import drift
+from agent.objects.drift import ABSENT, Difference, Object
+from agent.objects.full_comparison import additions
+from agent.objects.manifests import stamped
+from shared import labels
+from shared.kube import errors
+from shared.kube.client import KubeClient
+from shared.wire.agent_v1 import Work
+
+WHOLE = "(the whole object)"
+
+
+class Compared(NamedTuple):
+    """How an object differs, or why that is not known."""
+
+    found: list[Difference]
+    comparison: Comparison = Comparison()
+    trouble: Trouble | None = None
+
+
+async def compare(client: KubeClient, work: Work, hub_id: str) -> Compared:
+    """Read the object by its name; one that is absent differs as a whole."""
+    assert work.manifest is not None
+    try:
+        live = await client.get(work.api_version, work.kind, work.namespace, work.name)
+    except errors.KindNotServed as missing:
+        return Compared([], trouble=Trouble("KindNotServed", missing.message))
+    except errors.NotFound:
+        return Compared([Difference((), WHOLE, ABSENT)])
+    except errors.KubeError as refusal:
+        return Compared([], trouble=refused(refusal))
+    found, note = drift.compared(work.manifest, live), ""
+    if found:
+        found, note = await _as_applied(client, work, live, hub_id, found)
+    if work.compare_all:
+        found = [*found, *additions(work.manifest, live, labels.FIELD_MANAGER)]
+    return Compared(found, Comparison(int(live["metadata"].get("generation") or 0), note))
+
+
+async def _as_applied(
+    client: KubeClient, work: Work, live: Object, hub_id: str, suspected: list[Difference]
+) -> tuple[list[Difference], str]:
+    manifest = stamped(work, hub_id)
+    manifest["metadata"]["uid"] = live["metadata"]["uid"]
+    try:
+        dry = await client.apply(
+            manifest, field_manager=labels.FIELD_MANAGER, force=True, dry_run=True
+        )
+    except errors.KubeError as refusal:
+        return suspected, f"compared as texts, for a dry run was refused: {refusal.message}"
+    return drift.compared(dry, live), ""

@@ -1,0 +1,151 @@
+"""Objects that are only compared: how they differ is told, and nothing is written."""
+
+import pytest
+
+from agent.decide.decision import Comparison, Seen
+from agent.decide.plain_objects import COMPARED_EVERY_S
+from agent.member.applier import Applier
+from shared.clock import SystemClock
+from tests.agent.build import a_config_map, a_deployment, edit
+from tests.agent.moments import settled
+from tests.agent.scripted_hub import HUB_ID, an_object
+
+pytestmark = pytest.mark.anyio
+
+
+def a_work(manifest=None, uid="o-1", **fields):
+    """As the hub sends it: with the manifest, to be compared."""
+    work = an_object(manifest or a_config_map(), uid, **fields)
+    return work.model_copy(update={"action": "Compare", "hash": f"{work.hash}~"})
+
+
+WORK = a_work()
+SAID = Comparison(3, "a note")
+
+
+@pytest.mark.parametrize(
+    ("seen", "moment", "wanted"),
+    [
+        (Seen(), {}, ("Compare", "Waiting", "Comparing")),
+        (Seen(), {"wave_open": False}, ("Compare", "Waiting", "Comparing")),
+        (Seen(), {"served": False}, ("Nothing", "Failed", "KindNotServed")),
+        (Seen(compared_at=950.0), {}, ("Nothing", "Applied", "DiffReported")),
+        (Seen(compared_at=1000.0 - COMPARED_EVERY_S), {}, ("Compare", "Applied", "DiffReported")),
+        (Seen(live={"metadata": {}}), {}, ("Compare", "Waiting", "Comparing")),
+    ],
+)
+def test_it_is_looked_at_now_and_every_minute(seen, moment, wanted):
+    """What is not ours is not watched; whether it is there or ours makes no difference."""
+    assert settled(WORK, seen, **moment) == wanted
+
+
+@pytest.fixture
+def applier(member):
+    return Applier(member.kube, HUB_ID, SystemClock())
+
+
+async def found(applier, work):
+    told = await applier.compare(work)
+    assert told.trouble is None
+    return {each.pointer: each for each in told.found}, told.comparison
+
+
+async def test_what_is_absent_differs_as_a_whole(applier):
+    """Path "/", without a value in the member: of the object, or of its whole namespace."""
+    for manifest in (a_config_map(), a_config_map(namespace="nowhere")):
+        told, comparison = await found(applier, a_work(manifest))
+        assert list(told) == ["/"]
+        assert comparison == Comparison()
+
+
+async def test_only_what_an_apply_would_change_is_a_difference(member, applier):
+    """Defaults, and quantities written otherwise, are none; nothing is written meanwhile."""
+    made = a_deployment(replicas=3, cpu="500m")
+    live = await member.kube.create(made, field_manager="someone")
+    told, comparison = await found(applier, a_work(a_deployment(replicas=1, cpu="0.5")))
+    assert {p: (d.hub, d.member) for p, d in told.items()} == {"/spec/replicas": (1, 3)}
+    assert comparison == Comparison(live["metadata"]["generation"])
+    now = await member.kube.get("apps/v1", "Deployment", "team", "web")
+    assert "roadstead" not in str(now["metadata"])
+
+
+async def test_a_field_that_can_not_be_changed_is_told_all_the_same(member, applier):
+    """The API server refuses the dry run: the texts are compared, and that is said."""
+    fixed = {**a_config_map(colour="blue"), "immutable": True}
+    await member.kube.create(fixed, field_manager="someone")
+    told, comparison = await found(applier, a_work(a_config_map(colour="red")))
+    assert list(told) == ["/data/colour"]
+    assert comparison.note.startswith("compared as texts, for a dry run was refused")
+
+
+@pytest.mark.parametrize(("whole", "paths"), [(False, []), (True, ["/data/more"])])
+async def test_a_full_comparison_tells_what_is_there_besides(member, applier, whole, paths):
+    """What another manager wrote and the manifest does not name."""
+    await member.kube.create(a_config_map(colour="red", more="x"), field_manager="someone")
+    told, _ = await found(applier, a_work(compare_all=whole))
+    assert list(told) == paths
+
+
+async def test_a_kind_that_is_not_served_can_not_be_compared(applier):
+    """Nor what the API server does not show."""
+    strange = {**a_config_map(), "apiVersion": "x/v1", "kind": "None"}
+    assert (await applier.compare(a_work(strange))).trouble.reason == "KindNotServed"
+
+
+async def test_the_hub_is_told_and_the_member_is_left_alone(member):
+    """Each path with both values, since when, the object's generation; ignored ones left out."""
+    made = await member.kube.create(a_config_map(colour="blue", size="1"), field_manager="someone")
+    wanted = a_config_map(colour="red", size="2")
+    member.hub.put(a_work(wanted, ignore_drift=["/data/size"]))
+    member.start()
+    entry = await member.hub.seen("o-1", "Applied", "DiffReported")
+    (told,) = entry.drift
+    assert (told.path, told.hub, told.member) == ("/data/colour", '"red"', '"blue"')
+    assert (entry.generation, entry.object_uid) == (1, "")
+    assert await member.kube.get("v1", "ConfigMap", "team", "settings") == made
+
+
+async def test_the_content_of_a_secret_is_not_told(member):
+    """Neither that of a field nor that of one that is absent as a whole."""
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "keys", "namespace": "team"},
+        "stringData": {"password": "hunter2"},
+    }
+    member.hub.put(a_work(secret))
+    member.start()
+    (told,) = (await member.hub.seen("o-1", "Applied", "DiffReported")).drift
+    assert (told.path, told.hub, told.member) == ("/", '"<redacted>"', None)
+
+
+async def test_from_applied_to_compared_and_back(member):
+    """Ours already, it is left as it is while it is compared, and brought level afterwards."""
+    member.hub.put(an_object(a_config_map(), "o-1"))
+    member.start()
+    await member.hub.seen("o-1", "Applied", "")
+    member.hub.put(a_work())
+    await member.hub.seen("o-1", "Applied", "DiffReported")
+    await edit(member, "ConfigMap", "settings", {"data": {"colour": "blue"}})
+    entry = await member.hub.until(lambda hub: hub.observed["o-1"].drift and hub.observed["o-1"])
+    assert entry.reason == "DiffReported"
+    live = await member.kube.get("v1", "ConfigMap", "team", "settings")
+    assert live["data"] == {"colour": "blue"}
+    member.hub.put(an_object(a_config_map(colour="green"), "o-1", generation=2))
+    await member.hub.until(
+        lambda hub: (hub.observed["o-1"].reason, hub.observed["o-1"].generation) == ("", 2)
+    )
+    live = await member.kube.get("v1", "ConfigMap", "team", "settings")
+    assert live["data"] == {"colour": "green"}
+    await member.hub.until(lambda hub: hub.observed["o-1"].drift == [])
+
+
+async def test_what_was_only_compared_is_not_deleted(member):
+    """Withdrawn, it is Gone to us, and the stranger's object is where it was."""
+    made = await member.kube.create(a_config_map(colour="blue"), field_manager="someone")
+    member.hub.put(a_work())
+    member.start()
+    await member.hub.seen("o-1", "Applied", "DiffReported")
+    member.hub.put(an_object(a_config_map(), "o-1", action="Withdraw"))
+    await member.hub.seen("o-1", "Gone")
+    assert await member.kube.get("v1", "ConfigMap", "team", "settings") == made
