@@ -20,7 +20,10 @@ class Rule(NamedTuple):
 _KUEUE: Final = "kueue.x-k8s.io"
 _ARGO: Final = "argoproj.io"
 _CERT_MANAGER: Final = "cert-manager.io"
-_ACTIVE: Final = Rule("cond('Active')")
+# Where no queue manager serves them they hold data, and nobody ever writes a condition.
+_ACTIVE: Final = Rule(
+    "!has(object.status.conditions) || size(object.status.conditions) == 0 || cond('Active')"
+)
 _READY: Final = Rule("cond('Ready')")
 _DATA: Final = Rule(AT_ONCE)
 _SAYS_ITS_PHASE: Final = (

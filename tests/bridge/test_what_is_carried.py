@@ -103,7 +103,13 @@ def test_what_others_refer_to_is_taken_first():
     steps = [
         {"Namespace"},
         {"ResourceFlavor", "WorkloadPriorityClass", "MultiKueueCluster", "MultiKueueConfig"}
-        | {"AdmissionCheck", "Cohort", "MemberCluster"},
+        | {
+            "AdmissionCheck",
+            "Cohort",
+            "MemberCluster",
+            "ClusterResourceOverride",
+            "ResourceOverride",
+        },
         {"ClusterQueue"},
         {"LocalQueue"},
         {"Workload"},
