@@ -293,9 +293,9 @@ def of_placement(tx: Transaction, placement: str) -> list[Work]:
 def list_drifted(tx: Transaction, after: tuple[str, str] | None, limit: int) -> list[DriftedWork]:
     """Works with drift by (cluster, uid), after a position, at most `limit`; not what is only compared."""
     c = works.c
-    query = select(c.cluster, c.uid, c.kind, c.namespace, c.name, c.drift).where(
-        c.drift.is_not(None), c.action != "Compare"
-    )
+    query = select(
+        c.cluster, c.uid, c.kind, c.namespace, c.name, c.drift, c.observed_at, c.observed
+    ).where(c.drift.is_not(None), c.action != "Compare")
     if after is not None:
         query = query.where(
             (c.cluster > after[0]) | ((c.cluster == after[0]) & (c.uid > after[1]))

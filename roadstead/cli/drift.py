@@ -15,6 +15,8 @@ COLUMNS = [
     Column("HUB", lambda d: d.hub, shrinks=True),
     Column("MEMBER", lambda d: d.member, shrinks=True),
     Column("SINCE", lambda d: age(d.first_seen)),
+    Column("TOLD", lambda d: age(d.last_seen), wide=True),
+    Column("GENERATION", lambda d: d.member_generation or "", wide=True),
 ]
 
 

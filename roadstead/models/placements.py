@@ -88,3 +88,5 @@ class DriftedField(Record):
     hub: Any = None
     member: Any = None
     first_seen: dt.datetime | None = None
+    last_seen: dt.datetime | None = None
+    member_generation: int = 0

@@ -25,6 +25,7 @@ ADDRESS = Address("http://hub", "")
 ELSEWHERE = {
     *("Change", "WorkloadState"),  # streams: tests/cli/test_client_streams.py
     *(
+        "DiffedResource",
         "DriftedField",
         "DriftedResource",
         "FailedResource",
@@ -160,7 +161,7 @@ async def _of_objects(hub: Served, seen: Seen) -> None:
             "resourceSelectors": [
                 {"group": "", "version": "v1", "kind": "Namespace", "name": "n"}
             ],
-            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}},
+            "strategy": {"type": "External"},
         },
     }
     bad = {**namespace, "metadata": {"name": "Bad_"}}

@@ -68,6 +68,10 @@ class DriftedField(Model):
     """Its value here, as JSON; null where there is none. Secrets are redacted."""
     member: str | None
     first_seen: str | None
+    last_seen: Instant | None
+    """When the member last said so."""
+    member_generation: int
+    """metadata.generation of the object there; 0 of kinds that have none."""
 
 
 class DriftList(ListPage):
