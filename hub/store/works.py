@@ -284,6 +284,13 @@ def uids_of(tx: Transaction, cluster: str) -> list[str]:
     return list(tx.conn.execute(select(works.c.uid).where(works.c.cluster == cluster)).scalars())
 
 
+def named(tx: Transaction, cluster: str, namespace: str, name: str) -> list[Work]:
+    """Works of one cluster for objects and Jobs of this name, whatever their kinds."""
+    c = works.c
+    query = select(works).where(c.cluster == cluster, c.namespace == namespace, c.name == name)
+    return [Work._make(row) for row in tx.conn.execute(query)]
+
+
 def of_placement(tx: Transaction, placement: str) -> list[Work]:
     """Works that one placement caused."""
     query = select(works).where(works.c.placed_by == placement)

@@ -90,3 +90,15 @@ class DriftedField(Record):
     first_seen: dt.datetime | None = None
     last_seen: dt.datetime | None = None
     member_generation: int = 0
+
+
+class SettledDrift(Record):
+    """What was decided about a drifted object of a member: `result` is accept, restore or ignore."""
+
+    cluster: str
+    uid: str = ""
+    kind: str
+    namespace: str = ""
+    name: str
+    paths: tuple[str, ...] = ()
+    result: str

@@ -28,6 +28,7 @@ ELSEWHERE = {
         "DiffedResource",
         "DriftedField",
         "DriftedResource",
+        "SettledDrift",
         "FailedResource",
         "ObservedDrift",
     ),  # by agents: tests/e2e

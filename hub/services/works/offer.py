@@ -152,6 +152,9 @@ def work_of(
             work["force"] = options.force
             work["co_ownership"] = options.co_ownership
             work["compare_all"] = options.compare_all
+            work["restore"] = bool(options.restore) and (
+                options.restore.rpartition(":")[0] == row.content
+            )
     work["when_to_apply"] = options.when_to_apply or "Always"
     work["placed_by"] = stamp.placed_by
     work["ignore_drift"] = ignored_paths(row.annotations)
