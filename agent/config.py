@@ -13,6 +13,8 @@ from shared.podsecurity import Rules
 from shared.wire.agent_v1 import LEASE_S
 from shared.wire.join_token import is_pin
 
+OWN_NAMESPACE: Final = "roadstead"  # where the agent is in no pod that tells it
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -21,6 +23,7 @@ class Settings:
     hub_url: str
     credential: Path
     kubeconfig: Path | None = None
+    properties_namespace: str = OWN_NAMESPACE  # of the ConfigMap that adds properties
     hub_ca: Path | None = None
     hub_ca_pins: tuple[str, ...] = ()
     hub_plain_http: bool = False
@@ -70,6 +73,9 @@ def from_arguments(
     _option(parser, environ, "client-cert", "certificate to show to the hub")
     _option(parser, environ, "client-key", "its key")
     _option(parser, environ, "kubeconfig", "of the member cluster; none: in-cluster")
+    own = _OWN_NAMESPACE.read_text().strip() if _OWN_NAMESPACE.exists() else OWN_NAMESPACE
+    text = "namespace of ConfigMap roadstead-properties; none: the pod's own"
+    _option(parser, environ, "properties-namespace", text, fallback=own)
     _option(parser, environ, "credential", "file that keeps the credential", required=True)
     _option(parser, environ, "join-token", "file with the one-time join token")
     _option(parser, environ, "metrics-port", "port of /metrics and /healthz; none: off")
@@ -90,6 +96,7 @@ def from_arguments(
         hub_url=given.hub,
         credential=Path(given.credential),
         kubeconfig=_path(given.kubeconfig),
+        properties_namespace=given.properties_namespace,
         hub_ca=_path(given.hub_ca),
         hub_ca_pins=pins,
         hub_plain_http=given.hub_plain_http,
@@ -111,12 +118,14 @@ def unread(environ: Mapping[str, str]) -> list[str]:
 
 
 def _policy(parser: argparse.ArgumentParser, given: argparse.Namespace) -> MemberPolicy:
-    """The policy as given; in a cluster's pod the agent's own namespace is denied as well."""
+    """The policy as given; denied as well are the namespaces of the agent's pod and of its properties."""
     values: dict[str, Any] = {
         rule: getattr(given, name.replace("-", "_")) for name, rule, _ in GATE_OPTIONS
     }
-    if _OWN_NAMESPACE.exists():
-        values["denied_namespaces"] += f",{_OWN_NAMESPACE.read_text().strip()}"
+    denied = values["denied_namespaces"].split(",")
+    own = [_OWN_NAMESPACE.read_text().strip()] if _OWN_NAMESPACE.exists() else []
+    denied += [each for each in (given.properties_namespace, *own) if each not in denied]
+    values["denied_namespaces"] = ",".join(denied)
     profile, kinds = values.pop("profile"), values.pop("kinds")
     if profile not in PROFILES:
         parser.error(f"--profile {profile}: expected {' or '.join(PROFILES)}")

@@ -16,6 +16,7 @@ from agent.hub.client import HubClient, HubError
 from agent.hub.credential import Credential
 from agent.hub.link import Link, Untrusted
 from agent.hub.sync import AcceptedError, Exchange, RevokedError, SupersededError
+from agent.member.declared import DeclaredProperties
 from agent.member.health import Health
 from agent.metrics import Meters, MetricsServer
 from agent.reconcile.reconciler import Reconciler
@@ -153,6 +154,8 @@ class Agent:
         )
         self.reconciler = reconciler
         health = Health(client, self._clock, self._news)
+        where = self.settings.properties_namespace
+        declared = DeclaredProperties(client, where, self._clock, self._news)
         self.exchange = Exchange(
             hub,
             credential.secret,
@@ -164,6 +167,7 @@ class Agent:
             clock=self._clock,
             meters=self.meters,
             health=health,
+            declared=declared,
             incarnation=credential.incarnation,
             adopt=lambda given: self._adopt(hub, given),
         )
@@ -172,6 +176,7 @@ class Agent:
             asyncio.create_task(reconciler.run()),
             asyncio.create_task(self.exchange.run()),
             asyncio.create_task(health.run()),
+            asyncio.create_task(declared.run()),
         ]
         metrics = await self._serve_metrics(loops)
         self._log.info("agent.started")

@@ -199,7 +199,7 @@ async def _composed(
                 scheduling.run,
                 SilenceLoop(hub, sync, lease.term).run,
                 Lifetimes(hub, lease.term, observe_turn).run,
-                Placements(hub, lease.term).run,
+                Placements(hub, lease.term, lambda: _promised(scheduling)).run,
                 Expiry(hub, lease.term, observe_turn).run,
                 Resealing(hub, lease.term, observe_turn).run,
                 FlavorReach(hub, lease.term, lambda: scheduling.scheduler.index, observe_turn).run,
@@ -211,6 +211,12 @@ async def _composed(
             with contextlib.suppress(StoreError):
                 await lease.release()
         await db.close()
+
+
+def _promised(scheduling: SchedulingController) -> dict[str, dict[str, int]]:
+    """What members were promised beyond their reports, by member and resource."""
+    index = scheduling.scheduler.index
+    return {} if index is None else index.members.all_promised()
 
 
 def _open(arguments: argparse.Namespace) -> tuple[Database, Clock]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from agent.hub.client import HubClient, HubError, asked_wait
+from agent.member.declared import DeclaredProperties
 from agent.member.health import Health
 from agent.metrics import Meters
 from agent.reconcile.reconciler import Reconciler
@@ -91,12 +92,14 @@ class Exchange:
         clock: Clock,
         meters: Meters,
         health: Health,
+        declared: DeclaredProperties,
         incarnation: str = "",
         adopt: Callable[[Rotate], str],
     ) -> None:
         self._adopt = adopt
         self._hub = hub
         self._health = health
+        self._declared = declared
         self._secret = secret
         self._session = session
         self._cluster_uid = cluster_uid
@@ -326,7 +329,7 @@ class Exchange:
 
     def _capacity_mark(self) -> tuple[int, int, int]:
         observer = self._reconciler.observer
-        other = observer.revision + self._health.revision
+        other = observer.revision + self._health.revision + self._declared.revision
         return observer.ledger.revision, other, self._pools.revision
 
     def _capacity(
@@ -349,6 +352,9 @@ class Exchange:
         self._capacity_at = now
         capacity = observer.ledger.snapshot(self._pools, self._reconciler.unfinished)
         capacity.kubernetes_version = observer.kubernetes_version
+        declared = self._declared.told()
+        capacity.properties |= declared.values
+        capacity.property_faults = list(declared.faults)
         capacity.queue_managers = observer.queue_managers()
         capacity.api_server = self._health.told()
         if observer.kinds and observer.kinds != self._kinds_sent:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from agent.member.properties import of_nodes
 from agent.objects.pods import PodView
 from shared import labels, quantity
 from shared.errors import Rejected
@@ -18,9 +19,7 @@ from shared.wire.agent_v1 import Bound, Capacity, GrowingPool, NodeFree, Pool, P
 Object = dict[str, Any]
 WorkKey = tuple[str, int]  # job uid, epoch
 
-NODE_COUNT = "kubernetes-fleet.io/node-count"
 LIFECYCLE: Final = "node.kubernetes.io/"  # taints that come and go with a node's state
-TOTAL_PREFIX = "resources.kubernetes-fleet.io/total-"
 
 
 @dataclass(slots=True)
@@ -142,7 +141,8 @@ class Ledger:
             node_count=len(self.nodes),
             growing=self._growing(pools),
             kubernetes_version="",
-            properties=self._properties(),
+            properties=of_nodes(self.nodes.values()),
+            property_faults=[],
             queue_managers=[],
             kinds=None,
             api_server=None,
@@ -201,14 +201,6 @@ class Ledger:
                 )
             )
         return found
-
-    def _properties(self) -> dict[str, str]:
-        totals: dict[str, int] = defaultdict(int)
-        for node in self.nodes.values():
-            for name, amount in node.capacity.items():
-                totals[name] += amount
-        found = {TOTAL_PREFIX + n: quantity.canonical(n, a) for n, a in sorted(totals.items())}
-        return found | {NODE_COUNT: str(len(self.nodes))}
 
 
 def _same_account(old: PodView, new: PodView) -> bool:

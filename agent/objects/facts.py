@@ -120,6 +120,12 @@ def outdated(work: Work, live: Object) -> bool:
     )
 
 
+def incarnation_of(live: Object | None) -> str:
+    """The hub's incarnation that gave an object; "" where none is said."""
+    marks = (live["metadata"].get("annotations") or {}) if live is not None else {}
+    return str(marks.get(labels.INCARNATION) or "")
+
+
 def is_newer(held: Object, other: Object) -> bool:
     """Whether `held` is a later state of the same object (resource versions are counters)."""
     a, b = held["metadata"], other["metadata"]

@@ -1,11 +1,9 @@
-"""From an object's own status to what the hub is told: a Job's state, and whether others are available.
+"""From a Job's own status to what the hub is told: its counts, how it ended, who holds it. Pure.
 
-Pure. The rules for availability are KubeFleet's (pkg/controllers/workapplier), with two differences: a
-Job is never claimed available blindly, and a kind nobody can judge is None, not True.
+Whether an object does its work is said by `agent.objects.availability`.
 """
 
 import datetime as dt
-from collections.abc import Callable
 from typing import Any
 
 from agent.objects.facts import parse_time
@@ -119,119 +117,3 @@ def suspender(job: Object) -> str:
         return "unknown"
     latest = max(owners, key=lambda entry: str(entry.get("time") or ""))
     return str(latest.get("manager") or "unknown")
-
-
-def available(obj: Object) -> bool | None:
-    """Whether an object does its work: True, False, or None where its kind does not tell."""
-    kind = (obj.get("apiVersion") or "").partition("/")[0] + "/" + (obj.get("kind") or "")
-    rule = _RULES.get(kind)
-    if rule is not None:
-        return rule(obj)
-    return True if obj.get("kind") in _AT_ONCE else None
-
-
-def _job(job: Object) -> bool:
-    status = job.get("status") or {}
-    result, _, _ = _terminal(status)
-    if result is not None:
-        return bool(result == "Succeeded")
-    return not (job.get("spec") or {}).get("suspend") and (status.get("ready") or 0) > 0
-
-
-def _observed(obj: Object) -> bool:
-    seen = (obj.get("status") or {}).get("observedGeneration") or 0
-    return bool(seen >= (obj["metadata"].get("generation") or 0))
-
-
-def _deployment(obj: Object) -> bool:
-    status = obj.get("status") or {}
-    replicas = (obj.get("spec") or {}).get("replicas")
-    desired = 1 if replicas is None else replicas
-    return (
-        _observed(obj)
-        and (status.get("availableReplicas") or 0) == desired
-        and (status.get("updatedReplicas") or 0) == desired
-        and not status.get("unavailableReplicas")
-    )
-
-
-def _stateful_set(obj: Object) -> bool:
-    status = obj.get("status") or {}
-    replicas = (obj.get("spec") or {}).get("replicas")
-    desired = 1 if replicas is None else replicas
-    return (
-        _observed(obj)
-        and (status.get("availableReplicas") or 0) == desired
-        and (status.get("currentReplicas") or 0) == (status.get("updatedReplicas") or 0)
-        and status.get("currentRevision") == status.get("updateRevision")
-    )
-
-
-def _daemon_set(obj: Object) -> bool:
-    status = obj.get("status") or {}
-    desired = status.get("desiredNumberScheduled") or 0
-    return (
-        _observed(obj)
-        and (status.get("numberAvailable") or 0) == desired
-        and (status.get("currentNumberScheduled") or 0)
-        == (status.get("updatedNumberScheduled") or 0)
-    )
-
-
-def _service(obj: Object) -> bool | None:
-    spec = obj.get("spec") or {}
-    if spec.get("type") == "ExternalName":
-        return None
-    if spec.get("type") == "LoadBalancer":
-        balancer = (obj.get("status") or {}).get("loadBalancer") or {}
-        return any(i.get("ip") or i.get("hostname") for i in balancer.get("ingress") or ())
-    return bool(spec.get("clusterIP"))
-
-
-def _crd(obj: Object) -> bool:
-    held = {
-        condition.get("type")
-        for condition in (obj.get("status") or {}).get("conditions") or ()
-        if condition.get("status") == "True"
-    }
-    return {"Established", "NamesAccepted"} <= held
-
-
-def _budget(obj: Object) -> bool:
-    return _observed(obj)
-
-
-_RULES: dict[str, Callable[[Object], bool | None]] = {
-    "batch/Job": _job,
-    "apps/Deployment": _deployment,
-    "apps/StatefulSet": _stateful_set,
-    "apps/DaemonSet": _daemon_set,
-    "v1/Service": _service,
-    "apiextensions.k8s.io/CustomResourceDefinition": _crd,
-    "policy/PodDisruptionBudget": _budget,
-}
-# Kinds that hold data or rules: there as soon as they are stored.
-_AT_ONCE = frozenset(
-    {
-        "Namespace",
-        "Secret",
-        "ConfigMap",
-        "Role",
-        "RoleBinding",
-        "ClusterRole",
-        "ClusterRoleBinding",
-        "ServiceAccount",
-        "NetworkPolicy",
-        "StorageClass",
-        "CSIDriver",
-        "CSINode",
-        "CSIStorageCapacity",
-        "ControllerRevision",
-        "IngressClass",
-        "LimitRange",
-        "ResourceQuota",
-        "PriorityClass",
-        "ResourceFlavor",
-        "WorkloadPriorityClass",
-    }
-)

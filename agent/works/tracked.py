@@ -16,13 +16,15 @@ from agent.objects.facts import (
     Object,
     epoch_of,
     generation_of,
+    incarnation_of,
     is_deleting,
     is_newer,
     is_unstarted,
     outdated,
 )
 from agent.objects.pods import JobPods
-from shared import labels
+from agent.objects.rules import AvailabilityRules
+from agent.objects.verdict import UNKNOWN
 from shared.conditions import rfc3339
 from shared.finalizers import finalizers_of
 from shared.wire.agent_v1 import Drift, JobStatus, Observed, Work
@@ -45,6 +47,9 @@ class TrackedWork:
     uid: str
     work: Work | None = None
     seen: Seen = field(default_factory=Seen)
+    rules: AvailabilityRules = field(
+        default_factory=AvailabilityRules
+    )  # the agent's, shared by all
     busy: bool = False  # a step is under way
     tries: int = 0  # refusals in a row
     known_uid: str = ""  # of the object that was ours last
@@ -325,6 +330,10 @@ class TrackedWork:
         if self.is_job:
             job = self._job_status(live, pods, over=decision.phase in {"Gone", "Missing"})
         drifts = {**self.overwritten, **self.drifts}
+        told = self.rules.judge(live) if live is not None else UNKNOWN
+        reason, message = decision.reason, decision.message
+        if decision.phase == "Applied" and not reason and not message and not self.is_job:
+            reason, message = told.reason, told.message  # a Job's own words are in `job`
         return Observed(
             uid=self.uid,
             epoch=work.epoch if work is not None else epoch_of(live or {"metadata": {}}),
@@ -332,13 +341,13 @@ class TrackedWork:
             seq=0,
             phase=decision.phase,
             object_uid=(live["metadata"].get("uid") or "") if live is not None else "",
-            reason=decision.reason,
-            message=decision.message[: status.LONGEST_MESSAGE],
+            reason=reason,
+            message=message[: status.LONGEST_MESSAGE],
             job=job,
-            available=status.available(live) if live is not None else None,
+            available=told.available,
             member_generation=self._member_generation(live),
             drift=[drifts[path] for path in sorted(drifts)][:100],
-            incarnation=_incarnation(live) if work is None else "",
+            incarnation=incarnation_of(live) if work is None else "",
             manifest=self.written if self.is_left_over() else None,
         )
 
@@ -380,8 +389,3 @@ class TrackedWork:
         if decision.phase in {"Failed", "Waiting"} and not self.is_job:
             return wanted
         return generation_of(self.seen.live, wanted)
-
-
-def _incarnation(live: Object | None) -> str:
-    marks = (live["metadata"].get("annotations") or {}) if live is not None else {}
-    return str(marks.get(labels.INCARNATION) or "")

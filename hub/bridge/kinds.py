@@ -44,6 +44,8 @@ ALWAYS: Final = (
     WORKLOAD,
     Mirrored(CLUSTER, "MemberCluster", _FLEET_VERSIONS, finalized=True, order=1),
     JOB,
+    Mirrored(PLACEMENT, "ClusterResourceOverride", _FLEET_VERSIONS, order=7),
+    Mirrored(PLACEMENT, "ResourceOverride", _FLEET_VERSIONS, order=7),
     Mirrored(PLACEMENT, "ClusterResourcePlacement", _FLEET_VERSIONS, finalized=True, order=9),
     Mirrored(PLACEMENT, "ResourcePlacement", _FLEET_VERSIONS, finalized=True, order=9),
 )

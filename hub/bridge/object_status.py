@@ -18,6 +18,8 @@ _SETTLED: Final = {
     ACCEPTED: ("Accepted", "the hub has taken it"),
     COMPLETE: ("SelectionComplete", "the hub reads all that it selects"),
 }
+COLLECTED: Final = "ClusterPropertyCollectionSucceeded"
+MOST_CHARS: Final = 2000  # of what is told of properties that were not read
 HEALTHY_FOR: Final = dt.timedelta(seconds=60)
 # Fields that say when, not what: a difference in these alone is worth no write.
 _TIMES: Final = frozenset(
@@ -75,10 +77,15 @@ def member_status(
     if member.joined_at is not None:
         joined = ("True", "MemberClusterJoined", "the agent has joined")
     conditions = set_condition(conditions, "Joined", *joined, now, generation)
+    if reported_at is not None:
+        collected = _collected(cluster)
+        conditions = set_condition(conditions, COLLECTED, *collected, now, generation)
     status: Status = {"conditions": conditions}
     if reported_at is not None:
         status["resourceUsage"] = _usage(cluster, reported_at)
-        status["properties"] = _properties(cluster, reported_at)
+        told = _properties(cluster, reported_at)
+        gone = ((live or {}).get("properties") or {}).keys() - told.keys()
+        status["properties"] = {**told, **dict.fromkeys(gone)}  # a merge patch drops these
     if heard is not None:
         agent = _agent(
             (live or {}).get("agentStatus"), healthy=healthy, generation=generation, now=now
@@ -111,11 +118,19 @@ def _usage(cluster: Cluster, at: dt.datetime) -> Status:
         for name in cluster.allocatable
     }
     return {
-        "capacity": allocatable,
+        "capacity": allocatable
+        | {name: quantity.canonical(name, amount) for name, amount in cluster.total.items()},
         "allocatable": allocatable,
         "available": available,
         "observationTime": rfc3339(at),
     }
+
+
+def _collected(cluster: Cluster) -> tuple[Any, str, str]:
+    """Whether all properties of the member could be read."""
+    if cluster.property_faults:
+        return "False", "PropertiesNotRead", "; ".join(cluster.property_faults)[:MOST_CHARS]
+    return "True", "PropertiesCollected", "all properties were read"
 
 
 def _properties(cluster: Cluster, at: dt.datetime) -> Status:

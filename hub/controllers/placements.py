@@ -7,7 +7,7 @@ much has changed, and one that fails is tried again without holding up the other
 import asyncio
 import contextlib
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -28,11 +28,22 @@ _KINDS: Final = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
 log = structlog.get_logger(__name__)
 
 
+FindPromised = Callable[[], Mapping[str, Mapping[str, int]]]
+
+
+def _nothing() -> Mapping[str, Mapping[str, int]]:
+    return {}
+
+
 class Placements:
     """One turn: find who is concerned by what changed, reconcile them."""
 
-    def __init__(self, hub: Hub, term: Callable[[], int]) -> None:
+    def __init__(
+        self, hub: Hub, term: Callable[[], int], promised: FindPromised = _nothing
+    ) -> None:
+        """`promised`: what members were promised and have not reported yet, by member and resource."""
         self._hub = hub
+        self._promised = promised
         self._term = term
         self._index = PlacementIndex()
         self._fleet: dict[str, Cluster] = {}
@@ -146,6 +157,8 @@ class Placements:
                 self._fleet.pop(name, None)
             else:
                 self._fleet[name] = new
+            if old is not None and new is not None:
+                self._dirty |= self._index.affected(old, new)
             news = news or old is None or new is None or _declared(old) != _declared(new)
         waiting = self._index.unsettled | self._index.awaiting.keys() | self._index.leaving
         self._dirty |= set(self._index.uids()) if news else waiting
@@ -196,7 +209,7 @@ class Placements:
             overrides = frozenset(self._index.overrides)
             profile = self._hub.settings.scheduling.profile
             after = await self._hub.write(
-                reconcile_with_status, uid, dict(self._fleet), term, overrides, profile
+                reconcile_with_status, uid, self._fleet_now(), term, overrides, profile
             )
         except Exception as fault:  # noqa: BLE001 - one placement must not stop the others
             log.warning("placement failed", uid=uid, fault=f"{type(fault).__name__}: {fault}")
@@ -216,6 +229,14 @@ class Placements:
         else:
             self._due.pop(uid, None)
 
+    def _fleet_now(self) -> dict[str, Cluster]:
+        """The fleet less what was promised: jobs on their way are as good as there."""
+        promised = self._promised()
+        return {
+            name: replace(cluster, reserved=promised[name]) if promised.get(name) else cluster
+            for name, cluster in self._fleet.items()
+        }
+
 
 def _declared(cluster: Cluster) -> Sequence[Any]:
     """What decides whether a cluster may be picked, amounts aside."""
@@ -225,4 +246,5 @@ def _declared(cluster: Cluster) -> Sequence[Any]:
         cluster.cordoned,
         cluster.joined,
         cluster.kinds,
+        bool(cluster.down),
     )

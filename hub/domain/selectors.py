@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from shared import quantity
+from shared import properties
 from shared.documents import JsonView
 from shared.resources import NodeTerm, Toleration
 from shared.selectors import holds
@@ -91,13 +91,16 @@ class PropertyExpression:
 
     name: str
     operator: str  # Gt | Ge | Eq | Ne | Lt | Le
-    value: Decimal
+    value: Decimal | str  # a text of what is no number: where a cluster is
     text: str
 
-    def holds(self, measured: Decimal | None) -> bool:
-        """Does `measured` satisfy it? What is missing satisfies nothing."""
+    def holds(self, measured: Decimal | str | None) -> bool:
+        """Does `measured` satisfy it? What is missing satisfies nothing, and a text is equal or not."""
         if measured is None:
             return False
+        if isinstance(measured, str) or isinstance(self.value, str):
+            alike = measured == self.value
+            return alike if self.operator == "Eq" else not alike and self.operator == "Ne"
         match self.operator:
             case "Gt":
                 return measured > self.value
@@ -123,9 +126,7 @@ def read_properties(spec: JsonView | None) -> tuple[PropertyExpression, ...]:
     read = []
     for listed in (spec or {}).get("matchExpressions") or ():
         text = str((listed.get("values") or [""])[0])
-        read.append(
-            PropertyExpression(
-                listed.get("name", ""), listed.get("operator", ""), quantity.number(text), text
-            )
-        )
+        name = listed.get("name", "")
+        value = text if properties.is_location(name) else properties.number(name, text)
+        read.append(PropertyExpression(name, listed.get("operator", ""), value, text))
     return tuple(read)

@@ -60,19 +60,21 @@ def bindings_of(tx: Transaction, placement: str) -> list[Binding]:
 
 def bind(tx: Transaction, decisions: Sequence[Binding]) -> None:
     """Insert or replace decisions; `bound_at` of one that stands is kept."""
-    for binding in decisions:
-        statement = insert(tx.conn, bindings).values(**binding._asdict(), bound_at=tx.now)
-        tx.conn.execute(
-            statement.on_conflict_do_update(
-                index_elements=["placement", "cluster"],
-                set_={
-                    column.name: statement.excluded[column.name]
-                    for column in bindings.c
-                    if column.name not in ("placement", "cluster", "bound_at")
-                },
-            )
-        )
-        tx.touch("bindings", binding.placement)
+    if not decisions:
+        return
+    statement = insert(tx.conn, bindings)
+    tx.conn.execute(
+        statement.on_conflict_do_update(
+            index_elements=["placement", "cluster"],
+            set_={
+                column.name: statement.excluded[column.name]
+                for column in bindings.c
+                if column.name not in ("placement", "cluster", "bound_at")
+            },
+        ),
+        [{**binding._asdict(), "bound_at": tx.now} for binding in decisions],
+    )
+    tx.touch("bindings", *{binding.placement for binding in decisions})
 
 
 def unbind(tx: Transaction, placement: str, clusters: Sequence[str]) -> None:
@@ -94,14 +96,6 @@ def latest_snapshot(tx: Transaction, placement: str, part: str) -> StoredSnapsho
         .limit(1)
     ).first()
     return None if row is None else StoredSnapshot._make(row)
-
-
-def snapshot(tx: Transaction, placement: str, part: str, index: int) -> JsonView | None:
-    """What one revision holds; None where it is kept no longer."""
-    c = snapshots.c
-    query = select(c.content).where(c.placement == placement, c.part == part, c.index == index)
-    found: JsonView | None = tx.conn.execute(query).scalar()
-    return found
 
 
 def history(tx: Transaction, placement: str, part: str) -> list[tuple[int, JsonView, dt.datetime]]:

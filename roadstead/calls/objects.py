@@ -5,6 +5,7 @@ from roadstead.errors import NotFound
 from roadstead.media_types import type_of
 from roadstead.models.objects import Applied, Deleted, HandedOver, HeldKind, KubernetesObject
 from roadstead.models.placements import DriftedField, Placement, SettledDrift
+from roadstead.models.plan import Plan
 from roadstead.paths import either, object_path, part
 from roadstead.steps import Flow, Request, Steps, counted_pages, items, one, pages
 
@@ -28,6 +29,19 @@ def apply(
         repeatable=b"generateName" not in body,
     )
     return items(ask, Applied)
+
+
+def plan(
+    manifests: bytes | str, *, content_type: str | None = None, namespace: str | None = None
+) -> Steps[Plan]:
+    """Where documents would go, were they applied now: every cluster's score or refusal. Stores nothing.
+
+    Takes what `apply` takes, at most 200 documents. Raises Rejected where one of them can not be read.
+    """
+    body = manifests.encode() if isinstance(manifests, str) else manifests
+    kind = content_type or type_of(body)
+    ask = Request("POST", "/v1/plan", {"namespace": namespace}, body, kind, repeatable=True)
+    return one(ask, Plan)
 
 
 def objects(kind: str, *, group: str = "core", namespace: str = "") -> Flow[KubernetesObject]:

@@ -34,6 +34,7 @@ class Calls:
     serve_check = Call(check_calls.serve_check)
 
     apply = Call(object_calls.apply)
+    plan = Call(object_calls.plan)
     objects = Listing(object_calls.objects)
     kinds = Call(object_calls.kinds)
     find = Call(object_calls.find)

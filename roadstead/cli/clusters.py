@@ -13,6 +13,7 @@ from roadstead.cli.tables import Column, indented, wrapped
 from roadstead.client import Client
 from roadstead.errors import Rejected
 from roadstead.models.clusters import Cluster, JoinToken
+from shared.properties import USAGE_PREFIX
 
 
 def _free(resource: str) -> Callable[[Cluster], str]:
@@ -222,6 +223,10 @@ _GROWING = [
     Column("OF", lambda p: _amounts(p.allocatable), wraps=True),
     Column("LABELS", lambda p: _amounts(p.labels), wraps=True),
 ]
+_PROPERTIES = [
+    Column("PROPERTY", lambda p: p[0], wraps=True),
+    Column("VALUE", lambda p: p[1], wraps=True),
+]
 
 
 def _as_text(cluster: Cluster) -> str:
@@ -241,6 +246,12 @@ def _as_text(cluster: Cluster) -> str:
         lines += ["", *indented(cluster.pools, _POOLS)]
     if cluster.growing_pools:
         lines += ["", *indented(cluster.growing_pools, _GROWING)]
+    if told := _told(cluster):
+        lines += ["", *indented(told, _PROPERTIES)]
+    if cluster.property_faults:
+        lines += ["", "Properties that are not as they should be"]
+        for fault in cluster.property_faults:
+            lines += wrapped(fault, "  ")
     if cluster.leftover_jobs:
         lines += [
             "",
@@ -249,6 +260,13 @@ def _as_text(cluster: Cluster) -> str:
         for each in cluster.leftover_jobs:
             lines += wrapped(f"{each.message} (uid {each.uid})", "  ")
     return "\n".join(lines)
+
+
+def _told(cluster: Cluster) -> list[tuple[str, str]]:
+    """Properties that are not shown as room already."""
+    return sorted(
+        pair for pair in cluster.properties.items() if not pair[0].startswith(USAGE_PREFIX)
+    )
 
 
 def _agent(cluster: Cluster) -> str:

@@ -43,6 +43,11 @@ _KINDS: dict[Kind, tuple[str, ...]] = {
         "crp",
     ),
     Kind(_PLACEMENT, "ResourcePlacement", namespaced=True): ("resourceplacements", "rp"),
+    Kind(_PLACEMENT, "ClusterResourceOverride", namespaced=False): (
+        "clusterresourceoverrides",
+        "cro",
+    ),
+    Kind(_PLACEMENT, "ResourceOverride", namespaced=True): ("resourceoverrides", "ro"),
     Kind("cluster.kubernetes-fleet.io", "MemberCluster", namespaced=False): (
         "memberclusters",
         "cluster",

@@ -28,6 +28,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "hand-over": ("hand_over", "hand_over", "Hand an object over, from kubectl to REST or back."),
     "hub-cluster": ("hub_cluster", "hub_cluster", "The bridge to the hub cluster: show, resume."),
     "jobs": ("jobs", "jobs", "Jobs: list, show, hold, release, cancel, delete."),
+    "plan": ("plan", "plan", "Where manifests would go, were they applied now."),
     "placements": ("placements", "placements", "Placements: list, show."),
     "queues": ("queues", "queues", "Queues: quota, usage, who waits."),
     "restored": ("restored", "restored", "Whether the hub's store went back, and how to go on."),

@@ -63,6 +63,7 @@ class Cluster(Record):
     pools: tuple[Pool, ...] = ()
     growing_pools: tuple[GrowingPool, ...] = ()
     properties: dict[str, str] = record_field(default_factory=dict)
+    property_faults: tuple[str, ...] = ()
     cluster_uid: str = ""
     agent_version: str = ""
     agent_protocol: int | None = None

@@ -147,6 +147,13 @@ DEFINITIONS: Final = (
     ),
     _placement("ClusterResourcePlacement", "clusterresourceplacements", "crp"),
     _placement("ResourcePlacement", "resourceplacements", "rp"),
+    *(
+        Definition(
+            "placement.kubernetes-fleet.io", kind, f"{kind.lower()}s", _FLEET_VERSIONS, "v1beta1",
+            (short,), None, (AGE,),
+        )
+        for kind, short in (("ClusterResourceOverride", "cro"), ("ResourceOverride", "ro"))
+    ),
     Definition(
         "cluster.kubernetes-fleet.io", "MemberCluster", "memberclusters", _FLEET_VERSIONS,
         "v1beta1", ("cluster",), cluster_status.MemberClusterStatus,

@@ -4,6 +4,8 @@ import functools
 import re
 from typing import Final
 
+from shared.properties import LONGEST_NAME, USAGE_PREFIX, USAGE_VIEWS
+
 _LABEL: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 _SUBDOMAIN: Final = re.compile(
     r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*"
@@ -71,6 +73,25 @@ def is_resource_name(text: object) -> bool:
     if not isinstance(text, str) or not is_qualified_name(text):
         return False
     return "/" in text or text in _STANDARD_RESOURCES or text.startswith("hugepages-")
+
+
+def is_property_name(name: str) -> bool:
+    """A label key; one with more names behind it (`example.com/racks/a/count`); or a resource's.
+
+    A resource (`resources.kubernetes-fleet.io/available-<resource>` and its like) may itself be qualified
+    (`…/available-nvidia.com/gpu`), as KubeFleet's may not.
+    """
+    if len(name) > LONGEST_NAME:
+        return False
+    if name.startswith(USAGE_PREFIX):
+        view = name.removeprefix(USAGE_PREFIX)
+        for prefix in USAGE_VIEWS:
+            if view.startswith(prefix):
+                return is_resource_name(view.removeprefix(prefix))
+    first, _, rest = name.partition("/")
+    if "/" not in rest:
+        return is_qualified_name(name)
+    return is_dns_subdomain(first) and all(_QUALIFIED.fullmatch(each) for each in rest.split("/"))
 
 
 def is_extended_resource(name: str) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from shared import quantity
+from shared import properties
 from shared.errors import Rejected
 from shared.kinds import names
 from shared.kinds.problems import Problems
@@ -14,11 +14,10 @@ from shared.kinds.selectors import check_label_selector, check_tolerations
 from shared.quantity import shown
 from shared.reject_codes import RejectCode
 
-USAGE_PREFIX: Final = "resources.kubernetes-fleet.io/"
-USAGE_VIEWS: Final = ("total-", "allocatable-", "available-")
 CLUSTER_EFFECTS: Final = frozenset({"NoSchedule"})
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_EQUALITY: Final = frozenset({"Eq", "Ne"})
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _ONLY_FOR: Final = {
     "clusterNames": ("PickFixed",),
@@ -151,16 +150,24 @@ def _check_term(term: Mapping[str, Any], field: str, problems: Problems) -> None
     if "labelSelector" in term:
         check_label_selector(term["labelSelector"], f"{field}.labelSelector", problems)
     sorter = term.get("propertySorter")
-    if sorter is not None and not is_property_name(sorter["name"]):
+    if sorter is not None and not names.is_property_name(sorter["name"]):
         _refuse_property(sorter["name"], f"{field}.propertySorter.name", problems)
+    elif sorter is not None and properties.is_location(sorter["name"]):
+        rule = f"{sorter['name']} has no order; prefer by labels"
+        problems.add(f"{field}.propertySorter.name", RejectCode.INVALID_PROPERTY, rule)
     expressions = term.get("propertySelector", {}).get("matchExpressions") or []
     bounds: dict[str, list[tuple[str, Decimal]]] = {}
     for index, expression in enumerate(expressions):
         path = f"{field}.propertySelector.matchExpressions[{index}]"
-        if not is_property_name(expression["name"]):
+        if not names.is_property_name(expression["name"]):
             _refuse_property(expression["name"], f"{path}.name", problems)
+        if properties.is_location(expression["name"]):
+            if expression["operator"] not in _EQUALITY:
+                rule = f"{expression['name']} has no order: Eq or Ne"
+                problems.add(f"{path}.operator", RejectCode.INVALID_PROPERTY, rule)
+            continue
         try:
-            value = quantity.number(expression["values"][0])
+            value = properties.number(expression["name"], expression["values"][0])
         except Rejected as refusal:
             problems.add(f"{path}.values[0]", refusal.code, refusal.detail)
             continue
@@ -172,21 +179,8 @@ def _check_term(term: Mapping[str, Any], field: str, problems: Problems) -> None
         )
 
 
-def is_property_name(name: str) -> bool:
-    """A label key, or `resources.kubernetes-fleet.io/available-<resource>` and its like.
-
-    The resource may itself be qualified (`…/available-nvidia.com/gpu`), as KubeFleet's may not.
-    """
-    if name.startswith(USAGE_PREFIX):
-        view = name.removeprefix(USAGE_PREFIX)
-        for prefix in USAGE_VIEWS:
-            if view.startswith(prefix):
-                return names.is_resource_name(view.removeprefix(prefix))
-    return names.is_qualified_name(name)
-
-
 def _refuse_property(name: str, field: str, problems: Problems) -> None:
-    rule = f"{shown(name)} is no property: a label key, or {USAGE_PREFIX}available-<resource>"
+    rule = f"{shown(name)} is no property: a label key, or {properties.USAGE_PREFIX}available-<resource>"
     problems.add(field, RejectCode.INVALID_PROPERTY, rule)
 
 

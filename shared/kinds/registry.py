@@ -11,6 +11,7 @@ from shared.kinds import (
     kueue_v1beta1 as old,
     kueue_v1beta2 as kueue,
     multikueue,
+    override_v1,
     placement_rules as rules,
     placement_v1,
     placement_v1beta1,
@@ -94,6 +95,14 @@ _KINDS: Final = (
         for kind, namespaced, check in (
             ("ClusterResourcePlacement", False, rules.check_cluster_placement),
             ("ResourcePlacement", True, rules.check_namespaced_placement),
+        )
+    ),
+    *(
+        Kind(placement_v1.GROUP, version, kind, namespaced, model, model, override_v1.check_override)
+        for version in (override_v1.ALPHA, placement_v1beta1.VERSION, placement_v1.VERSION)
+        for kind, namespaced, model in (
+            ("ClusterResourceOverride", False, override_v1.ClusterOverride),
+            ("ResourceOverride", True, override_v1.NamespacedOverride),
         )
     ),
     *(

@@ -32,6 +32,7 @@ _READ: Final = frozenset(
             "MultiKueueConfig", "ResourceFlavor", "Workload", "WorkloadPriorityClass",
         )),
         *((PLACEMENT, kind) for kind in _PLACEMENTS),
+        *((PLACEMENT, kind) for kind in ("ClusterResourceOverride", "ResourceOverride")),
         ("cluster.kubernetes-fleet.io", "MemberCluster"),
     }
 )  # fmt: skip

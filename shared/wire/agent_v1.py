@@ -196,6 +196,7 @@ class Capacity(Message):
     kubernetes_version: str = ""
     growing: list[GrowingPool] = []
     properties: dict[str, str] = {}  # further properties: name → quantity text
+    property_faults: list[str] = []  # what its administrator wrote of them and can not be taken
     queue_managers: list[str] = []  # "namespace/name" of LocalQueues with condition Active=True
     kinds: list[str] | None = None  # "apiVersion/Kind" served there; None = unchanged
     api_server: ApiServerDown | None = None  # None: it answers, or the agent does not look

@@ -168,6 +168,8 @@ async def _of_objects(hub: Served, seen: Seen) -> None:
     bad = {**namespace, "metadata": {"name": "Bad_"}}
     given = "\n---\n".join(json.dumps(each) for each in (namespace, placement, bad, *a_queue("q")))
     await call(hub, objects.apply(given, content_type="application/yaml"), seen)
+    planned = json.dumps([placement, a_job("planned", queue="gold")])
+    await call(hub, objects.plan(planned), seen)
     for steps in (
         objects.objects("Namespace"),
         objects.find("Namespace", "n"),

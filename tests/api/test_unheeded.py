@@ -70,14 +70,14 @@ async def test_a_mistyped_kind_warns_and_is_kept(tmp_path):
         assert (again["result"], again["warnings"]) == ("unchanged", [said])
 
 
-async def test_an_override_warns_that_it_is_not_acted_on(tmp_path):
+async def test_a_staged_run_warns_that_it_is_not_acted_on(tmp_path):
     """It is taken, as KubeFleet's manifests are, and changes nothing."""
     async with served(tmp_path) as hub:
         document = {
             "apiVersion": "placement.kubernetes-fleet.io/v1",
-            "kind": "ClusterResourceOverride",
+            "kind": "ClusterStagedUpdateRun",
             "metadata": {"name": "more"},
-            "spec": {"clusterResourceSelectors": []},
+            "spec": {"placementName": "x"},
         }
         (item,) = (await hub.admin.post("/v1/apply", json=document)).json()["items"]
         assert item["result"] == "created"

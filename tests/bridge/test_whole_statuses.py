@@ -109,6 +109,11 @@ def test_the_status_of_a_member_that_has_reported():
         "conditions": [
             said("ReadyToJoin", "MemberClusterReadyToJoin", "an agent can join with a join token"),
             said("Joined", "MemberClusterJoined", "the agent has joined"),
+            said(
+                "ClusterPropertyCollectionSucceeded",
+                "PropertiesCollected",
+                "all properties were read",
+            ),
         ],
         "resourceUsage": {
             "capacity": {"cpu": "4"},
@@ -131,6 +136,20 @@ def test_the_status_of_a_member_that_has_reported():
             }
         ],
     }
+
+
+def test_a_members_status_tells_which_properties_could_not_be_read():
+    """Totals count nodes that take nothing; a property that is told no more is dropped by the patch."""
+    cluster = Cluster(
+        "north", property_faults=("one", "two"), allocatable={"cpu": 4000}, total={"cpu": 6000}
+    )
+    live = {"properties": {"example.com/gone": {"value": "1"}}}
+    status = member_status(a_member("north"), cluster, hour(10), live, 3, hour(20))
+    told = next(c for c in status["conditions"] if c["type"].endswith("CollectionSucceeded"))
+    assert (told["status"], told["reason"]) == ("False", "PropertiesNotRead")
+    assert told["message"] == "one; two"
+    assert status["properties"]["example.com/gone"] is None
+    assert status["resourceUsage"]["capacity"] == {"cpu": "6"}
 
 
 def test_an_objection_and_its_end_are_of_the_generation_that_was_looked_at():

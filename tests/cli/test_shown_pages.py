@@ -127,7 +127,7 @@ LocalQueue namespace/name
 name  state
   heartbeat  0s ago
   version    kubernetesVersion
-  agent      agentVersion, protocol 17, hub hubVersion, credential for 0s, plain HTTP, client certificate
+  agent      agentVersion, protocol 18, hub hubVersion, credential for 0s, plain HTTP, client certificate
   labels     k-labels=of-labels
   taints     k=v:e
   jobs       8
@@ -140,6 +140,12 @@ name  state
 
   POOL  MAY ADD  OF                            LABELS
   name  4        k-allocatable=of-allocatable  k-labels=of-labels
+
+  PROPERTY      VALUE
+  k-properties  of-properties
+
+Properties that are not as they should be
+  propertyFaults
 
 Of another incarnation of the hub, left alone until somebody deletes them there
   message (uid uid)

@@ -39,6 +39,11 @@ WORDS = [
         f"{PLACEMENT}/ClusterResourcePlacement/x",
     ),
     (
+        "clusterresourceoverride clusterresourceoverrides cro",
+        f"{PLACEMENT}/ClusterResourceOverride/x",
+    ),
+    ("resourceoverride resourceoverrides ro", f"{PLACEMENT}/ResourceOverride/{IN_NAMESPACE}"),
+    (
         "resourceplacement resourceplacements rp",
         f"{PLACEMENT}/ResourcePlacement/{IN_NAMESPACE}",
     ),

@@ -196,8 +196,11 @@ STORED_BY_REST: Final[dict[str, Document]] = {
     "a topology": an_object(
         KUEUE, "Topology", "racks", spec={"levels": [{"nodeLabel": "example.com/rack"}]}
     ),
-    "an override": an_object(
-        "placement.kubernetes-fleet.io/v1alpha1", "ClusterResourceOverride", "canary", spec={}
+    "an eviction": an_object(
+        "placement.kubernetes-fleet.io/v1beta1",
+        "ClusterResourcePlacementEviction",
+        "canary",
+        spec={"placementName": "web", "clusterName": "north"},
     ),
     "a run with its status": {
         **an_object(PLACEMENT, "ClusterStagedUpdateRun", "run", spec={"placementName": "staged"}),

@@ -48,9 +48,10 @@ def test_every_version_has_the_same_schema(crd):
 
 @pytest.mark.parametrize("crd", BUILT.values(), ids=list(BUILT))
 def test_schemas_are_structural(crd):
-    """Every node has a type or is int-or-string, and keys of list-maps are required or default."""
+    """Every node has a type, or is int-or-string or anything; keys of list-maps are required or default."""
     for path, node in nodes(schemas(crd)[0]):
-        assert "type" in node or "x-kubernetes-int-or-string" in node, path
+        free = {"x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields"}
+        assert "type" in node or free & node.keys(), path
         assert not ({"$ref", "title", "const", "oneOf"} & node.keys()), path
         assert not ("properties" in node and "additionalProperties" in node), path
         for key in node.get("x-kubernetes-list-map-keys", ()):

@@ -53,7 +53,8 @@ def test_both_versions_have_one_shape(kind):
 @pytest.mark.parametrize(
     "name", [CPU, "resources.kubernetes-fleet.io/available-nvidia.com/gpu",
              "resources.kubernetes-fleet.io/total-ephemeral-storage",
-             "kubernetes-fleet.io/node-count", "price"],
+             "kubernetes-fleet.io/node-count", "price", "k8s.io/k8s-version",
+             "kubernetes.azure.com/vm-sizes/Standard_D4s_v3/count"],
 )  # fmt: skip
 def test_clusters_are_sorted_by_any_property_and_any_resource(name):
     """A sorter names a property of a cluster, or a resource: extended ones too."""
@@ -62,7 +63,7 @@ def test_clusters_are_sorted_by_any_property_and_any_resource(name):
 
 
 FAULTS = [
-    (pick_n(affinity=affinity(preferred=[sorted_by("a/b/c")])),
+    (pick_n(affinity=affinity(preferred=[sorted_by("a//c")])),
      f"{TERMS}.{PREFERRED}[0].preference.propertySorter.name", "InvalidProperty"),
     (pick_n(affinity=affinity(preferred=[sorted_by(CPU, 101)])),
      f"{TERMS}.{PREFERRED}[0].weight", "OutOfRange"),
@@ -78,6 +79,14 @@ FAULTS = [
     (pick_n(affinity=affinity(required=[where((CPU, "Gt", "many"))])),
      f"{TERMS}.{REQUIRED}.clusterSelectorTerms[0].propertySelector.matchExpressions[0].values[0]",
      "InvalidQuantity"),
+    (pick_n(affinity=affinity(required=[where(("topology.kubernetes.io/region", "Gt", "a"))])),
+     f"{TERMS}.{REQUIRED}.clusterSelectorTerms[0].propertySelector.matchExpressions[0].operator",
+     "InvalidProperty"),
+    (pick_n(affinity=affinity(required=[where(("k8s.io/k8s-version", "Gt", "new"))])),
+     f"{TERMS}.{REQUIRED}.clusterSelectorTerms[0].propertySelector.matchExpressions[0].values[0]",
+     "InvalidQuantity"),
+    (pick_n(affinity=affinity(preferred=[sorted_by("topology.kubernetes.io/zone")])),
+     f"{TERMS}.{PREFERRED}[0].preference.propertySorter.name", "InvalidProperty"),
     (pick_n(affinity=affinity(required=[{}] * 10_000)),
      f"{TERMS}.{REQUIRED}.clusterSelectorTerms", "TooManyTerms"),
     ({"policy": {"placementType": "PickN"}}, "spec.policy.numberOfClusters", "Required"),

@@ -72,7 +72,7 @@ PARTS = [
         of_kind("placement.kubernetes-fleet.io/v1beta1", "ClusterResourcePlacementEviction"),
         "Eviction",
     ),
-    (of_kind("placement.kubernetes-fleet.io/v1", "ResourceOverride"), "ResourceOverride"),
+    (of_kind("placement.kubernetes-fleet.io/v1", "StagedUpdateRun"), "StagedUpdateRun"),
     (
         a_placement_of("placement.kubernetes-fleet.io", "ClusterResourceOverride"),
         "resourceSelectors[1]: no placement carries a ClusterResourceOverride",

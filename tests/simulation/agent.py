@@ -230,6 +230,7 @@ class Agent:
             lease_s=LEASE_S,
             clock=self.clock,
             health=QUIET,
+            declared=QUIET,
             meters=QUIET,
             adopt=QUIET,
         )

@@ -54,6 +54,8 @@ class MemberCluster(Model):
     pools: list[NodePool]
     growing_pools: list[AutoscaledPool]
     properties: dict[str, str]
+    property_faults: list[str]
+    """What its administrator wrote of properties and can not be taken."""
     cluster_uid: str
     agent_version: str
     """As of its session; empty where it does not say."""

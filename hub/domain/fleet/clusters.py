@@ -5,6 +5,7 @@ counts what the hub has promised meanwhile. Amounts are exact int64 (milli-cores
 otherwise).
 """
 
+import contextlib
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 from hub.domain import selectors
 from hub.domain.selectors import Taint
-from shared import quantity
+from shared import properties, quantity
 from shared.documents import JsonView
 from shared.errors import Rejected
 
@@ -24,8 +25,6 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 
-RESOURCE_PROPERTY: Final = "resources.kubernetes-fleet.io/"
-NODE_COUNT: Final = "kubernetes-fleet.io/node-count"
 MOST_NEW_NODES: Final = 1000  # of one pool that are counted with, however many it may add
 _MOST: Final = 1 << 62
 
@@ -83,6 +82,7 @@ class Cluster:
     pools: tuple[Pool, ...] = ()
     pools_revision: int = 0
     properties: Mapping[str, str] = field(default_factory=dict)
+    property_faults: tuple[str, ...] = ()  # what its administrator wrote and can not be read
     allocatable: Mapping[str, int] = field(default_factory=dict)
     free: Mapping[str, int] = field(default_factory=dict)
     total: Mapping[str, int] = field(default_factory=dict)  # where it differs from allocatable
@@ -100,16 +100,31 @@ class Cluster:
         return None if free is None else max(0, free - self.reserved.get(resource, 0))
 
     def measure(self, name: str) -> Decimal | None:
-        """The value of a property; None when it is missing or does not parse (see `unreadable`)."""
-        if name.startswith(RESOURCE_PROPERTY):
-            return self._measure_resource(name.removeprefix(RESOURCE_PROPERTY))
+        """The number of a property; None when it is missing or does not parse (see `unreadable`)."""
+        if name.startswith(properties.USAGE_PREFIX):
+            return self._measure_resource(name.removeprefix(properties.USAGE_PREFIX))
         text = self.properties.get(name)
         if text is None:
-            return Decimal(self.node_count) if name == NODE_COUNT and self.node_count else None
+            counted = name == properties.NODE_COUNT and self.node_count
+            return Decimal(self.node_count) if counted else None
         try:
-            return quantity.number(text)
+            return properties.number(name, text)
         except Rejected:
             return None
+
+    def value(self, name: str) -> Decimal | str | None:
+        """What requirements compare: where it is as a text, anything else as a number."""
+        return self.properties.get(name) if properties.is_location(name) else self.measure(name)
+
+    def shown(self, name: str) -> str:
+        """The value of a property as people read it."""
+        text = self.properties.get(name)
+        number = self.measure(name)
+        if number is not None and (text is None or name != properties.VERSION):
+            return f"{number.normalize():f}"
+        return (
+            "missing" if text is None else text if self.value(name) is not None else "unreadable"
+        )
 
     def _measure_resource(self, rest: str) -> Decimal | None:
         # The resource's name may itself hold dashes (ephemeral-storage) and slashes.
@@ -127,7 +142,7 @@ class Cluster:
 
     def unreadable(self, name: str) -> bool:
         """Is the property there with a value that is no quantity?"""
-        return name in self.properties and self.measure(name) is None
+        return name in self.properties and self.value(name) is None
 
 
 def in_units(resource: str, amount: int) -> Decimal:
@@ -137,7 +152,7 @@ def in_units(resource: str, amount: int) -> Decimal:
 
 def dynamic_resource(name: str) -> str | None:
     """The resource whose availability a property name means: it shrinks as the hub promises room."""
-    prefix = RESOURCE_PROPERTY + "available-"
+    prefix = properties.USAGE_PREFIX + "available-"
     return name.removeprefix(prefix) if name.startswith(prefix) else None
 
 
@@ -194,11 +209,15 @@ def with_report(
     """
     pools = tuple(_pool(p) for p in capacity.get("pools") or ())
     kinds = capacity.get("kinds")
+    told: dict[str, str] = capacity.get("properties") or {}
+    version = str(capacity.get("kubernetes_version") or "")
     return replace(
         cluster,
         pools=pools,
         pools_revision=int(capacity.get("pools_revision") or 0),
-        properties=capacity.get("properties") or {},
+        properties={properties.VERSION: version, **told} if version else told,
+        property_faults=tuple(capacity.get("property_faults") or ()),
+        total=_total(told),
         allocatable=_totals(pools, lambda pool: pool.allocatable),
         free=_totals(pools, lambda pool: pool.free),
         bound={
@@ -211,6 +230,17 @@ def with_report(
         node_count=int(capacity.get("node_count") or 0) or sum(len(p.nodes) for p in pools),
         growing=growing_pools(declared, capacity, key_revisions or {}),
     )
+
+
+def _total(told: Mapping[str, str]) -> dict[str, int]:
+    """What all nodes have, those included that take nothing now; a figure that does not parse is none."""
+    found = {}
+    for name, text in told.items():
+        if name.startswith(properties.TOTAL_PREFIX):
+            resource = name.removeprefix(properties.TOTAL_PREFIX)
+            with contextlib.suppress(Rejected):
+                found[resource] = quantity.parse(resource, text)
+    return found
 
 
 def pool(

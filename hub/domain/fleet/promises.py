@@ -205,6 +205,16 @@ class Members:
             left = np.maximum(left, np.maximum(there, 0).sum(axis=1)) + coming.sum(axis=1)
         return best.tolist(), left.tolist()
 
+    def all_promised(self) -> dict[str, dict[str, int]]:
+        """What clusters were promised and their reports do not show yet, by cluster and resource."""
+        found: dict[str, dict[str, int]] = {}
+        for name, pods in self._pods.items():
+            amounts = found.setdefault(name, {})
+            for (requests, _), count in pods.items():
+                for resource, amount in requests.items():
+                    amounts[resource] = amounts.get(resource, 0) + amount * count
+        return found
+
     def of_cluster(self, name: str) -> Iterable[Promise]:
         """The works a cluster may hold."""
         return self._promises.get(name, {}).values()

@@ -125,6 +125,13 @@ class NoChoice(NamedTuple):
     retry_at: dt.datetime | None
 
 
+class Survey(NamedTuple):
+    """How every cluster stands: `scores` of those that could hold it, the one it would go to first."""
+
+    scores: tuple[Score, ...]
+    refused: tuple[Verdict, ...]
+
+
 class ClusterSearch:
     """Clusters and room during one cycle. `room` is the cycle's own and shrinks."""
 
@@ -218,6 +225,26 @@ class ClusterSearch:
                 message = f"{message}; {nearest}" if message else f"nearest miss: {nearest}"
             message = message or "no cluster has the room"
         return NoChoice(reason, message, told, nearest, sieved.again_at)
+
+    def survey(self, demand: Demand, asks: tuple[NodeAsk, ...], uid: str) -> Survey:
+        """How every cluster stands for job `uid` now; takes nothing."""
+        sieved, allowed = self._sieve(demand.constraints)
+        asked, room = self._asked(demand, asks), self._room.copy()
+        needs = [(need, pod_set.count) for pod_set, _, need in asked]
+        there = np.flatnonzero(allowed).tolist()
+        fit = [at for at in there if room.take_all(needs, at)]
+        closed = allowed.copy()
+        closed[fit] = False
+        no_room, _ = near_misses.verdicts(
+            self._room, asked, closed, self._clusters, len(self._clusters)
+        )
+        ranking = self._ranking(demand, asks)
+        keys = ranking.refresh()
+        fit.sort(key=lambda at: -keys.item(at))
+        if fit:
+            best = self.best_of(demand, asks, fit, uid)
+            fit.sort(key=lambda at: at != best)
+        return Survey(tuple(ranking.listed(at) for at in fit), (*no_room, *sieved.rejected))
 
     def _asked(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> list[near_misses.Asked]:
         need = self._room.layout.need
@@ -326,10 +353,10 @@ class _Guard:
             return False
         return all(e.holds(self._measure(e.name, cluster, at)) for e in term.properties)
 
-    def _measure(self, name: str, cluster: Cluster, at: int) -> Decimal | None:
+    def _measure(self, name: str, cluster: Cluster, at: int) -> Decimal | str | None:
         resource = dynamic_resource(name)
         if resource is None or resource not in cluster.free:
-            return cluster.measure(name)
+            return cluster.value(name)
         return in_units(
             resource, max(0, int(self._room.left[self._room.layout.row[resource], at]))
         )

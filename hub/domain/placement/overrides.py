@@ -1,7 +1,6 @@
 """Which stored overrides name what a placement selects, as in KubeFleet. Pure.
 
-Nothing is overridden here: a placement's status says by this which overrides it leaves out of account.
-Their cluster selectors are not read, for a rule that fits no cluster today may fit one tomorrow.
+Their cluster selectors are not read here: `hub.domain.rollout.overriding` does.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,6 +22,13 @@ class Override:
     namespace: str
     name: str
     spec: JsonView
+    uid: str = ""
+    generation: int = 0
+
+    @property
+    def is_tied(self) -> bool:
+        """Is it for one placement alone? Then a change of it is a new version of that one's."""
+        return isinstance(self.spec.get("placement"), dict)
 
     @property
     def named(self) -> str:
@@ -32,14 +38,14 @@ class Override:
 
 def naming(
     overrides: Iterable[Override], placement: tuple[str, str], selected: Sequence[Resource]
-) -> list[str]:
-    """Overrides that name something `selected`, sorted. `placement`: its kind and name."""
-    return sorted(
-        each.named
+) -> list[Override]:
+    """Overrides that name something `selected`. `placement`: its kind and name."""
+    return [
+        each
         for each in overrides
         if _is_for(each.spec.get("placement"), placement)
-        and any(_names(each, one) for one in selected)
-    )
+        and any(names(each, one) for one in selected)
+    ]
 
 
 def _is_for(wanted: Any, placement: tuple[str, str]) -> bool:
@@ -50,7 +56,8 @@ def _is_for(wanted: Any, placement: tuple[str, str]) -> bool:
     return (_PLACEMENT_OF.get(str(scope)), wanted.get("name")) == placement
 
 
-def _names(override: Override, resource: Resource) -> bool:
+def names(override: Override, resource: Resource) -> bool:
+    """Does it name this resource, itself or by its Namespace?"""
     whole = override.kind == CLUSTER_OVERRIDE
     if not whole and resource.namespace != override.namespace:
         return False

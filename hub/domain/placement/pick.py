@@ -192,7 +192,11 @@ class _Picker:
             if cluster.name in picked:
                 continue
             spread = spread_score(
-                self._policy.spread, cluster, self._clusters.values(), picked.keys()
+                self._policy.spread,
+                cluster,
+                self._clusters.values(),
+                picked.keys(),
+                repairs=not self._compatible,
             )
             if spread.refused:
                 self._rejections[cluster.name] = spread.refused

@@ -1,9 +1,13 @@
-"""The first rung of a placement's ladder of conditions, and what a rung is. Pure."""
+"""A rung of a placement's ladder of conditions; the first, and what overrides say. Pure."""
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, NamedTuple
+
+from shared.documents import Json, JsonView
 
 Status = Literal["True", "False", "Unknown"]
+_NO_OVERRIDES: Final = "No override rules are configured for the selected resources"
+_MOST_OVERRIDES: Final = 3  # named in a message
 
 
 class Rung(NamedTuple):
@@ -45,3 +49,60 @@ def placed_by_queue(found: int, jobs: Sequence[str]) -> Rung:
 def unscheduled(reason: str, message: str) -> Rung:
     """The first rung of a placement that can not be carried out as it is written."""
     return Rung("Scheduled", "False", reason, message)
+
+
+def overridden(fault: str, overrides: Sequence[JsonView], left_out: Sequence[str]) -> Rung:
+    """What overrides made of the newest version for one cluster.
+
+    `fault`: why they made nothing; `left_out`: those that name Jobs, which are sent as they are.
+    """
+    if fault:
+        return Rung("Overridden", "False", "OverriddenFailed", fault)
+    if left_out:
+        return _left_out(left_out)
+    if not overrides:
+        return Rung("Overridden", "True", "NoOverrideSpecified", _NO_OVERRIDES)
+    named = [_named(each) for each in overrides]
+    text = f"Successfully applied the override rules on the resources: {_few(named)}"
+    return Rung("Overridden", "True", "OverriddenSucceeded", text)
+
+
+def all_overridden(faults: Mapping[str, str], count: int, left_out: Sequence[str]) -> Rung:
+    """The same over all clusters. `faults`: by cluster; `count`: how many are given something overridden."""
+    if faults:
+        first = min(faults)
+        text = f"overrides can not be applied in {len(faults)} cluster(s), first {first}: "
+        return Rung("Overridden", "False", "OverriddenFailed", text + faults[first])
+    if left_out:
+        return _left_out(left_out)
+    if not count:
+        return Rung("Overridden", "True", "NoOverrideSpecified", _NO_OVERRIDES)
+    text = f"Successfully applied the override rules on the resources in {count} cluster(s)"
+    return Rung("Overridden", "True", "OverriddenSucceeded", text)
+
+
+def applicable(overrides: Sequence[JsonView]) -> Json:
+    """The overrides of what a cluster was given, as KubeFleet's status names them."""
+    whole = [each["name"] for each in overrides if not each["namespace"]]
+    own = [
+        {"name": each["name"], "namespace": each["namespace"]}
+        for each in overrides
+        if each["namespace"]
+    ]
+    told: Json = {"applicableClusterResourceOverrides": whole} if whole else {}
+    return told | ({"applicableResourceOverrides": own} if own else {})
+
+
+def _left_out(overrides: Sequence[str]) -> Rung:
+    text = f"{_few(overrides)}: Jobs are not overridden; they are sent as they are on the hub"
+    return Rung("Overridden", "False", "OverridesNotSupported", text)
+
+
+def _few(named: Sequence[str]) -> str:
+    more = len(named) - _MOST_OVERRIDES
+    return ", ".join(named[:_MOST_OVERRIDES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _named(each: JsonView) -> str:
+    where = f"{each['namespace']}/" if each["namespace"] else ""
+    return f"{each['kind']} {where}{each['name']}"

@@ -2,7 +2,7 @@
 (pkg/scheduler/framework/plugins/topologyspreadconstraints).
 
     change:  L == S ⇒ +1;  count == S and S ≠ S2 ⇒ -1;  count == L ⇒ +1;  else 0
-    violated ⇔ (L - S) + change > maxSkew, unless the move lowers the skew
+    violated ⇔ (L - S) + change > maxSkew, unless the move lowers the skew, or is on the way to that
     score -= change
 
 L largest, S smallest, S2 second smallest count of this placement's clusters per value of the key,
@@ -30,8 +30,14 @@ def spread_score(
     cluster: Cluster,
     fleet: Collection[Cluster],
     chosen: Collection[str],
+    *,
+    repairs: bool = True,
 ) -> SpreadScore:
-    """How adding `cluster` to those chosen changes the skew of every constraint."""
+    """How adding `cluster` to those chosen changes the skew of every constraint.
+
+    `repairs`: one of several smallest domains may have one more though the skew stays: with 0, 0 and 3
+    it takes two picks to lower it.
+    """
     total = 0
     for constraint in constraints:
         domain = cluster.labels.get(constraint.key)
@@ -40,7 +46,8 @@ def spread_score(
         counts = _counts(constraint.key, fleet, chosen)
         change = _change(counts[domain], sorted(counts.values()))
         skew = max(counts.values()) - min(counts.values())
-        violated = change >= 0 and skew + change > constraint.max_skew
+        smallest = repairs and skew > 0 and counts[domain] == min(counts.values())
+        violated = change >= 0 and not smallest and skew + change > constraint.max_skew
         if violated and constraint.required:
             return SpreadScore(
                 0, f"{constraint.key}={domain} would exceed a skew of {constraint.max_skew}"

@@ -2,8 +2,8 @@
 
 Six rungs: Scheduled, RolloutStarted, Overridden, WorkSynchronized, Applied, Available; of what is only
 compared, DiffReported in place of the last two. The first that
-is not True ends the ladder, save Overridden: it is False where overrides are left out of account, and
-what is sent without them is told of all the same. Clusters are told apart; over clusters Unknown beats
+is not True ends the ladder, save Overridden where it is False for overrides that name Jobs: what is sent
+without them is told of all the same. Clusters are told apart; over clusters Unknown beats
 False beats True. The texts are KubeFleet's own, so that its users and their scripts read what they know.
 
 A Job is never claimed available blindly: it is once a pod of it has run, and stays so when it has
@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from hub.domain.placement.rungs import Rung, Status
+from hub.domain.placement.rungs import Rung, Status, all_overridden, applicable, overridden
 from hub.domain.placement.words import (
     APPLIED,
     AVAILABLE,
@@ -27,10 +27,6 @@ from shared.conditions import Condition, find, is_true, set_condition
 from shared.documents import Json, JsonView
 
 MOST_REFUSED: Final = 20  # clusters named that were not picked
-
-NO_OVERRIDES: Final = "No override rules are configured for the selected resources"
-NOT_SUPPORTED: Final = "OverridesNotSupported"
-MOST_OVERRIDES: Final = 3  # named in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +58,7 @@ class Item:
     resource: Resource
     applied: bool | None = None
     available: bool | None = None  # None: its kind does not tell
-    reason: str = ""  # why not applied
+    reason: str = ""  # why not applied, or not available
     message: str = ""
     generation: int = 0  # of the object in the member
     drifts: Sequence[JsonView] = ()  # how it differs: path, hub, member, first_seen
@@ -78,14 +74,16 @@ class Target:
     items: Sequence[Item] = ()
     index: str = ""  # of the version that it was given; "": none yet
     held: str = ""  # why it is not the newest, in words
+    fault: str = ""  # why overrides make nothing of the newest
+    overrides: Sequence[JsonView] = ()  # of what it was given: kind, namespace, name, generation
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
     """A placement as it stands. `refused`: cluster → why it was not picked.
 
-    `overrides`: those that name what is selected, and are not carried out. `compares`: nothing is applied,
-    how the objects differ is reported.
+    `left_out`: overrides that name Jobs, which are sent as they are. `compares`: nothing is
+    applied, how the objects differ is reported.
     """
 
     prefix: str  # ClusterResourcePlacement | ResourcePlacement
@@ -95,24 +93,11 @@ class Picture:
     refused: Mapping[str, str] = field(default_factory=dict)
     selected: Sequence[Resource] = ()
     resource_index: int = 0
-    overrides: Sequence[str] = ()
+    left_out: Sequence[str] = ()
     compares: bool = False
     leftovers: Sequence[
         str
     ] = ()  # where something is still to be taken back, and why it is not yet
-
-
-def overridden(overrides: Sequence[str]) -> Rung:
-    """The rung of overrides: none is carried out, so it is True only where none was asked for."""
-    if not overrides:
-        return Rung("Overridden", "True", "NoOverrideSpecified", NO_OVERRIDES)
-    few = ", ".join(overrides[:MOST_OVERRIDES])
-    more = len(overrides) - MOST_OVERRIDES
-    few += f" and {more} more" if more > 0 else ""
-    text = (
-        f"{few}: overrides are stored and not acted on; resources are sent as they are on the hub"
-    )
-    return Rung("Overridden", "False", NOT_SUPPORTED, text)
 
 
 def status_of(picture: Picture, before: JsonView | None, now: dt.datetime) -> Json:
@@ -164,8 +149,9 @@ RUNGS: Final = (
 def _target_status(target: Target, picture: Picture, before: JsonView, now: dt.datetime) -> Json:
     rungs = [Rung("Scheduled", "True", "Scheduled", target.message), _begun(target)]
     if not target.held:
+        rungs.append(overridden(target.fault, target.overrides, picture.left_out))
+    if not (target.held or target.fault):
         rungs += [
-            overridden(picture.overrides),
             Rung(
                 "WorkSynchronized",
                 "True",
@@ -181,11 +167,11 @@ def _target_status(target: Target, picture: Picture, before: JsonView, now: dt.d
         "observedResourceIndex": target.index or str(picture.resource_index),
         "conditions": _timed(rungs, before.get("conditions"), picture.generation, now),
     }
-    failed = [
-        _failure(item, before.get("failedPlacements") or (), now)
-        for item in target.items
-        if item.applied is False
-    ]
+    status |= applicable(target.overrides)
+    refused = [item for item in target.items if item.applied is False]
+    short = [item for item in target.items if item.applied and item.available is False]
+    known = before.get("failedPlacements") or ()
+    failed = [_failure(item, known, now) for item in (*refused, *short)[:MOST_DETAILS]]
     differ = [
         differing(
             item.resource.named(),
@@ -198,7 +184,7 @@ def _target_status(target: Target, picture: Picture, before: JsonView, now: dt.d
         if item.drifts
     ]
     if failed:
-        status["failedPlacements"] = failed[:MOST_DETAILS]
+        status["failedPlacements"] = failed
     if differ:
         kind = "diffedPlacements" if picture.compares else "driftedPlacements"
         status[kind] = differ[:MOST_DETAILS]
@@ -275,8 +261,12 @@ def _whole(picture: Picture, targets: Sequence[JsonView]) -> list[Rung]:
     rungs.append(_all_begun(picture))
     if rungs[-1].status != "True":
         return rungs
+    faults = {each.cluster: each.fault for each in picture.targets if each.fault}
+    changed = sum(bool(each.overrides) for each in picture.targets)
+    rungs.append(all_overridden(faults, changed, picture.left_out))
+    if any(each.fault for each in picture.targets):
+        return rungs
     rungs += [
-        overridden(picture.overrides),
         Rung(
             "WorkSynchronized",
             "True",
@@ -342,12 +332,16 @@ def _refusals(picture: Picture, before: JsonView, now: dt.datetime) -> list[Json
 
 
 def _failure(item: Item, before: Sequence[JsonView], now: dt.datetime) -> Json:
+    """A resource that is not applied, or is and is not available, and why."""
     named = item.resource.named()
     old = next(
         (each for each in before if {key: each.get(key) for key in named} == named),
         {},
     )
     rung = Rung("Applied", "False", item.reason or "ManifestApplyFailed", item.message)
+    if item.applied:
+        text = item.message or "it is not available yet"
+        rung = Rung("Available", "False", item.reason or "ManifestNotAvailableYet", text)
     condition = _timed([rung], [old["condition"]] if old else [], item.generation, now)[0]
     return {**named, "condition": condition}
 

@@ -18,7 +18,7 @@ from hub.domain.cycle.snapshot import Snapshot
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.fleet.free_capacity import Room
 from hub.domain.fleet.node_layout import Layout
-from hub.domain.placement.cluster_search import ClusterSearch, NoChoice
+from hub.domain.placement.cluster_search import ClusterSearch, NoChoice, Survey
 from hub.domain.plan import Reason
 from hub.domain.preemption.search import PreemptionLimits
 from hub.domain.quota.declared import ClusterQueue
@@ -152,6 +152,20 @@ class Trial:
             if len(stands) == CLUSTERS:
                 break
         return sorted(stands, key=lambda stand: (stand.message != "", stand.cluster))
+
+    def survey(self, found: Nominee) -> Survey:
+        """How every cluster stands for the workload, quota aside. It asks for room (not `quota_only`)."""
+        demand = self.who.demand
+        assert demand is not None
+        search = found.search
+        asks = search.asks or (search.assignment.asks if search.assignment else None)
+        if asks is None:
+            asks = tuple(self.snapshot.catalog.ask(p) for p in self.who.pod_sets)
+        snapshot = self.snapshot
+        cluster_search = ClusterSearch(
+            snapshot.clusters, snapshot.room, self.profile.filters, self.now, snapshot.starts
+        )
+        return cluster_search.survey(demand, asks, self.who.uid)
 
     def fits(self, change: Variation) -> bool:
         """Would it be admitted at once?"""

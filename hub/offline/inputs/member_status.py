@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hub.domain import selectors
-from hub.domain.fleet.clusters import NODE_COUNT, Cluster
+from hub.domain.fleet.clusters import Cluster
 from hub.domain.instants import from_micros
 from hub.domain.placement.compatible import AgentState
 from hub.offline.inputs.documents import Document
@@ -18,6 +18,7 @@ from hub.offline.inputs.members import read_cluster
 from shared import quantity
 from shared.documents import JsonView
 from shared.errors import Rejected
+from shared.properties import NODE_COUNT
 
 _AGENT: Final = "MemberAgent"
 

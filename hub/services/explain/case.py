@@ -80,16 +80,33 @@ def case_of(index: ScheduleIndex, uid: str, settings: Settings, now: dt.datetime
     tree = index.ledger.tree
     if lane is None or entry is None or lane.demand.queue not in tree.queues:
         return None
-    demand, routes = lane.demand, index.routes
+    demand = lane.demand
     root = tree.queues[demand.queue].root()
     members = {root.name} if root.is_queue else {node.name for node in root.queues()}
     lanes = sum(1 for name in members for _ in index.waiting.lanes(name))
     line = _Line(lane, lane.rank(entry) + 1, lanes)
     queues: list[tuple[ClusterQueue, list[Lane]]] = [
         (queue, line.of(index.waiting.lanes(name)) if name in members else _ASIDE)
-        for name, queue in sorted(routes.queues.items(), key=lambda each: each[0] != demand.queue)
+        for name, queue in sorted(
+            index.routes.queues.items(), key=lambda each: each[0] != demand.queue
+        )
     ]
-    snapshot = Snapshot(
+    snapshot = snapshot_of(index, queues, now)
+    who = PendingWorkload(
+        uid=uid, namespace=entry.namespace, name="", queue=demand.queue,
+        pod_sets=demand.pod_sets, priority=demand.priority, queued_at=entry.queued_at,
+        local_queue=entry.local_queue, demand=demand, epoch=entry.epoch,
+    )  # fmt: skip
+    short = frozenset(line.short)
+    return Case(uid, snapshot, who, now, profile_of(settings, now), short, line.too_far)
+
+
+def snapshot_of(
+    index: ScheduleIndex, queues: list[tuple[ClusterQueue, list[Lane]]], now: dt.datetime
+) -> Snapshot:
+    """The index as it is now, with these lines of who waits."""
+    routes = index.routes
+    return Snapshot(
         queues,
         index.ledger.copy(),
         FlavorCatalog(dict(routes.flavors), index.keys.since),
@@ -103,16 +120,14 @@ def case_of(index: ScheduleIndex, uid: str, settings: Settings, now: dt.datetime
         index.routes.idle_queues(),
         index.starts(now),
     )
-    who = PendingWorkload(
-        uid=uid, namespace=entry.namespace, name="", queue=demand.queue,
-        pod_sets=demand.pod_sets, priority=demand.priority, queued_at=entry.queued_at,
-        local_queue=entry.local_queue, demand=demand, epoch=entry.epoch,
-    )  # fmt: skip
-    profile = Profile(
+
+
+def profile_of(settings: Settings, now: dt.datetime) -> Profile:
+    """The rules by which it is asked."""
+    return Profile(
         rules=rules_of(settings.queueing, now),
         filters=registry.filters(settings.scheduling.suspect_after_s),
     )
-    return Case(uid, snapshot, who, now, profile, frozenset(line.short), line.too_far)
 
 
 class _Line:

@@ -82,6 +82,7 @@ def _declared(cluster: Cluster) -> Json:
         "taints": [{"key": t.key, "value": t.value, "effect": t.effect} for t in cluster.taints],
         "cordoned": cluster.cordoned,
         "joined_at": cluster.joined or None,
+        "properties": cluster.properties,
     }
 
 

@@ -19,13 +19,16 @@ def bind(tx: Transaction, outcome: ReconcileOutcome, version: str, index: int) -
     A cluster that is chosen no longer keeps its binding, not selected, until all is taken back from it.
     """
     uid = outcome.row.uid
-    present = {binding.cluster: binding for binding in placements.bindings_of(tx, uid)}
+    present = outcome.before
     wanted = {job.cluster: _job_binding(uid, job, index) for job in outcome.jobs if job.cluster}
     for cluster, given in outcome.given.items():
         before = present.get(cluster)
         if not given.wanted and before is not None and before.policy_snapshot != FOR_A_JOB:
             wanted[cluster] = before._replace(
-                selected=False, resource_snapshot=given.index, settled_at=given.settled_at
+                selected=False,
+                resource_snapshot=given.index,
+                overrides=list(given.overrides) or None,
+                settled_at=given.settled_at,
             )
     for decision in outcome.decisions.decisions:
         if decision.selected:
@@ -39,10 +42,12 @@ def bind(tx: Transaction, outcome: ReconcileOutcome, version: str, index: int) -
                 message=decision.message,
                 policy_snapshot=version,
                 resource_snapshot=outcome.given[decision.cluster].index,
+                overrides=list(outcome.given[decision.cluster].overrides) or None,
                 settled_at=outcome.given[decision.cluster].settled_at,
             )
     placements.bind(tx, [each for each in wanted.values() if present.get(each.cluster) != each])
     placements.unbind(tx, uid, [cluster for cluster in present if cluster not in wanted])
+    outcome.words = {cluster: each.message for cluster, each in wanted.items()}
 
 
 def placed_by_its_queue(job: Workload) -> bool:

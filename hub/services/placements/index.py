@@ -3,14 +3,20 @@
 Never misses a placement that is concerned; names one too many now and then, which costs a look.
 """
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from hub.domain.fleet.clusters import Cluster
+from hub.domain.placement.plugins.affinity import satisfies
+from hub.domain.workloads.placement_policy import Required, read_policy
 from hub.services.placements.selecting import JOB, SelectionRules, read_rules
 from hub.store import objects, placements, works
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import JobTraits
 from hub.store.transaction import Transaction
+from shared.documents import JsonView
+from shared.errors import Rejected
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +25,7 @@ class _Known:
 
     rules: SelectionRules
     mark: tuple[int, str, bool]
+    required: tuple[Required, ...]  # of one that is for every cluster: its terms
 
 
 class PlacementIndex:
@@ -42,8 +49,10 @@ class PlacementIndex:
         rules = read_rules(row.kind, row.namespace, row.spec or {})
         mark = (row.generation, row.hash, row.deleted_at is not None)
         old = self._known.get(row.uid)
-        self._known[row.uid] = _Known(rules, mark)
-        return old is None or old.mark != mark
+        if old is not None and old.mark == mark:
+            return False
+        self._known[row.uid] = _Known(rules, mark, _required(row.spec or {}))
+        return True
 
     def is_override(self, uid: str, row: StoredObject | None) -> bool:
         """Is it one, or was it (None: it is gone)? Any placement may say something else by it."""
@@ -88,6 +97,14 @@ class PlacementIndex:
             if known.rules.may_select(group, kind, namespace, name, labels)
         }
 
+    def affected(self, old: Cluster, new: Cluster) -> set[str]:
+        """Placements for every cluster whose required terms hold of one of the two and not of the other."""
+        return {
+            uid
+            for uid, known in self._known.items()
+            if known.required and satisfies(known.required, old) != satisfies(known.required, new)
+        }
+
     def of_jobs(self, traits: Iterable[JobTraits]) -> set[str]:
         """Placements concerned by Jobs."""
         found: set[str] = set()
@@ -96,6 +113,14 @@ class PlacementIndex:
                 found.add(job.placement)
             found |= self.concerned(*JOB, job.namespace, job.name, job.labels)
         return found
+
+
+def _required(spec: JsonView) -> tuple[Required, ...]:
+    with contextlib.suppress(Rejected):  # what can not be read is said by its condition
+        policy = read_policy(spec.get("policy"))
+        if policy.type == "PickAll":
+            return policy.required
+    return ()
 
 
 def load_placements(tx: Transaction) -> list[StoredObject]:

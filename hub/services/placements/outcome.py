@@ -9,9 +9,10 @@ from hub.domain.placement.pick import Decisions
 from hub.domain.placement.rungs import Rung
 from hub.services.placements.selecting import Selection
 from hub.store.records.objects import StoredObject
-from hub.store.records.placements import SelectedObject
+from hub.store.records.placements import Binding, SelectedObject
 from hub.store.records.workloads import Workload
 from hub.store.records.works import Work
+from shared.documents import JsonView
 
 _NEVER_ASKED: Final = Decisions((), None, fulfilled=True, message="")
 
@@ -25,12 +26,14 @@ class Given:
 
     wanted: bool
     index: str
-    entries: Sequence[SelectedObject] = ()
+    objects: Sequence[SelectedObject] = ()
     settled_at: dt.datetime | None = (
         None  # since when all of it is there, and nothing not available
     )
     held: str = ""
     leaving: bool = False
+    overrides: Sequence[JsonView] = ()  # of what it was given, as bindings keep them
+    fault: str = ""  # why overrides make nothing that it could be given
 
 
 @dataclass(slots=True)
@@ -41,10 +44,13 @@ class ReconcileOutcome:
     selection: Selection
     scheduled: Rung
     decisions: Decisions = _NEVER_ASKED
+    before: dict[str, Binding] = field(default_factory=dict)  # by cluster, as they stood
+    words: dict[str, str] = field(default_factory=dict)  # of each binding as it stands, by cluster
     given: dict[str, Given] = field(default_factory=dict)  # by cluster, those being left included
     jobs: list[Workload] = field(default_factory=list)  # those it chose or chooses a cluster for
     conflicts: dict[tuple[str, str], str] = field(default_factory=dict)  # (cluster, uid) → owner
     resource_index: int = 0
+    overrides_of_jobs: Sequence[str] = ()  # that name Jobs, which nothing overrides
     again_at: dt.datetime | None = None  # when something is due though nothing changes until then
     abandoned: list[Work] = field(default_factory=list)  # told to be, and not yet
 

@@ -5,7 +5,7 @@
 taken back. Jobs are the scheduler's to place: here they only get their placement's name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.placement.pick import Decisions, Scores, pick
@@ -15,12 +15,14 @@ from hub.domain.workloads.states import TERMINAL
 from hub.services.placements.abandon import abandons, being_abandoned, compares, give_up, tell
 from hub.services.placements.bindings import FOR_A_JOB, bind, placed_by_its_queue
 from hub.services.placements.outcome import ReconcileOutcome
+from hub.services.placements.override import Overrides
 from hub.services.placements.place_jobs import NEEDS_ONE, one_cluster, place_jobs, release_jobs
 from hub.services.placements.roll_out import roll_out
 from hub.services.placements.selecting import Selection, read_rules, select
-from hub.services.placements.snapshots import snapshot_policy, snapshot_resources
+from hub.services.placements.snapshots import policy_hashes, snapshot_policy, snapshot_resources
 from hub.store import clusters, objects, placements, works
 from hub.store.records.objects import StoredObject
+from hub.store.records.placements import Binding
 from hub.store.transaction import Transaction
 
 
@@ -31,10 +33,12 @@ def reconcile(
     term: int,
     *,
     compatible: bool = False,
+    overrides: Collection[str] = (),
 ) -> ReconcileOutcome | None:
     """Bring the world to what placement `uid` declares; None once nothing of it is left.
 
-    `compatible`: clusters for objects are scored exactly as KubeFleet scores them.
+    `compatible`: clusters for objects are scored exactly as KubeFleet scores them. `overrides`: uids of all
+    that are stored.
     """
     tx.require_term(term)
     row = objects.get(tx, uid)
@@ -44,34 +48,30 @@ def reconcile(
     spec = row.spec or {}
     policy = read_policy(spec.get("policy"))
     selection = select(tx, read_rules(row.kind, row.namespace, spec))
-    index = snapshot_resources(tx, uid, selection, spec, _given(tx, uid))
+    before = {each.cluster: each for each in placements.bindings_of(tx, uid)}
+    used = {int(each.resource_snapshot) for each in before.values() if each.resource_snapshot}
+    index = snapshot_resources(tx, uid, selection, spec, used)
     fault = _unsupported(policy, selection, only_compares=compares(spec))
     if fault is not None:
         return ReconcileOutcome(
             row, selection, fault, jobs=placements.jobs_of(tx, uid), resource_index=index
         )
-    version = snapshot_policy(tx, uid, spec)
-    outcome = ReconcileOutcome(row, selection, scheduled(0, 0), resource_index=index)
+    version, versions = snapshot_policy(tx, uid, spec), policy_hashes(spec)
+    outcome = ReconcileOutcome(
+        row, selection, scheduled(0, 0), resource_index=index, before=before
+    )
     if selection.objects:
-        outcome.decisions = _decide(tx, uid, policy, fleet, version, compatible=compatible)
+        outcome.decisions = _decide(tx, before, policy, fleet, versions, compatible=compatible)
     if compares(spec):  # no Job is begun; one that is its own already goes on
         own = {u: job for u, job in selection.jobs.items() if job.placement == uid}
         selection.jobs = own
-    roll_out(tx, outcome, spec, policy)
+    labels = {name: cluster.labels for name, cluster in fleet.items()}
+    roll_out(tx, outcome, spec, policy, Overrides(tx, row, selection, overrides), labels)
     outcome.jobs = place_jobs(tx, outcome, policy)
     outcome.abandoned = being_abandoned(works.of_placement(tx, uid))
     bind(tx, outcome, version, index)
     outcome.scheduled = _first_rung(outcome)
     return outcome
-
-
-def _given(tx: Transaction, uid: str) -> set[int]:
-    """The revisions that clusters were given."""
-    return {
-        int(each.resource_snapshot)
-        for each in placements.bindings_of(tx, uid)
-        if each.resource_snapshot
-    }
 
 
 def _unsupported(policy: Policy, selection: Selection, *, only_compares: bool) -> Rung | None:
@@ -92,10 +92,10 @@ def _unsupported(policy: Policy, selection: Selection, *, only_compares: bool) -
 
 def _decide(
     tx: Transaction,
-    uid: str,
+    before: Mapping[str, Binding],
     policy: Policy,
     fleet: Mapping[str, Cluster],
-    version: str,
+    versions: Collection[str],
     *,
     compatible: bool,
 ) -> Decisions:
@@ -103,13 +103,13 @@ def _decide(
 
     `fleet` was read a while ago: a member that has gone since would keep its works for ever.
     """
-    bound = [b for b in placements.bindings_of(tx, uid) if b.policy_snapshot != FOR_A_JOB]
+    bound = [b for b in before.values() if b.policy_snapshot != FOR_A_JOB]
     chosen = {
         b.cluster: Scores(b.affinity_score, b.topology_score)
         for b in bound
-        if b.selected and b.policy_snapshot == version
+        if b.selected and b.policy_snapshot in versions
     }
-    obsolete = [b.cluster for b in bound if b.selected and b.policy_snapshot != version]
+    obsolete = [b.cluster for b in bound if b.selected and b.policy_snapshot not in versions]
     there = clusters.names(tx)
     found = [cluster for name, cluster in fleet.items() if name in there]
     return pick(policy, found, tx.now, chosen=chosen, obsolete=obsolete, compatible=compatible)

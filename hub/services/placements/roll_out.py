@@ -13,10 +13,10 @@ from hub.domain.workloads.placement_policy import Policy
 from hub.services.placements.abandon import HELD
 from hub.services.placements.bindings import FOR_A_JOB
 from hub.services.placements.outcome import Given, ReconcileOutcome
+from hub.services.placements.override import Overrides, Version, tied_of
 from hub.services.placements.place_objects import place_objects, read_held, take_over
-from hub.services.placements.snapshots import entries_of
+from hub.services.placements.snapshots import objects_of
 from hub.services.works import compose
-from hub.store import placements
 from hub.store.records.placements import Binding, SelectedObject
 from hub.store.records.works import Work
 from hub.store.transaction import Transaction
@@ -32,51 +32,92 @@ class _Found:
 
     given: Given
     holding: Holding
+    version: Version | None  # that it is to have
+
+    @property
+    def stays_away(self) -> bool:
+        """It has nothing, and can not be given anything."""
+        return self.version is not None and bool(self.version.fault) and not self.holding.given
 
 
-def roll_out(tx: Transaction, outcome: ReconcileOutcome, spec: JsonView, policy: Policy) -> None:
-    """Give clusters the newest version as the strategy lets it, and take back from those not chosen."""
+def roll_out(
+    tx: Transaction,
+    outcome: ReconcileOutcome,
+    spec: JsonView,
+    policy: Policy,
+    overrides: Overrides,
+    labels: Mapping[str, Mapping[str, str]],
+) -> None:
+    """Give clusters the newest version as the strategy lets it, and take back from those not chosen.
+
+    `labels`: of clusters, by which overrides choose.
+    """
     uid, chosen = outcome.row.uid, outcome.decisions.selected
-    budget = RollingUpdate.read(spec.get("strategy") or {})
+    rolling = RollingUpdate.read(spec.get("strategy") or {})
+    outcome.overrides_of_jobs = overrides.of_jobs
     bound = {
-        each.cluster: each
-        for each in placements.bindings_of(tx, uid)
+        cluster: each
+        for cluster, each in outcome.before.items()
         if each.policy_snapshot != FOR_A_JOB
     }
     held = read_held(tx, uid)
-    entries = entries_of(outcome.selection)
-    outcome.conflicts = take_over(tx, uid, entries, set(chosen), held)
+    selected = objects_of(outcome.selection)
+    outcome.conflicts = take_over(tx, uid, selected, set(chosen), held)
     found: dict[str, _Found] = {}
     for cluster in chosen:
+        version = overrides.version(selected, cluster, labels[cluster])
         taken = {of for at, of in outcome.conflicts if at == cluster}
-        there = held.get(cluster, {})
-        newest = _is(there, [each for each in entries if each.uid not in taken])
+        there, binding = held.get(cluster, {}), bound.get(cluster)
+        newest = _has(there, binding, version, taken, outcome.resource_index)
         found[cluster] = _look(
-            tx, bound.get(cluster), cluster, there, budget, newest=newest, taken=bool(taken)
+            tx, binding, cluster, there, rolling, version, newest=newest, taken=bool(taken)
         )
     for cluster in sorted(held.keys() - set(chosen)):
-        found[cluster] = _look(tx, bound.get(cluster), cluster, held[cluster], budget)
-    step = _step(
-        [each.holding for each in found.values()], _target(policy, chosen), budget, outcome
-    )
-    give: dict[str, Sequence[SelectedObject]] = dict.fromkeys((*step.begin, *step.update), entries)
-    _note(outcome, found, step, entries, give)
+        found[cluster] = _look(tx, bound.get(cluster), cluster, held[cluster], rolling)
+    able = [each.holding for each in found.values() if not each.stays_away]
+    step = _step(able, _target(policy, chosen), rolling, outcome)
+    give: dict[str, Sequence[SelectedObject]] = {}
+    for cluster in (*step.begin, *step.update):
+        newer = found[cluster].version
+        assert newer is not None, "it is chosen"
+        overrides.keep(newer, cluster, labels[cluster])
+        give[cluster] = newer.objects
+    _note(outcome, found, step, give)
     place_objects(tx, outcome, spec, held, {**give, **dict.fromkeys(step.remove, ())})
     if step.held:
         due = [
-            each.given.settled_at + budget.period
+            each.given.settled_at + rolling.period
             for each in found.values()
             if each.holding.untold and each.given.settled_at is not None
         ]
         outcome.again_at = min(due, default=None)
 
 
-def _is(there: Mapping[str, Work], entries: Sequence[SelectedObject]) -> bool:
-    """Does a cluster hold just these, whatever revision it was given them by?"""
+def _has(
+    there: Mapping[str, Work],
+    binding: Binding | None,
+    version: Version,
+    taken: Collection[str],
+    index: int,
+) -> bool:
+    """Does a cluster have this version, whatever revision it was given it by?
+
+    Overrides that are not for this placement alone count with its next version: until then it has what
+    they made before. What can not be made is not given.
+    """
     kept = {uid: work for uid, work in there.items() if work.action in HELD}
-    return kept.keys() == {each.uid for each in entries} and all(
-        kept[each.uid].hash == compose.digest(each.hash, kept[each.uid].options, 0)
-        for each in entries
+    if version.fault:
+        return bool(kept)
+    wanted = {each.uid: each for each in version.objects if each.uid not in taken}
+    if kept.keys() == wanted.keys() and all(
+        work.hash == compose.digest(wanted[uid].hash, work.options, 0)
+        for uid, work in kept.items()
+    ):
+        return True
+    if binding is None or not kept or taken or binding.resource_snapshot != str(index):
+        return False
+    return list(binding.overrides or ()) != version.overrides and (
+        tied_of(binding.overrides) == tied_of(version.overrides)
     )
 
 
@@ -85,41 +126,48 @@ def _look(
     binding: Binding | None,
     cluster: str,
     there: Mapping[str, Work],
-    budget: RollingUpdate,
+    rolling: RollingUpdate,
+    version: Version | None = None,
     *,
-    newest: bool | None = None,
+    newest: bool = False,
     taken: bool = False,
 ) -> _Found:
-    """`newest`: whether it holds the newest version; None: it is not chosen. `taken`: others hold some."""
+    """`version`: that it is to have; None: it is not chosen. `taken`: others hold some of it."""
     kept = [work for work in there.values() if work.action in HELD]
     index = binding.resource_snapshot if binding is not None else ""
     settled_at = None
     if all(_is_applied(work) and work.available is not False for work in kept):
         since = binding.settled_at if binding is not None else None
         settled_at = since or tx.now
-    young = settled_at is not None and settled_at + budget.period > tx.now
+    young = settled_at is not None and settled_at + rolling.period > tx.now
     untold = young and any(work.available is None and work.action == "Apply" for work in kept)
-    given = bool(kept or (index and newest))  # where all has gone meanwhile it begins anew
     holding = Holding(
         cluster,
-        wanted=newest is not None,
-        given=given,
-        current=bool(newest),
+        wanted=version is not None,
+        given=bool(kept or (index and newest)),  # where all has gone meanwhile it begins anew
+        current=newest,
         ready=settled_at is not None and not untold,
         untold=untold,
         failed=taken or any(work.phase in _FAILED for work in kept),
-        leaving=newest is None and not kept,
+        leaving=version is None and not kept,
     )
-    entries = [_entry(work) for work in kept]
-    leaving = any(work.action not in HELD for work in there.values())
-    return _Found(Given(newest is not None, index, entries, settled_at, leaving=leaving), holding)
+    given = Given(
+        wanted=version is not None,
+        index=index,
+        objects=[_as_given(work) for work in kept],
+        settled_at=settled_at,
+        leaving=any(work.action not in HELD for work in there.values()),
+        overrides=(binding.overrides if binding is not None else None) or (),
+        fault=version.fault if version is not None else "",
+    )
+    return _Found(given, holding, version)
 
 
 def _is_applied(work: Work) -> bool:
     return work.phase == _APPLIED and work.observed_generation >= work.generation
 
 
-def _entry(work: Work) -> SelectedObject:
+def _as_given(work: Work) -> SelectedObject:
     return SelectedObject(
         work.uid,
         work.content,
@@ -132,11 +180,11 @@ def _entry(work: Work) -> SelectedObject:
 
 
 def _step(
-    holdings: Sequence[Holding], target: int, budget: RollingUpdate, outcome: ReconcileOutcome
+    holdings: Sequence[Holding], target: int, rolling: RollingUpdate, outcome: ReconcileOutcome
 ) -> Step:
     """By the strategy; where nothing is selected any more, there is nothing to keep available."""
     if outcome.selection.objects:
-        return next_step(holdings, target, budget)
+        return next_step(holdings, target, rolling)
     return Step(remove=tuple(each.cluster for each in holdings))
 
 
@@ -151,17 +199,20 @@ def _note(
     outcome: ReconcileOutcome,
     found: Mapping[str, _Found],
     step: Step,
-    entries: Sequence[SelectedObject],
-    give: Collection[str],
+    give: Mapping[str, Sequence[SelectedObject]],
 ) -> None:
     """What every cluster has been given after this step."""
     for cluster, each in found.items():
         given = outcome.given[cluster] = each.given
+        version = each.version
         if cluster in step.held:
             given.held = step.why
-        if cluster in give:
-            given.settled_at = None
-        if cluster in give or each.holding.current:
-            given.index, given.entries = str(outcome.resource_index), entries
         if cluster in step.remove:
             given.leaving = True
+        if version is None or version.fault:
+            continue
+        if cluster in give:
+            given.settled_at = None
+            given.overrides = version.overrides
+        if cluster in give or each.holding.current:
+            given.index, given.objects = str(outcome.resource_index), version.objects

@@ -5,7 +5,7 @@ it later, and go back to it.
 """
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 import orjson
 
@@ -28,9 +28,9 @@ def snapshot_resources(
     `used`: revisions that clusters were given, which stay however old they are.
     """
     told = [[r.group, r.version, r.kind, r.namespace, r.name] for r in selection.resources()]
-    entries = entries_of(selection)
-    hashed = {"selected": told, "objects": [[each.uid, each.hash] for each in entries]}
-    content = {"selected": told, "objects": [list(each) for each in entries]}
+    found = objects_of(selection)
+    hashed = {"selected": told, "objects": [[each.uid, each.hash] for each in found]}
+    content = {"selected": told, "objects": [list(each) for each in found]}
     before = placements.latest_snapshot(tx, uid, RESOURCES)
     index = _snapshot(tx, uid, RESOURCES, hashed, content, spec, used).number
     if before is None or before.number != index:
@@ -42,28 +42,37 @@ def snapshot_resources(
 
 
 def snapshot_policy(tx: Transaction, uid: str, spec: JsonView) -> str:
-    """The hash of the policy, by which bindings know whether they are of this one."""
-    policy = spec.get("policy") or {}
-    return _snapshot(tx, uid, POLICY, policy, policy, spec).hash
+    """The hash of the policy, by which bindings know whether they are of this one.
+
+    How many clusters are wanted is left out, as in KubeFleet: who was picked stays when that changes.
+    """
+    return _snapshot(tx, uid, POLICY, _uncounted(spec), _uncounted(spec), spec).hash
 
 
-def entries_of(selection: Selection) -> list[SelectedObject]:
+def policy_hashes(spec: JsonView) -> frozenset[str]:
+    """Hashes of bindings that are of this policy; earlier hubs counted the number of clusters in."""
+    return frozenset({_hash(_uncounted(spec)), _hash(spec.get("policy") or {})})
+
+
+def objects_of(selection: Selection) -> list[SelectedObject]:
     """The selected objects in the order of their names."""
-    found = [_entry(row) for row in selection.objects.values()]
+    found = [_as_selected(row) for row in selection.objects.values()]
     return sorted(found, key=lambda e: (e.api_version, e.kind, e.namespace, e.name))
 
 
-def entries_at(tx: Transaction, uid: str, index: str) -> Sequence[SelectedObject] | None:
-    """The objects of revision `index`; None where that is not kept, or keeps none."""
-    content = placements.snapshot(tx, uid, RESOURCES, int(index)) if index.isdecimal() else None
-    told = (content or {}).get("objects")
-    return None if told is None else [SelectedObject(*each) for each in told]
-
-
-def _entry(row: StoredObject) -> SelectedObject:
+def _as_selected(row: StoredObject) -> SelectedObject:
     return SelectedObject(
         row.uid, row.hash, row.generation, row.api_version, row.kind, row.namespace, row.name
     )
+
+
+def _uncounted(spec: JsonView) -> JsonView:
+    policy: JsonView = spec.get("policy") or {}
+    return {name: value for name, value in policy.items() if name != "numberOfClusters"}
+
+
+def _hash(content: object) -> str:
+    return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def _snapshot(
@@ -75,7 +84,7 @@ def _snapshot(
     spec: JsonView,
     used: Collection[int] = (),
 ) -> StoredSnapshot:
-    hashed = hashlib.sha256(orjson.dumps(told, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    hashed = _hash(told)
     latest = placements.latest_snapshot(tx, uid, part)
     if latest is not None and latest.hash == hashed:
         return latest

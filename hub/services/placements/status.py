@@ -6,10 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from hub.domain.fleet.clusters import Cluster
-from hub.domain.placement.overrides import Override, naming
 from hub.domain.placement.status import (
-    NO_OVERRIDES,
-    NOT_SUPPORTED,
     Item,
     Picture,
     Resource,
@@ -22,7 +19,7 @@ from hub.services.placements import abandon
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.reconcile import reconcile
 from hub.services.placements.selecting import resource_of_job
-from hub.store import objects, placements, works
+from hub.store import objects, works
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import SelectedObject
 from hub.store.records.workloads import Workload
@@ -34,10 +31,9 @@ from shared.kinds import unheeded
 from shared.wire.agent_v1 import DIFF_REPORTED
 from shared.wire.versions import COMPARES
 
-# What is said when a rung turns True, in KubeFleet's words; nothing is ever overridden here.
+# What is said when a rung turns True, in KubeFleet's words; of overrides its own message.
 _EVENTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "RolloutStarted": (("PlacementRolloutStarted", "Started rolling out the latest resources"),),
-    "Overridden": (("PlacementOverriddenSucceeded", NO_OVERRIDES),),
     "WorkSynchronized": (
         (
             "PlacementWorkSynchronized",
@@ -65,13 +61,11 @@ _STARTED: Final = frozenset({State.RUNNING, State.SUCCEEDED})
 _OPEN: Final = frozenset({State.PLACED, State.OFFERED, State.WITHDRAWING})
 
 
-def write_status(
-    tx: Transaction, outcome: ReconcileOutcome, overrides: Collection[str] = ()
-) -> bool:
-    """Bring the status up to date; False if it was. `overrides`: uids of all that are stored."""
+def write_status(tx: Transaction, outcome: ReconcileOutcome) -> bool:
+    """Bring the status up to date; False if it was."""
     row = outcome.row
     before = row.status
-    status = status_of(_picture(tx, outcome, overrides), before, tx.now)
+    status = status_of(_picture(tx, outcome), before, tx.now)
     said = list(unheeded.of_placement(row.spec or {}))
     status["conditions"] = unheeded.condition(status["conditions"], said, tx.now, row.generation)
     status["conditions"] = abandon.condition(
@@ -83,45 +77,30 @@ def write_status(
     for rung in became_true(row.kind, before, status):
         for reason, message in _EVENTS.get(rung, ()):
             tx.say(row, reason, message)
-    left_out = _overrides_left_out(row.kind, status)
-    if left_out and left_out != _overrides_left_out(row.kind, before or {}):
-        tx.say(row, NOT_SUPPORTED, left_out, warning=True)
+        if rung == "Overridden":
+            tx.say(row, "PlacementOverriddenSucceeded", _message(row.kind, rung, status))
+    now = find(status["conditions"], f"{row.kind}Overridden")
+    was = find((before or {}).get("conditions"), f"{row.kind}Overridden")
+    news = now is not None and (was is None or was["message"] != now["message"])
+    if news and now is not None and now["status"] != "True":
+        tx.say(row, now["reason"], now["message"], warning=True)
     return True
 
 
-def _overrides_left_out(prefix: str, status: JsonView) -> str:
-    """The message of rung Overridden where it is not True; else ""."""
-    rung = find(status.get("conditions"), f"{prefix}Overridden")
-    return str(rung["message"]) if rung is not None and rung["status"] != "True" else ""
+def _message(prefix: str, rung: str, status: JsonView) -> str:
+    condition = find(status["conditions"], prefix + rung)
+    return str(condition["message"]) if condition is not None else ""
 
 
-def _overrides(
-    tx: Transaction, row: StoredObject, selected: Sequence[Resource], uids: Collection[str]
-) -> list[str]:
-    kept = [
-        Override(each.kind, each.namespace, each.name, _spec(each))
-        for each in objects.get_many(tx, uids).values()
-        if each.deleted_at is None
-    ]
-    return naming(kept, (row.kind, row.name), selected)
-
-
-def _spec(row: StoredObject) -> JsonView:
-    """As it came: nobody has checked that it is one."""
-    spec = row.manifest.get("spec")
-    return spec if isinstance(spec, dict) else {}
-
-
-def _picture(tx: Transaction, outcome: ReconcileOutcome, overrides: Collection[str]) -> Picture:
+def _picture(tx: Transaction, outcome: ReconcileOutcome) -> Picture:
     row = outcome.row
-    uid = row.uid
     held = {
         (work.cluster, work.uid): work
         for work in works.of_uids(
             tx,
             sorted(
                 {
-                    *(entry.uid for given in outcome.given.values() for entry in given.entries),
+                    *(entry.uid for given in outcome.given.values() for entry in given.objects),
                     *(job.uid for job in outcome.jobs),
                 }
             ),
@@ -139,7 +118,7 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome, overrides: Collection[s
                 outcome,
                 _owner(outcome.conflicts.get((cluster, each.uid)), owners),
             )
-            for each in given.entries
+            for each in given.objects
         ]
     compares = abandon.compares(row.spec or {})
     if compares:
@@ -151,19 +130,18 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome, overrides: Collection[s
                 item = _unless_left_drifted(item, outcome)
             items.setdefault(job.cluster, []).append(item)
     selected = _selected(outcome)
-    words = {each.cluster: each.message for each in placements.bindings_of(tx, uid)}
     return Picture(
         prefix=row.kind,
         generation=row.generation,
         scheduled=outcome.scheduled,
         targets=[
-            _target(cluster, words.get(cluster, ""), items[cluster], outcome)
+            _target(cluster, outcome.words.get(cluster, ""), items[cluster], outcome)
             for cluster in sorted(items)
         ],
         refused=_refused(outcome),
         selected=selected,
         resource_index=outcome.resource_index,
-        overrides=_overrides(tx, row, selected, overrides),
+        left_out=outcome.overrides_of_jobs,
         compares=compares,
         leftovers=[
             f"from {cluster}, where {each.held}" if each.held else f"from {cluster}"
@@ -179,7 +157,9 @@ def _target(
     given = outcome.given.get(cluster)
     if given is None:  # a Job is there, and nothing else
         return Target(cluster, message, items)
-    return Target(cluster, message, items, given.index, given.held)
+    return Target(
+        cluster, message, items, given.index, given.held, given.fault, tuple(given.overrides)
+    )
 
 
 def _name_behind(tx: Transaction, items: dict[str, list[Item]]) -> None:
@@ -235,11 +215,12 @@ def _object_item(
         return Item(resource)
     compares = abandon.compares(outcome.row.spec or {})
     applied = _compared(work) if compares else _applied(work)
+    short = applied and work.available is False  # then an agent says why there
     item = Item(
         resource,
         applied=applied,
         available=work.available,
-        reason=work.reason if applied is False else "",
+        reason=work.reason if applied is False or short else "",
         message=_said(work),
         generation=_member_generation(work),
         drifts=(work.drift or ()) if applied or not compares else (),
@@ -348,10 +329,11 @@ def reconcile_with_status(
     `overrides` are the uids of all that are stored: mostly none, and then nothing is asked. `profile`: of
     scheduling, by the settings.
     """
-    outcome = reconcile(tx, uid, fleet, term, compatible=profile == "KubeFleet")
+    compatible = profile == "KubeFleet"
+    outcome = reconcile(tx, uid, fleet, term, compatible=compatible, overrides=overrides)
     if outcome is None:
         return Next()
-    write_status(tx, outcome, overrides)
+    write_status(tx, outcome)
     unsettled = outcome.unfulfilled or bool(outcome.conflicts)
     leaving = outcome.leaving | {work.cluster for work in outcome.abandoned}
     return Next(unsettled, leaving, outcome.again_at)

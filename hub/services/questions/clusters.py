@@ -107,6 +107,7 @@ def _view(
             for pool in cluster.growing
         ],
         "properties": dict(cluster.properties),
+        "propertyFaults": list(cluster.property_faults),
         "clusterUid": member.cluster_uid,
         **_agent(member),
         "createdAt": stamp(member.created_at),

@@ -7,12 +7,15 @@ report would let the scheduler promise room that is not there.
 from collections.abc import Sequence
 from typing import Final
 
-from shared import quantity
+from shared import properties, quantity
 from shared.kinds import names
 from shared.quantity import shown
 from shared.wire.agent_v1 import Capacity, GrowingPool, Pool
 
 MAX_NODES: Final = 20_000
+MAX_PROPERTIES: Final = 1000
+MAX_FAULTS: Final = 100
+LONGEST_FAULT: Final = 1000
 
 
 def check_capacity(capacity: Capacity) -> str | None:
@@ -71,7 +74,13 @@ def _odd(resources: Sequence[str]) -> str | None:
 
 def _check_properties(capacity: Capacity) -> str | None:
     """Properties may be anything readable; what does not parse counts as missing (`clusters.measure`)."""
+    if len(capacity.properties) > MAX_PROPERTIES:
+        return f"more than {MAX_PROPERTIES} properties"
     for name, text in capacity.properties.items():
-        if len(name) > 317 or len(text) > 256:
+        if len(name) > properties.LONGEST_NAME or len(text) > properties.LONGEST_VALUE:
             return f"property {name[:64]}: too long"
+    if len(capacity.property_faults) > MAX_FAULTS:
+        return f"more than {MAX_FAULTS} faults of properties"
+    if any(len(fault) > LONGEST_FAULT for fault in capacity.property_faults):
+        return "a fault of a property is told at too great length"
     return None

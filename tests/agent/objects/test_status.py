@@ -1,11 +1,11 @@
-"""What an object's own status is taken to mean."""
+"""What a Job's own status is taken to mean."""
 
 import datetime as dt
 
 import pytest
 
 from agent.objects.pods import JobPods, view
-from agent.objects.status import LONGEST_MESSAGE, available, job_status, suspender
+from agent.objects.status import LONGEST_MESSAGE, job_status, suspender
 
 
 def condition(kind, **more):
@@ -62,148 +62,12 @@ def test_who_suspends_a_job_is_the_latest_manager_of_suspend():
     assert job_status(job, None, should_run=False).held_by == ""
 
 
-def an(api_version, kind, spec=None, generation=1, **status):
-    return {
-        "apiVersion": api_version,
-        "kind": kind,
-        "metadata": {"name": "x", "generation": generation},
-        "spec": spec or {},
-        "status": status,
-    }
-
-
-OBSERVED = {"observedGeneration": 1}
-WHOLE = {**OBSERVED, "availableReplicas": 2, "updatedReplicas": 2}
-SETS = {**OBSERVED, "availableReplicas": 1, "currentReplicas": 1, "updatedReplicas": 1}
-CASES = [
-    ("deployment", an("apps/v1", "Deployment", {"replicas": 2}, **WHOLE), True),
-    ("deployment short", an("apps/v1", "Deployment", {"replicas": 3}, **WHOLE), False),
-    ("deployment stale", an("apps/v1", "Deployment", {"replicas": 2}, 2, **WHOLE), False),
-    ("stateful set", an("apps/v1", "StatefulSet", {"replicas": 1}, **SETS), True),
-    (
-        "stateful set rolling",
-        an(
-            "apps/v1",
-            "StatefulSet",
-            {"replicas": 1},
-            **SETS,
-            currentRevision="a",
-            updateRevision="b",
-        ),
-        False,
-    ),
-    (
-        "daemon set",
-        an("apps/v1", "DaemonSet", **OBSERVED, desiredNumberScheduled=1, numberAvailable=0),
-        False,
-    ),
-    ("service", an("v1", "Service", {"clusterIP": "10.0.0.1"}), True),
-    ("external name", an("v1", "Service", {"type": "ExternalName"}), None),
-    ("load balancer", an("v1", "Service", {"type": "LoadBalancer", "clusterIP": "1"}), False),
-    ("config map", an("v1", "ConfigMap"), True),
-    ("namespace", an("v1", "Namespace"), True),
-    ("custom resource", an("ray.io/v1", "RayCluster"), None),
-    ("job waiting", a_job(), False),
-    ("job running", a_job(active=1, ready=1), True),
-    ("job suspended", a_job(suspend=True), False),
-    ("job complete", a_job(condition("Complete")), True),
-    ("job failed", a_job(condition("Failed")), False),
-]
-
-
-@pytest.mark.parametrize(("obj", "wanted"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
-def test_availability(obj, wanted):
-    """True and False by the kind's own rule; None where nobody can tell."""
-    assert available(obj) is wanted
-
-
 @pytest.mark.parametrize(("uncounted", "result"), [(["p-2"], "Succeeded"), ([], None)])
 def test_pods_that_are_being_counted_count_for_a_job_that_is_over(uncounted, result):
     """Its controller notes a pod that succeeded before it adds it up, and may not come to that."""
     job = a_job(succeeded=1, uncountedTerminatedPods={"succeeded": uncounted})
     job["spec"]["completions"] = 2
     assert job_status(job, None, should_run=True, over=True).result == result
-
-
-def of(replicas, generation=1, **status):
-    return an("apps/v1", "Deployment", {"replicas": replicas}, generation, **status)
-
-
-def a_set(**status):
-    return an("apps/v1", "StatefulSet", {"replicas": 2}, **{**FULL_SET, **status})
-
-
-def a_daemon(**status):
-    counts = {"desiredNumberScheduled": 2, "numberAvailable": 2}
-    scheduled = {"currentNumberScheduled": 2, "updatedNumberScheduled": 2}
-    return an("apps/v1", "DaemonSet", **{**OBSERVED, **counts, **scheduled, **status})
-
-
-def a_balancer(*ingress):
-    return an("v1", "Service", {"type": "LoadBalancer"}, loadBalancer={"ingress": list(ingress)})
-
-
-def a_crd(*held):
-    return an(
-        "apiextensions.k8s.io/v1",
-        "CustomResourceDefinition",
-        conditions=[condition(kind) for kind in held],
-    )
-
-
-FULL_SET = {
-    **OBSERVED,
-    "availableReplicas": 2,
-    "currentReplicas": 2,
-    "updatedReplicas": 2,
-    "currentRevision": "a",
-    "updateRevision": "a",
-}
-NONE = {**OBSERVED, "availableReplicas": 0, "updatedReplicas": 0}
-ONE = {**OBSERVED, "availableReplicas": 1, "updatedReplicas": 1}
-EDGES = [
-    ("none asked for, none there", of(0, **NONE), True),
-    ("none asked for, one left", of(0, **ONE), False),
-    ("unsaid is one", of(None, **ONE), True),
-    ("unsaid is not none", of(None, **NONE), False),
-    ("one too many", of(1, **WHOLE), False),
-    ("not all updated", of(2, **{**WHOLE, "updatedReplicas": 1}), False),
-    ("one unavailable beside them", of(2, **WHOLE, unavailableReplicas=1), False),
-    ("not observed yet", of(2, 2, **WHOLE), False),
-    ("observed later", of(2, 1, **{**WHOLE, "observedGeneration": 2}), True),
-    ("set", a_set(), True),
-    ("set of too few", a_set(availableReplicas=1), False),
-    ("set being updated", a_set(currentReplicas=1), False),
-    ("set of two revisions", a_set(updateRevision="b"), False),
-    ("set not observed", a_set(observedGeneration=0), False),
-    ("daemon", a_daemon(), True),
-    ("daemon on too few nodes", a_daemon(numberAvailable=1), False),
-    ("daemon being updated", a_daemon(updatedNumberScheduled=1), False),
-    ("daemon wanted nowhere", a_daemon(desiredNumberScheduled=0, numberAvailable=0), True),
-    ("balancer by address", a_balancer({"ip": "10.0.0.1"}), True),
-    ("balancer by name", a_balancer({"hostname": "lb"}), True),
-    ("balancer with neither", a_balancer({"ports": []}), False),
-    ("second of two", a_balancer({}, {"ip": "10.0.0.1"}), True),
-    ("service without address", an("v1", "Service"), False),
-    ("definition", a_crd("Established", "NamesAccepted"), True),
-    ("definition of taken names", a_crd("Established"), False),
-    ("definition not established", a_crd("NamesAccepted"), False),
-    ("budget", an("policy/v1", "PodDisruptionBudget", **OBSERVED), True),
-    (
-        "budget not observed",
-        an("policy/v1", "PodDisruptionBudget", generation=2, **OBSERVED),
-        False,
-    ),
-    ("job ready and suspended", a_job(suspend=True, active=1, ready=1), False),
-    ("job active and not ready", a_job(active=1), False),
-    ("a kind of another group", an("ray.io/v1", "Job"), None),
-]
-
-
-@pytest.mark.parametrize(("obj", "wanted"), [c[1:] for c in EDGES], ids=[c[0] for c in EDGES])
-def test_an_object_is_available_when_all_of_it_is(obj, wanted):
-    """Exactly as many as asked for, of the present revision, of a state that its controller has seen."""
-    assert available(obj) is wanted
 
 
 def test_each_count_and_time_is_told_in_its_own_field():

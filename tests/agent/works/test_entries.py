@@ -246,3 +246,27 @@ def test_the_incarnation_is_told_of_what_nothing_desires():
     assert tracked.observed(APPLIED, None).incarnation == ""
     tracked.work = None
     assert tracked.observed(APPLIED, None).incarnation == "i-7"
+
+
+def test_what_is_applied_and_not_available_says_why():
+    """An object that is to go says that instead, and a Job speaks by its own status."""
+    web = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "uid": "x", "generation": 1},
+        "spec": {"replicas": 3},
+    }
+    status = {"observedGeneration": 1, "updatedReplicas": 3, "availableReplicas": 2}
+    web["status"] = status
+    tracked = TrackedWork("o-1", an_object(web, "o-1"))
+    tracked.is_here(web, 0.0)
+    entry = tracked.observed(APPLIED, None)
+    assert (entry.available, entry.reason) == (False, "ReplicasNotAvailable")
+    assert entry.message == "2 of 3 replicas are available"
+    entry = tracked.observed(Decision("Applied", reason="Withdrawing", message="bye"), None)
+    assert (entry.reason, entry.message) == ("Withdrawing", "bye")
+    status["availableReplicas"] = 3
+    entry = tracked.observed(APPLIED, None)
+    assert (entry.available, entry.reason, entry.message) == (True, "", "")
+    entry = tracking(a_live_job()).observed(APPLIED, None)
+    assert (entry.available, entry.reason, entry.message) == (False, "", "")

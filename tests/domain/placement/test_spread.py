@@ -87,3 +87,12 @@ def test_beyond_its_bound_a_skew_may_only_fall(zone: str, score: SpreadScore) ->
     chosen = {"b0", "b1", "c0", "c1", "c2"}
     cluster = next(each for each in fleet if each.name == f"{zone}3")
     assert spread_score([Spread("zone", 1)], cluster, fleet, chosen) == score
+
+
+def test_of_several_smallest_zones_each_may_have_one_more() -> None:
+    """Else three in one zone and none in two others would stay so; KubeFleet refuses it."""
+    clusters, chosen = fleet(a=0, b=0, c=3)
+    new = next(each for each in clusters if each.name == "a0")
+    assert spread_score([HARD], new, clusters, chosen) == SpreadScore(0)
+    kubefleets = spread_score([HARD], new, clusters, chosen, repairs=False)
+    assert kubefleets.refused == "zone=a would exceed a skew of 1"

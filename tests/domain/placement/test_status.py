@@ -152,6 +152,20 @@ def test_what_is_not_available_is_named() -> None:
     assert message(of_target(said)["conditions"], "Available") == f"{plain}: 0 of 1 pods ready"
 
 
+def test_what_is_not_available_is_listed_after_what_could_not_be_applied() -> None:
+    """Each by its own condition; without a reason it has KubeFleet's."""
+    short = Item(MAP, applied=True, available=False, reason="NotBound", message="no volume")
+    plain = Item(MAP, applied=True, available=False)
+    refused = Item(ROLE, applied=False, message="no")
+    listed = [each["condition"] for each in of_target(short, plain, refused)["failedPlacements"]]
+    assert [(each["type"], each["reason"], each["message"]) for each in listed] == [
+        ("Applied", "ManifestApplyFailed", "no"),
+        ("Available", "NotBound", "no volume"),
+        ("Available", "ManifestNotAvailableYet", "it is not available yet"),
+    ]
+    assert "failedPlacements" not in of_target(DONE, Item(MAP, applied=True), Item(ROLE))
+
+
 def test_drift_is_told_with_both_values() -> None:
     """Since the earliest instant at which any was seen; a value that is not there is left out."""
     drifts = [

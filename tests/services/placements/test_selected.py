@@ -1,12 +1,13 @@
 """What a placement selects of a store, whole; and the revisions that are kept of it."""
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hub.services.placements.selecting import Selection, needed_kinds, read_rules, select
-from hub.services.placements.snapshots import snapshot_policy, snapshot_resources
+from hub.services.placements.snapshots import policy_hashes, snapshot_policy, snapshot_resources
 from hub.store import objects, placements, workloads
 from hub.store.engine import Database
 from hub.store.records.objects import StoredObject
@@ -165,17 +166,26 @@ async def test_a_revision_is_made_of_each_change_and_of_nothing_else(tmp_path: P
         assert await index({}, one._replace(hash="c"), two, jobs=(job,)) == 3
         assert await index({}, one._replace(hash="c"), two._replace(name="too")) == 4
         policies = [
+            {"placementType": "PickN", "numberOfClusters": 1, "tolerations": []},
+            {"tolerations": [], "numberOfClusters": 1, "placementType": "PickN"},
+            {"placementType": "PickN", "numberOfClusters": 2, "tolerations": []},
             {"placementType": "PickN", "numberOfClusters": 1},
-            {"numberOfClusters": 1, "placementType": "PickN"},
-            {"placementType": "PickN", "numberOfClusters": 2},
         ]
-        first, same, other = [
+        first, same, scaled, other = [
             await db.write(call(snapshot_policy, "p", {"policy": each})) for each in policies
         ]
-        assert first == same != other
+        assert first == same == scaled != other
         latest = await db.read(call(placements.latest_snapshot, "p", "policy"))
         assert latest is not None
         assert (latest.number, latest.hash) == (1, other)
+
+
+def test_bindings_that_an_earlier_hub_made_are_of_the_same_policy():
+    """It hashed the policy whole, the number of clusters too: nobody moves because the hub is newer."""
+    policy = {"numberOfClusters": 1, "placementType": "PickN"}
+    whole = hashlib.sha256(b'{"numberOfClusters":1,"placementType":"PickN"}').hexdigest()
+    assert whole in policy_hashes({"policy": policy})
+    assert len(policy_hashes({"policy": policy})) == 2
 
 
 async def _kept(db: Database) -> int:

@@ -9,12 +9,12 @@ from hub.services.context.settings import Intake
 from hub.services.objects.apply import apply_documents
 from hub.services.objects.delete import delete_object
 from hub.services.reading.draft import draft
-from hub.store import events
+from hub.store import events, workloads
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.kinds import parse
 from tests.services.members.hubs import running_hub
-from tests.services.placements.fleet import FLEET, Fleet, conditions
+from tests.services.placements.fleet import FLEET, JOBS, Fleet, conditions
 
 pytestmark = pytest.mark.anyio
 
@@ -79,8 +79,9 @@ apiVersion: placement.kubernetes-fleet.io/v1
 kind: ResourceOverride
 metadata: {name: more, namespace: shop}
 spec:
+  placement: {name: shop}
   resourceSelectors: [{group: "", version: v1, kind: ConfigMap, name: settings}]
-  policy: {overrideRules: [{clusterSelector: {}, overrideType: Delete}]}
+  policy: {overrideRules: [{clusterSelector: {}, jsonPatchOverrides: [{op: add, path: /data/a, value: b}]}]}
 ---
 apiVersion: placement.kubernetes-fleet.io/v1beta1
 kind: StagedUpdateRun
@@ -115,23 +116,28 @@ async def test_kinds_of_the_hub_are_not_taken_along_with_a_namespace(tmp_path: P
 
 
 async def test_an_override_that_is_left_out_is_told_of(tmp_path: Path):
-    """Overridden is False and named in a Warning; what is sent without it is still told of."""
+    """One that names a Job: Overridden is False and named in a Warning; the rest is still told of."""
     async with running_hub(tmp_path) as hub:
         fleet = await Fleet.start(hub, "m1")
-        await fleet.apply(SHOP)
-        await fleet.apply(HUBS_OWN)
-        await fleet.sync()
-        status = await fleet.status("ClusterResourcePlacement", "shop")
+        await fleet.apply(JOBS + "  policy: {placementType: PickN, numberOfClusters: 1}\n")
+        override = HUBS_OWN.partition("---")[0].replace("  placement: {name: shop}\n", "")
+        await fleet.apply(
+            override.replace('group: "", version: v1, kind: ConfigMap, name: settings', OF_JOB)
+        )
+        found = await hub.hub.read(workloads.live_by_name, [("shop", "one")])
+        await hub.place(found["shop", "one"].uid, "m1")
+        await fleet.turn()
+        status = await fleet.status("ResourcePlacement", "jobs", "shop")
         told = conditions(status)
-        overridden = "ClusterResourcePlacementOverridden"
-        assert told[overridden] == ("False", "OverridesNotSupported")
-        assert told["ClusterResourcePlacementAvailable"][0] == "True"
+        assert told["ResourcePlacementOverridden"] == ("False", "OverridesNotSupported")
+        assert told["ResourcePlacementApplied"][0] == "Unknown"
         (target,) = status["placementStatuses"]
         assert conditions(target)["Overridden"] == ("False", "OverridesNotSupported")
-        found = await hub.hub.read(of_overrides)
-        assert [kind for kind, _, _ in found] == ["Normal", "Warning"]
-        assert found[0][2] == "No override rules are configured for the selected resources"
-        assert "ResourceOverride shop/more" in found[1][2]
+        (warned,) = [each for each in await hub.hub.read(of_overrides) if each[0] == "Warning"]
+        assert "ResourceOverride shop/more: Jobs are not overridden" in warned[2]
+
+
+OF_JOB = "group: batch, version: v1, kind: Job, name: one"
 
 
 async def test_overridden_is_true_again_when_the_override_is_gone(tmp_path: Path):
@@ -158,7 +164,7 @@ def of_overrides(tx: Transaction) -> list[tuple[str, str, str]]:
     return [
         (each.type, each.reason, each.message)
         for each in events.list_events(tx)
-        if each.kind == "ClusterResourcePlacement" and "Overrid" in each.reason
+        if each.kind.endswith("ResourcePlacement") and "Overrid" in each.reason
     ]
 
 
@@ -170,4 +176,4 @@ async def test_overrides_are_known_after_a_restart(tmp_path: Path):
         anew = await Fleet.start(hub)
         await anew.apply(SHOP)
         told = conditions(await anew.status("ClusterResourcePlacement", "shop"))
-        assert told["ClusterResourcePlacementOverridden"][1] == "OverridesNotSupported"
+        assert told["ClusterResourcePlacementOverridden"][1] == "OverriddenSucceeded"

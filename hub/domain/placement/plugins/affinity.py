@@ -1,6 +1,7 @@
 """Required cluster affinity: terms ORed; labels and properties of one term ANDed."""
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hub.domain.fleet.clusters import Cluster
@@ -29,15 +30,16 @@ class AffinityRequired:
         )
 
 
+def satisfies(terms: Sequence[Required], cluster: Cluster) -> bool:
+    """Does a cluster satisfy one of the required terms, or are there none?"""
+    return not terms or any(_unsatisfied(term, cluster) is None for term in terms)
+
+
 def _unsatisfied(term: Required, cluster: Cluster) -> str | None:
     """What of the term does not hold; None when all of it does."""
     if term.selector is not None and not term.selector.matches(cluster.labels):
         return "its labels do not match the required affinity"
     for wanted in term.properties:
-        measured = cluster.measure(wanted.name)
-        if not wanted.holds(measured):
-            found = "missing" if measured is None else f"{measured.normalize():f}"
-            if cluster.unreadable(wanted.name):
-                found = "unreadable"
-            return f"required {wanted}, it is {found}"
+        if not wanted.holds(cluster.value(wanted.name)):
+            return f"required {wanted}, it is {cluster.shown(wanted.name)}"
     return None

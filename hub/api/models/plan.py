@@ -1,0 +1,82 @@
+"""Where documents would go, were they applied now."""
+
+from hub.api.models.base import Model
+
+
+class PlannedResource(Model):
+    """Something that a placement would select, of the documents or of the hub."""
+
+    group: str
+    version: str
+    kind: str
+    namespace: str
+    name: str
+
+
+class PlannedCluster(Model):
+    """A member, and what would become of it: scores where it competed, else why it may not."""
+
+    name: str
+    selected: bool
+    affinity_score: int
+    topology_spread_score: int
+    message: str
+
+
+class PlannedPlacement(Model):
+    """A placement of the documents."""
+
+    kind: str
+    namespace: str
+    name: str
+    selected: list[PlannedResource]
+    """At most 100."""
+    selected_count: int
+    fulfilled: bool
+    """As many clusters as it wants were found."""
+    reason: str
+    message: str
+    clusters: list[PlannedCluster]
+    """Best first: picked, competing, refused; at most 200."""
+
+
+class JobStand(Model):
+    """A member, and whether it could hold the Job now."""
+
+    name: str
+    fits: bool
+    score: int | None
+    """None where it could not."""
+    message: str
+    """What the score is made of, or why it can not."""
+
+
+class PlannedJob(Model):
+    """A Job of the documents, looked at by itself."""
+
+    namespace: str
+    name: str
+    queue: str
+    cluster_queue: str
+    priority: int
+    admitted: bool
+    """There are quota and room now."""
+    cluster: str
+    """Where it would go."""
+    reason: str
+    message: str
+    waiting_before: int
+    """Workloads of its ClusterQueue that are looked at before it."""
+    preempts: int
+    """Workloads that would have to go for it."""
+    clusters: list[JobStand]
+    """Best first; at most 200."""
+
+
+class FoundPlan(Model):
+    """Placements and Jobs of the documents, in their order."""
+
+    placements: list[PlannedPlacement]
+    jobs: list[PlannedJob]
+    complete: bool
+    """There was time for every Job."""

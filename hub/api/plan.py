@@ -1,0 +1,89 @@
+"""`POST /v1/plan`: where documents would go, were they applied now. Nothing is stored."""
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hub.api import openapi_parts
+from hub.api.apply import Read
+from hub.api.bodies import off_loop, read_many
+from hub.api.models.objects import Manifest
+from hub.api.models.plan import FoundPlan
+from hub.api.openapi_parts import A_JOB, JSON, NDJSON, YAML, listed, ref
+from hub.api.policy import ADMINISTRATOR, allow, hub_of
+from hub.api.reply import JsonResponse
+from hub.api.routing import new_router
+from hub.services.explain.plan import MOST_DOCUMENTS, plan
+from hub.services.explain.plan_jobs import FindIndex
+from hub.services.reading.draft import Draft, draft
+from shared.errors import FieldError, Rejected
+from shared.kinds.names import LABEL_RULE, is_dns_label
+from shared.kinds.registry import parse
+from shared.reject_codes import RejectCode
+
+router = new_router("objects")
+
+
+@router.post(
+    "/v1/plan",
+    response_model=FoundPlan,
+    openapi_extra=openapi_parts.body(
+        {
+            JSON: {"anyOf": [ref(Manifest), listed(Manifest)]},
+            NDJSON: ref(Manifest),
+            YAML: ref(Manifest),
+        },
+        A_JOB,
+    ),
+)
+@allow(ADMINISTRATOR)
+async def plan_documents(
+    request: Request, namespace: Annotated[str, Query()] = "default"
+) -> Response:
+    """Where the placements and Jobs among documents would go now: every cluster's score or refusal.
+
+    Takes what `/v1/apply` takes, at most 200 documents, and stores nothing. Placements are decided with the
+    other documents as if they were there; each Job is looked at by itself, with the queues that the hub has.
+    A document that can not be read refuses the whole. `namespace` is for documents that name none.
+    """
+    namespace = namespace or "default"
+    if not is_dns_label(namespace):
+        raise Rejected(RejectCode.INVALID_NAME, LABEL_RULE, "namespace")
+    hub = hub_of(request)
+    async with hub.bulk:
+        read = await read_many(request)
+        if len(read) > MOST_DOCUMENTS:
+            text = f"{len(read)} documents; a plan takes {MOST_DOCUMENTS}"
+            raise Rejected(RejectCode.TOO_MANY_DOCUMENTS, text)
+        size = len(await request.body())
+        drafts = await off_loop(request, size, _drafts, read, namespace, hub.clock.now())
+        find_index: FindIndex = getattr(request.app.state, "schedule_index", _no_index)
+        return JsonResponse(await plan(hub, drafts, find_index))
+
+
+def _drafts(read: Sequence[Read], namespace: str, now: dt.datetime) -> list[Draft]:
+    drafts: list[Draft] = []
+    for index, value in read:
+        try:
+            parsed = parse(value, default_namespace=namespace)
+            drafts.append(draft(parsed, now, index=index))
+        except Rejected as refusal:
+            raise _at(index, refusal) from None
+    return drafts
+
+
+def _at(index: int, refusal: Rejected) -> Rejected:
+    """The same refusal, which says of which document it is."""
+    errors = refusal.errors or (FieldError("", refusal.code, refusal.detail),)
+    fields = tuple(
+        FieldError(f"[{index}].{e.field}".rstrip("."), e.code, e.message) for e in errors
+    )
+    return Rejected(refusal.code, refusal.detail, fields[0].field, fields)
+
+
+def _no_index() -> None:
+    """Nothing follows the queues here."""

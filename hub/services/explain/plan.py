@@ -1,0 +1,212 @@
+"""Where what is in a few documents would go, were it applied now. Nothing is stored, nothing is taken.
+
+Placements are decided as the controller of placements decides, Jobs are asked of the engine. Each is looked
+at by itself: of two Jobs neither sees the room that the other would take.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from hub.domain.fleet.clusters import Cluster
+from hub.domain.placement import registry
+from hub.domain.placement.pick import Decision, Decisions, Scores, pick
+from hub.domain.placement.status import Resource
+from hub.domain.workloads.placement_policy import Policy, read_policy
+from hub.services.context.hub import Hub
+from hub.services.context.settings import Settings
+from hub.services.explain import plan_jobs
+from hub.services.explain.plan_jobs import FindIndex, PlannedFacts
+from hub.services.placements.bindings import FOR_A_JOB
+from hub.services.placements.fleet import read_fleet
+from hub.services.placements.place_jobs import NEEDS_ONE, one_cluster
+from hub.services.placements.selecting import JOB, NAMESPACE, SelectionRules, read_rules, select
+from hub.services.placements.snapshots import policy_hashes
+from hub.services.reading.draft import Draft
+from hub.store import objects, placements
+from hub.store.transaction import Transaction
+from shared.documents import Json
+from shared.groups import PLACEMENT
+
+MOST_DOCUMENTS: Final = 200
+MOST_CLUSTERS: Final = 200  # that are told of one placement, or of one Job
+MOST_SELECTED: Final = 100
+_KINDS: Final = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
+Promised = Mapping[str, Mapping[str, int]]  # by cluster and resource
+
+
+async def plan(hub: Hub, drafts: Sequence[Draft], find_index: FindIndex) -> Json:
+    """{"placements", "jobs", "complete"}, as `hub.api.models.plan` has them."""
+    index = find_index()
+    promised: Promised = {} if index is None else index.members.all_promised()
+    told = await hub.read(_placements, drafts, promised, hub.settings)
+    jobs = [each for each in drafts if each.is_job]
+    facts = await hub.read(_facts, jobs, drafts)
+    found, complete = await plan_jobs.plan_jobs(hub, jobs, facts, find_index())
+    return {"placements": told, "jobs": found, "complete": complete}
+
+
+def _placements(
+    tx: Transaction, drafts: Sequence[Draft], promised: Promised, settings: Settings
+) -> list[Json]:
+    given = [each for each in drafts if _is_placement(each)]
+    fleet = read_fleet(tx, promised=promised) if given else {}
+    return [_placement(tx, each, drafts, fleet, settings) for each in given]
+
+
+def _is_placement(given: Draft) -> bool:
+    return given.parsed.kind in _KINDS and given.parsed.group == PLACEMENT
+
+
+def _rules_of(given: Draft) -> SelectionRules:
+    return read_rules(given.parsed.kind, given.parsed.namespace, given.parsed.spec)
+
+
+def _placement(
+    tx: Transaction,
+    given: Draft,
+    drafts: Sequence[Draft],
+    fleet: Mapping[str, Cluster],
+    settings: Settings,
+) -> Json:
+    policy, rules = read_policy(given.parsed.spec.get("policy")), _rules_of(given)
+    chosen = select(tx, rules)
+    new = _selected(
+        rules, {r.name for r in chosen.objects.values() if r.kind == "Namespace"}, drafts
+    )
+    resources = sorted({*chosen.resources(), *new}, key=lambda r: (r.kind, r.namespace, r.name))
+    jobs = [each for each in resources if each.kind == "Job" and each.group == "batch"]
+    view = {
+        "kind": given.parsed.kind,
+        "namespace": given.parsed.namespace if rules.namespace else "",
+        "name": given.name,
+        "selected": [_resource(each) for each in resources[:MOST_SELECTED]],
+        "selectedCount": len(resources),
+    }
+    if jobs and rules.selects_jobs and not one_cluster(policy) and _by_name(rules, jobs):
+        text = (
+            "a Job runs in one cluster: PickN with numberOfClusters 1, or PickFixed with one name"
+        )
+        return view | {"fulfilled": False, "reason": NEEDS_ONE, "message": text, "clusters": []}
+    if jobs and len(jobs) == len(resources):
+        text = "it selects Jobs alone: their queues let them in, see there"
+        return view | {"fulfilled": True, "reason": "JobsAlone", "message": text, "clusters": []}
+    decided = _decide(tx, given, policy, fleet, settings)
+    text = decided.message if resources else f"it selects nothing; {decided.message}"
+    return view | {
+        "fulfilled": decided.fulfilled,
+        "reason": "Scheduled" if decided.fulfilled else "ScheduleFailed",
+        "message": text,
+        "clusters": _clusters(decided),
+    }
+
+
+def _by_name(rules: SelectionRules, jobs: Sequence[Resource]) -> bool:
+    named = {rule.name for rule in rules.rules if (rule.group, rule.kind) == JOB and rule.name}
+    return any(job.name in named for job in jobs)
+
+
+def _selected(
+    rules: SelectionRules, namespaces: set[str], drafts: Sequence[Draft]
+) -> list[Resource]:
+    """What of the documents the placement would select. `namespaces`: stored ones that it takes."""
+    named = [rule for rule in rules.rules if (rule.group, rule.kind) != NAMESPACE]
+    whole = set(namespaces) | {
+        each.name
+        for each in drafts
+        if (each.parsed.group, each.parsed.kind) == NAMESPACE and _may(rules, each)
+    }
+    return [
+        Resource(p.group, p.version, p.kind, p.namespace, each.name)
+        for each in drafts
+        if _may(rules, each)
+        and (
+            not (p := each.parsed).namespace
+            or p.namespace in whole
+            or any(rule.matches(p.group, p.kind, each.name, p.labels) for rule in named)
+        )
+    ]
+
+
+def _may(rules: SelectionRules, given: Draft) -> bool:
+    parsed = given.parsed
+    return rules.may_select(parsed.group, parsed.kind, parsed.namespace, given.name, parsed.labels)
+
+
+def _decide(
+    tx: Transaction,
+    given: Draft,
+    policy: Policy,
+    fleet: Mapping[str, Cluster],
+    settings: Settings,
+) -> Decisions:
+    """As the controller would: who is chosen under this very policy stays."""
+    namespace = given.parsed.namespace if given.parsed.kind == "ResourcePlacement" else ""
+    row = objects.find(tx, PLACEMENT, given.parsed.kind, namespace, given.name)
+    bound = [] if row is None else placements.bindings_of(tx, row.uid)
+    versions = policy_hashes(given.parsed.spec)
+    mine = [each for each in bound if each.policy_snapshot != FOR_A_JOB]
+    return pick(
+        policy,
+        list(fleet.values()),
+        tx.now,
+        chosen={
+            each.cluster: Scores(each.affinity_score, each.topology_score)
+            for each in mine
+            if each.policy_snapshot in versions
+        },
+        obsolete=[each.cluster for each in mine if each.policy_snapshot not in versions],
+        filters=registry.filters(settings.scheduling.suspect_after_s),
+        compatible=settings.scheduling.profile == "KubeFleet",
+    )
+
+
+def _clusters(decided: Decisions) -> list[Json]:
+    by_name: dict[str, Decision] = {each.cluster: each for each in decided.decisions}
+    return [
+        {
+            "name": name,
+            "selected": by_name[name].selected,
+            "affinityScore": by_name[name].affinity_score,
+            "topologySpreadScore": by_name[name].topology_score,
+            "message": by_name[name].message,
+        }
+        for name in decided.order[:MOST_CLUSTERS]
+    ]
+
+
+def _resource(found: Resource) -> Json:
+    return {
+        "group": found.group,
+        "version": found.version,
+        "kind": found.kind,
+        "namespace": found.namespace,
+        "name": found.name,
+    }
+
+
+def _facts(tx: Transaction, jobs: Sequence[Draft], drafts: Sequence[Draft]) -> list[PlannedFacts]:
+    """What the store knows of each Job: its priority, who has its name, whose policy would place it."""
+    if not jobs:
+        return []
+    given = [
+        (_rules_of(each), each.parsed.spec.get("policy")) for each in drafts if _is_placement(each)
+    ]
+    given += [
+        (read_rules(row.kind, row.namespace, row.spec or {}), (row.spec or {}).get("policy"))
+        for row in placements.list_all(tx)
+        if row.deleted_at is None
+    ]
+    known = [(rules, read_policy(policy)) for rules, policy in given if rules.selects_jobs]
+    policies = [
+        next(
+            (
+                policy
+                for rules, policy in known
+                if one_cluster(policy)
+                and rules.may_select(*JOB, job.parsed.namespace, job.name, job.parsed.labels)
+            ),
+            None,
+        )
+        for job in jobs
+    ]
+    return plan_jobs.facts_of(tx, jobs, policies)

@@ -1,0 +1,157 @@
+"""What each cluster of a placement is given: the selected objects, as overrides make them for it.
+
+The result is kept by its hash (`contents`), like every version of what a placement gives; computing it again
+while nothing has changed is saved by remembering it.
+"""
+
+import hashlib
+import itertools
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import orjson
+
+from hub.domain.placement.overrides import Override, names, naming
+from hub.domain.placement.status import Resource
+from hub.domain.rollout.overriding import OverrideFailed, in_order, overridden, rules_for
+from hub.services.placements.selecting import Selection, resource_of, resource_of_job
+from hub.store import objects, placements
+from hub.store.records.objects import StoredObject
+from hub.store.records.placements import SelectedObject
+from hub.store.transaction import Transaction
+from shared.documents import Json, JsonView
+
+_MOST_REMEMBERED: Final = 20_000
+_Key = tuple[str, tuple[tuple[str, int], ...], str, tuple[tuple[str, str], ...]]
+
+
+@dataclass(slots=True)
+class Version:
+    """What one cluster is to be given. `overrides`: those that have a rule for it, as bindings keep them.
+
+    `fault`: why it can not be given that.
+    """
+
+    objects: Sequence[SelectedObject]
+    overrides: list[Json] = field(default_factory=list)
+    fault: str = ""
+
+
+def tied_of(overrides: Sequence[JsonView] | None) -> set[tuple[str, int]]:
+    """Of what a binding keeps: the overrides whose change is a new version."""
+    return {(each["uid"], each["generation"]) for each in overrides or () if each["tied"]}
+
+
+class Overrides:
+    """Those that name what one placement selects."""
+
+    def __init__(
+        self, tx: Transaction, row: StoredObject, selection: Selection, uids: Collection[str]
+    ) -> None:
+        """`uids`: of all overrides that are stored: mostly none, and then nothing is asked."""
+        self._tx = tx
+        self._placement = row.uid
+        self._rows = selection.objects
+        self._resources = {uid: resource_of(each) for uid, each in selection.objects.items()}
+        kept = [
+            Override(each.kind, each.namespace, each.name, _spec(each), each.uid, each.generation)
+            for each in (objects.get_many(tx, uids).values() if uids else ())
+            if each.deleted_at is None
+        ]
+        whose = (row.kind, row.name)
+        self._all = in_order(naming(kept, whose, list(self._resources.values())))
+        jobs = [resource_of_job(job) for job in selection.jobs.values()]
+        self.of_jobs = sorted(each.named for each in naming(kept, whose, jobs))
+
+    def version(
+        self, objects_: Sequence[SelectedObject], cluster: str, labels: Mapping[str, str]
+    ) -> Version:
+        """What the cluster is to be given of the selected objects."""
+        mine = [each for each in self._all if rules_for(each, labels)]
+        if not mine:
+            return Version(objects_)
+        made = Version([], [_kept(each) for each in mine])
+        found: list[SelectedObject] = []
+        try:
+            for each in objects_:
+                result = self._result(each, mine, cluster, labels)
+                if result is not None:
+                    found.append(each._replace(hash=result))
+        except OverrideFailed as failed:
+            made.fault = str(failed)
+        made.objects = found
+        return made
+
+    def _result(
+        self,
+        one: SelectedObject,
+        mine: Sequence[Override],
+        cluster: str,
+        labels: Mapping[str, str],
+    ) -> str | None:
+        """The hash of what is made of an object; None where it is left out."""
+        resource = self._resources[one.uid]
+        naming_it = [each for each in mine if names(each, resource)]
+        if not naming_it:
+            return one.hash
+        _refuse_twins(naming_it, resource)
+        remembered = self._tx.remembered("contents", "overridden", dict[_Key, str | None])
+        key = (
+            one.hash,
+            tuple((each.uid, each.generation) for each in naming_it),
+            cluster,
+            tuple(sorted(labels.items())),
+        )
+        if key not in remembered:
+            if len(remembered) >= _MOST_REMEMBERED:
+                remembered.clear()
+            made = overridden(self._rows[one.uid].manifest, naming_it, cluster, labels)
+            remembered[key] = None if made is None else digest(made)
+        return remembered[key]
+
+    def keep(self, version: Version, cluster: str, labels: Mapping[str, str]) -> None:
+        """Before a cluster is given it: what it is composed from is kept."""
+        made: dict[str, Json] = {}
+        mine = [each for each in self._all if rules_for(each, labels)]
+        for one in version.objects:
+            row = self._rows[one.uid]
+            if one.hash == row.hash:
+                continue
+            naming_it = [each for each in mine if names(each, self._resources[one.uid])]
+            result = overridden(row.manifest, naming_it, cluster, labels)
+            if result is not None:
+                made[one.hash] = result
+        placements.add_contents(self._tx, self._placement, made)
+
+
+def digest(manifest: JsonView) -> str:
+    """The hash of what overrides made; 64 hex digits."""
+    return hashlib.sha256(orjson.dumps(manifest, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def _refuse_twins(overrides: Sequence[Override], resource: Resource) -> None:
+    """Of two of one kind nobody says which comes last."""
+    for first, second in itertools.pairwise(overrides):
+        if first.kind == second.kind:
+            raise OverrideFailed(
+                f"{first.named} and {second.named} both name {resource.kind} {resource.name}: "
+                "one of a kind may"
+            )
+
+
+def _kept(each: Override) -> Json:
+    return {
+        "kind": each.kind,
+        "namespace": each.namespace,
+        "name": each.name,
+        "uid": each.uid,
+        "generation": each.generation,
+        "tied": each.is_tied,
+    }
+
+
+def _spec(row: StoredObject) -> JsonView:
+    """As it came, where it was taken before its kind was read."""
+    spec = row.spec if row.spec is not None else row.manifest.get("spec")
+    return spec if isinstance(spec, dict) else {}

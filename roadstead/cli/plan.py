@@ -1,0 +1,81 @@
+"""`roadstead plan`: where manifests would go, were they applied now."""
+
+import click
+
+from roadstead.cli.manifests import is_empty, read_sources
+from roadstead.cli.output import answer_option, client, show_one
+from roadstead.cli.tables import Column, indented, wrapped
+from roadstead.models.plan import Plan, PlannedJob, PlannedPlacement
+
+_OF_PLACEMENT = [
+    Column("CLUSTER", lambda c: c.name),
+    Column("PICKED", lambda c: "yes" if c.selected else "no"),
+    Column("AFFINITY", lambda c: c.affinity_score),
+    Column("SPREAD", lambda c: c.topology_spread_score),
+    Column("WHY", lambda c: c.message, wraps=True),
+]
+_OF_JOB = [
+    Column("CLUSTER", lambda c: c.name),
+    Column("FITS", lambda c: "yes" if c.fits else "no"),
+    Column("SCORE", lambda c: "" if c.score is None else c.score),
+    Column("WHY", lambda c: c.message, wraps=True),
+]
+
+
+@click.command()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.option("-R", "--recursive", is_flag=True, help="Look into the folders below a folder too.")
+@click.option(
+    "-n", "--namespace", metavar="NAME", help="For documents that name none [default: default]."
+)
+@answer_option
+@click.pass_context
+def plan(
+    ctx: click.Context,
+    files: tuple[str, ...],
+    recursive: bool,
+    namespace: str | None,
+    output: str,
+) -> None:
+    """Where manifests would go now, with every cluster's score or refusal; nothing is stored.
+
+    FILE is a file, a folder, or '-' for standard input. All of them are one plan: a placement finds the
+    objects of the other files. Each Job is looked at by itself, with the queues that the hub has.
+    """
+    sources = [each for each in read_sources(files, recursive=recursive) if not is_empty(each)]
+    if not sources:
+        raise click.UsageError("There is nothing to plan in these files.")
+    # One body: JSON is YAML too.
+    body = sources[0].body if len(sources) == 1 else b"\n---\n".join(s.body for s in sources)
+    with client(ctx) as hub:
+        show_one(hub.plan(body, namespace=namespace), output, _as_text)
+
+
+def _as_text(plan: Plan) -> str:
+    parts = [_placement(each) for each in plan.placements] + [_job(each) for each in plan.jobs]
+    return "\n\n".join(parts) or "There is no placement and no Job in it."
+
+
+def _placement(given: PlannedPlacement) -> str:
+    name = "/".join(part for part in (given.namespace, given.name) if part)
+    lines = [f"{given.kind} {name}", *wrapped(given.message, "  ")]
+    shown = ", ".join(
+        " ".join((each.kind, "/".join(p for p in (each.namespace, each.name) if p)))
+        for each in given.selected
+    )
+    more = given.selected_count - len(given.selected)
+    lines += wrapped(f"selects {shown or 'nothing'}{f' and {more} more' if more else ''}", "  ")
+    if given.clusters:
+        lines += ["", *indented(given.clusters, _OF_PLACEMENT)]
+    return "\n".join(lines)
+
+
+def _job(given: PlannedJob) -> str:
+    told = "admitted" if given.admitted else f"not admitted ({given.reason})"
+    queue = f", queue {given.cluster_queue}" if given.cluster_queue else ""
+    lines = [f"Job {given.namespace}/{given.name}  {told}{queue}"]
+    if given.message:
+        lines += wrapped(given.message, "  ")
+    if given.clusters:
+        lines += ["", *indented(given.clusters, _OF_JOB)]
+    return "\n".join(lines)

@@ -1,0 +1,62 @@
+"""Where documents would go, were they applied now."""
+
+from roadstead.models.placements import SelectedResource
+from roadstead.models.record import Record
+
+
+class PlannedCluster(Record):
+    """A member as a placement would find it."""
+
+    name: str
+    selected: bool = False
+    affinity_score: int = 0
+    topology_spread_score: int = 0
+    message: str = ""
+
+
+class PlannedPlacement(Record):
+    """A placement of the documents; clusters best first."""
+
+    kind: str
+    namespace: str = ""
+    name: str
+    selected: tuple[SelectedResource, ...] = ()
+    selected_count: int = 0
+    fulfilled: bool = False
+    reason: str = ""
+    message: str = ""
+    clusters: tuple[PlannedCluster, ...] = ()
+
+
+class JobStand(Record):
+    """A member as a Job would find it; `score` is None where it could not hold it."""
+
+    name: str
+    fits: bool = False
+    score: int | None = None
+    message: str = ""
+
+
+class PlannedJob(Record):
+    """A Job of the documents, looked at by itself; clusters best first."""
+
+    namespace: str
+    name: str
+    queue: str = ""
+    cluster_queue: str = ""
+    priority: int = 0
+    admitted: bool = False
+    cluster: str = ""
+    reason: str = ""
+    message: str = ""
+    waiting_before: int = 0
+    preempts: int = 0
+    clusters: tuple[JobStand, ...] = ()
+
+
+class Plan(Record):
+    """Placements and Jobs of the documents. `complete`: there was time for every Job."""
+
+    placements: tuple[PlannedPlacement, ...] = ()
+    jobs: tuple[PlannedJob, ...] = ()
+    complete: bool = True

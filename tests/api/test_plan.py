@@ -1,0 +1,217 @@
+"""`POST /v1/plan`: where documents would go, were they applied now, and that nothing comes of asking."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.api.scheduling import scheduling
+from tests.api.serving import Served, a_job
+from tests.services.hubs import Running, a_pool, a_queue
+
+pytestmark = pytest.mark.anyio
+
+CPU = "resources.kubernetes-fleet.io/available-cpu"
+CONFIG = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "shop"}}
+
+
+def a_placement(name: str = "p", *, select: Any = None, **policy: Any) -> dict[str, Any]:
+    selector = select or {"group": "", "version": "v1", "kind": "ConfigMap", "name": "c"}
+    return {
+        "apiVersion": "placement.kubernetes-fleet.io/v1",
+        "kind": "ResourcePlacement",
+        "metadata": {"name": name, "namespace": "shop"},
+        "spec": {"resourceSelectors": [selector], "policy": policy},
+    }
+
+
+def best(count: int = 1) -> dict[str, Any]:
+    sorter = {"propertySorter": {"name": CPU, "sortOrder": "Descending"}}
+    preferred = {
+        "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 50, "preference": sorter}]
+    }
+    return {
+        "placementType": "PickN",
+        "numberOfClusters": count,
+        "affinity": {"clusterAffinity": preferred},
+    }
+
+
+def a_batch(
+    name: str = "j", queue: str = "open", cpu: str = "1", namespace: str = "team-a"
+) -> dict[str, Any]:
+    job = a_job(name, namespace, queue=queue)
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    container["resources"] = {"requests": {"cpu": cpu}}
+    return job
+
+
+async def planned(hub: Served, *documents: dict[str, Any]) -> dict[str, Any]:
+    text = "\n---\n".join(json.dumps(each) for each in documents)
+    reply = await hub.admin.post(
+        "/v1/plan", content=text, headers={"content-type": "application/yaml"}
+    )
+    assert reply.status_code == 200, reply.text
+    found: dict[str, Any] = reply.json()
+    return found
+
+
+class Fleet:
+    """A served hub with members `c` (100 cpu) and `d` (45 cpu), and queue `open` of 60 cpu."""
+
+    def __init__(self, hub: Served, live: Running) -> None:
+        self.hub, self.live = hub, live
+
+
+@pytest.fixture
+async def fleet(tmp_path: Path):
+    async with scheduling(tmp_path) as (hub, live):
+        await live.cluster("d", a_pool(cpu="45", memory="100Gi"))
+        queue = a_queue("open", quota={"cpu": "60", "memory": "100Gi"})
+        await live.apply(*queue)
+        await live.settle()
+        hub.app.state.schedule_index = lambda: live.scheduler.index
+        yield Fleet(hub, live)
+
+
+async def test_a_placement_is_told_every_clusters_score_or_refusal(fleet: Fleet):
+    """With the objects of the same documents; and nothing of them is there afterwards."""
+    told = await planned(fleet.hub, CONFIG, a_placement(**best()))
+    (found,) = told["placements"]
+    assert (found["fulfilled"], found["selectedCount"]) == (True, 1)
+    assert found["selected"][0]["name"] == "c"
+    assert [(c["name"], c["selected"], c["affinityScore"]) for c in found["clusters"]] == [
+        ("c", True, 50),
+        ("d", False, 0),
+    ]
+    assert (
+        'Cluster "d" was not picked: its score is not high enough'
+        in found["clusters"][1]["message"]
+    )
+    stored = await fleet.hub.admin.get("/v1/objects/core/ConfigMap")
+    assert stored.json()["items"] == []
+    assert (await fleet.hub.admin.get("/v1/placements")).json()["items"] == []
+
+
+async def test_what_is_refused_says_why(fleet: Fleet):
+    """A cluster that does not satisfy a required term, and one that is in no fleet."""
+    term = {
+        "propertySelector": {
+            "matchExpressions": [{"name": CPU, "operator": "Ge", "values": ["50"]}]
+        }
+    }
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"clusterSelectorTerms": [term]}}
+    told = await planned(
+        fleet.hub,
+        a_placement("a", affinity={"clusterAffinity": required}),
+        a_placement("b", placementType="PickFixed", clusterNames=["c", "x"]),
+    )
+    first, second = told["placements"]
+    assert first["message"].startswith("it selects nothing")
+    assert f"required {CPU} Ge 50, it is 45" in first["clusters"][1]["message"]
+    assert not second["fulfilled"]
+    assert any("it is not in the fleet" in each["message"] for each in second["clusters"])
+
+
+async def test_a_whole_namespace_of_the_documents_is_selected(fleet: Fleet):
+    """With what is in it, by a label that the Namespace has there; other namespaces are not."""
+    space = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": "shop", "labels": {"t": "1"}},
+    }
+    other = {**CONFIG, "metadata": {"name": "other", "namespace": "elsewhere"}}
+    selector = {
+        "group": "",
+        "version": "v1",
+        "kind": "Namespace",
+        "labelSelector": {"matchLabels": {"t": "1"}},
+    }
+    whole = {
+        "apiVersion": "placement.kubernetes-fleet.io/v1",
+        "kind": "ClusterResourcePlacement",
+        "metadata": {"name": "p"},
+        "spec": {"resourceSelectors": [selector], "policy": {"placementType": "PickAll"}},
+    }
+    told = await planned(fleet.hub, space, CONFIG, other, whole)
+    assert [each["name"] for each in told["placements"][0]["selected"]] == ["c", "shop"]
+
+
+async def test_a_job_is_told_whether_it_fits_and_where(fleet: Fleet):
+    """Quota and room now; each cluster with its score, or what it lacks."""
+    told = await planned(
+        fleet.hub, a_batch("small"), a_batch("wide", cpu="50"), a_batch("huge", cpu="99")
+    )
+    small, wide, huge = told["jobs"]
+    assert small["admitted"]
+    assert small["cluster"] in {"c", "d"}
+    assert all(each["fits"] and isinstance(each["score"], int) for each in small["clusters"])
+    assert (wide["admitted"], wide["cluster"]) == (True, "c")
+    assert [each["fits"] for each in wide["clusters"]] == [True, False]
+    assert "cpu" in wide["clusters"][1]["message"]
+    assert not huge["admitted"]
+    assert huge["reason"] == "ExceedsMaxQuota"
+    assert huge["clusters"][0]["fits"]
+    assert told["complete"]
+    jobs = await fleet.hub.admin.get("/v1/jobs")
+    assert jobs.json()["items"] == []
+
+
+async def test_what_is_promised_is_not_there_any_more(fleet: Fleet):
+    """Jobs that were placed and have no pods yet are counted, for Jobs and for placements."""
+    await fleet.hub.admin.post("/v1/jobs", json=a_batch("first", cpu="58"))
+    await fleet.live.settle()
+    told = await planned(fleet.hub, a_placement(**best()), a_batch("second", cpu="2"))
+    (found,) = told["placements"]
+    assert [(c["name"], c["affinityScore"]) for c in found["clusters"]] == [("d", 50), ("c", 0)]
+    again = await planned(fleet.hub, a_batch("third", cpu="46"))
+    assert again["jobs"][0]["reason"] == "WaitingForQuota"
+    assert not any(each["fits"] for each in again["jobs"][0]["clusters"])
+
+
+@pytest.mark.parametrize(
+    ("queue", "namespace", "reason"),
+    [("missing", "team-a", "QueueNotFound"), ("", "elsewhere", "DefaultQueue")],
+)
+async def test_without_a_queue_clusters_are_told_all_the_same(
+    fleet: Fleet, queue: str, namespace: str, reason: str
+):
+    """A queue that is not there lets nothing in; a namespace without one gets the default one."""
+    (job,) = (await planned(fleet.hub, a_batch(queue=queue, namespace=namespace)))["jobs"]
+    assert (job["admitted"], job["reason"]) == (False, reason)
+    assert [each["fits"] for each in job["clusters"]] == [True, True]
+
+
+async def test_a_name_that_is_taken_is_told(fleet: Fleet):
+    """Such a Job would be changed, not placed."""
+    await fleet.hub.admin.post("/v1/jobs", json=a_batch("there"))
+    (job,) = (await planned(fleet.hub, a_batch("there")))["jobs"]
+    assert job["reason"] == "AlreadyExists"
+
+
+async def test_a_placement_for_several_clusters_places_no_job(fleet: Fleet):
+    """By name it is refused; one that is for one cluster leaves the Job to its queue."""
+    select = {"group": "batch", "version": "v1", "kind": "Job", "name": "j"}
+    job = a_batch(namespace="shop")
+    told = await planned(fleet.hub, job, a_placement(select=select))
+    assert told["placements"][0]["reason"] == "JobNeedsOneCluster"
+    told = await planned(fleet.hub, job, a_placement(select=select, **best()))
+    assert told["placements"][0]["reason"] == "JobsAlone"
+
+
+async def test_a_document_that_can_not_be_read_refuses_the_whole(fleet: Fleet):
+    """And says which it is."""
+    bad = a_placement(placementType="PickN")
+    reply = await fleet.hub.admin.post("/v1/plan", json=[CONFIG, bad])
+    assert reply.status_code == 422
+    assert reply.json()["errors"][0]["field"] == "[1].spec.policy.numberOfClusters"
+
+
+async def test_a_plan_is_bounded_and_for_administrators(fleet: Fleet):
+    """Two hundred documents; it costs the engine time, so viewers do not ask."""
+    many = [{**CONFIG, "metadata": {"name": f"c{i}", "namespace": "shop"}} for i in range(201)]
+    reply = await fleet.hub.admin.post("/v1/plan", json=many)
+    assert (reply.status_code, reply.json()["code"]) == (413, "TooManyDocuments")
+    assert (await planned(fleet.hub, CONFIG))["placements"] == []
+    assert (await fleet.hub.viewer.post("/v1/plan", json=[CONFIG])).status_code == 403

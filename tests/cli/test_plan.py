@@ -1,0 +1,75 @@
+"""`roadstead plan`: files are one body, and what the hub answers is shown whole."""
+
+from pathlib import Path
+
+from roadstead.models.plan import JobStand, Plan, PlannedCluster, PlannedJob, PlannedPlacement
+from tests.cli.commands import Ran, run
+from tests.cli.filled import filled
+from tests.cli.scripted import Answer, answering
+
+PLACEMENT = filled(
+    PlannedPlacement,
+    clusters=[filled(PlannedCluster), filled(PlannedCluster, name="other", selected=False)],
+)
+JOB = filled(
+    PlannedJob, clusters=[filled(JobStand), filled(JobStand, name="other", fits=False, score=None)]
+)
+WAITING = filled(PlannedJob, admitted=False, clusters=[], message="", clusterQueue="")
+SHOWN = """\
+kind namespace/name
+  message
+  selects kind namespace/name and 4 more
+
+  CLUSTER  PICKED  AFFINITY  SPREAD  WHY
+  name     yes     3         4       message
+  other    no      3         4       message
+
+Job namespace/name  admitted, queue clusterQueue
+  message
+
+  CLUSTER  FITS  SCORE  WHY
+  name     yes   3      message
+  other    no    -      message
+
+Job namespace/name  not admitted (reason)
+"""
+
+
+def asked(
+    folder: Path, *args: str, files: dict[str, str] | None = None
+) -> tuple[Ran, list[bytes]]:
+    """Run it on these files, against a hub that answers with all of the above."""
+    names = []
+    for name, text in (files or {"a.yaml": "kind: A\n"}).items():
+        (folder / name).write_text(text)
+        names.append(str(folder / name))
+    answer = filled(Plan, placements=[PLACEMENT], jobs=[JOB, WAITING])
+    with answering(Answer(answer)) as script:
+        ran = run("--server", script.address, "plan", *names, *args)
+        return ran, script.bodies
+
+
+def test_every_value_of_a_plan_stands_in_its_place(tmp_path: Path):
+    """Placements first, then Jobs; clusters as the hub ranks them."""
+    ran, _ = asked(tmp_path)
+    assert (ran.code, ran.out) == (0, SHOWN)
+
+
+def test_several_files_are_one_plan(tmp_path: Path):
+    """One body, so that a placement finds the objects of the others; JSON is YAML too."""
+    _, bodies = asked(tmp_path, files={"a.yaml": "kind: A\n", "b.json": '{"kind": "B"}'})
+    assert bodies == [b'kind: A\n\n---\n{"kind": "B"}']
+
+
+def test_files_without_documents_are_wrong_usage(tmp_path: Path):
+    """There is nothing to ask."""
+    ran, bodies = asked(tmp_path, files={"a.yaml": "# nothing\n"})
+    assert (ran.code, bodies) == (2, [])
+
+
+def test_an_empty_plan_says_so(tmp_path: Path):
+    """Objects alone go nowhere."""
+    (tmp_path / "a.yaml").write_text("kind: A\n")
+    with answering(Answer({"placements": [], "jobs": [], "complete": True})) as script:
+        ran = run("--server", script.address, "plan", str(tmp_path / "a.yaml"))
+    assert ran.out == "There is no placement and no Job in it.\n"
