@@ -86,7 +86,8 @@ def _abandon_object(seen: Seen, moment: Moment) -> Decision:
 
 def _hold_object(work: Work, live: Object, seen: Seen, moment: Moment) -> Decision:
     stale = outdated(work, live)
-    if stale and (seen.drifted or seen.added) and work.when_to_apply == "IfNotDrifted":
+    careful = work.when_to_apply == "IfNotDrifted" and not work.restore
+    if stale and careful and (seen.drifted or seen.added):
         return Decision("Failed", reason="FoundDrifts", message="drifted fields are left alone")
     if not stale and not (seen.drifted and work.when_to_apply == "Always"):
         return Decision("Applied")

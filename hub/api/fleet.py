@@ -14,6 +14,7 @@ from hub.api.models.clusters import (
 )
 from hub.api.models.fleet import (
     AuditList,
+    DriftDecision,
     DriftList,
     EventList,
     Overview,
@@ -21,6 +22,7 @@ from hub.api.models.fleet import (
     PlacementList,
     RetentionList,
     RetentionRun,
+    SettledDrift,
 )
 from hub.api.models.queues import ClusterQueueFigures, LocalQueueDetail, QueueList
 from hub.api.parameters import EventFilters, ObjectPages, Paged
@@ -28,6 +30,7 @@ from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
 from hub.api.reply import JsonResponse, pager
 from hub.api.routing import new_router, refuses
 from hub.services.jobs import adopt, retention
+from hub.services.objects import drift
 from hub.services.questions import jobs, overview, queues
 from hub.services.works import restored
 from shared.reject_codes import RejectCode
@@ -150,6 +153,24 @@ async def list_drift(request: Request, asked: Annotated[ObjectPages, Query()]) -
     """Fields that no longer are as the hub wants them: cluster, object, path and both values."""
     page, token = pager(request, {}), asked.continue_ or None
     return JsonResponse(await hub_of(request).read(overview.list_drift, page, token, asked.limit))
+
+
+@router.post("/v1/drift:settle", response_model=SettledDrift)
+@allow(ADMINISTRATOR)
+@refuses(
+    RejectCode.BEING_DELETED,
+    RejectCode.FORBIDDEN,
+    RejectCode.INVALID_STATE,
+    RejectCode.NOT_FOUND,
+    RejectCode.OWNED_ELSEWHERE,
+)
+async def settle_drift(request: Request, asked: DriftDecision) -> Response:
+    """Decide about what has drifted in a member: accept it, restore the hub's values, or ignore it."""
+    hub, name = hub_of(request), caller(request).name
+    what = drift.DriftedObject(asked.cluster, asked.kind, asked.namespace, asked.name, asked.path)
+    return JsonResponse(
+        await hub.write(drift.settle_drift, asked.how, what, name, hub.settings.intake)
+    )
 
 
 @router.get("/v1/events", response_model=EventList)

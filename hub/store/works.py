@@ -284,6 +284,13 @@ def uids_of(tx: Transaction, cluster: str) -> list[str]:
     return list(tx.conn.execute(select(works.c.uid).where(works.c.cluster == cluster)).scalars())
 
 
+def named(tx: Transaction, cluster: str, namespace: str, name: str) -> list[Work]:
+    """Works of one cluster for objects and Jobs of this name, whatever their kinds."""
+    c = works.c
+    query = select(works).where(c.cluster == cluster, c.namespace == namespace, c.name == name)
+    return [Work._make(row) for row in tx.conn.execute(query)]
+
+
 def of_placement(tx: Transaction, placement: str) -> list[Work]:
     """Works that one placement caused."""
     query = select(works).where(works.c.placed_by == placement)
@@ -293,9 +300,9 @@ def of_placement(tx: Transaction, placement: str) -> list[Work]:
 def list_drifted(tx: Transaction, after: tuple[str, str] | None, limit: int) -> list[DriftedWork]:
     """Works with drift by (cluster, uid), after a position, at most `limit`; not what is only compared."""
     c = works.c
-    query = select(c.cluster, c.uid, c.kind, c.namespace, c.name, c.drift).where(
-        c.drift.is_not(None), c.action != "Compare"
-    )
+    query = select(
+        c.cluster, c.uid, c.kind, c.namespace, c.name, c.drift, c.observed_at, c.observed
+    ).where(c.drift.is_not(None), c.action != "Compare")
     if after is not None:
         query = query.where(
             (c.cluster > after[0]) | ((c.cluster == after[0]) & (c.uid > after[1]))

@@ -4,7 +4,7 @@ from roadstead.calls.bodies import body_of
 from roadstead.errors import NotFound
 from roadstead.media_types import type_of
 from roadstead.models.objects import Applied, Deleted, HandedOver, HeldKind, KubernetesObject
-from roadstead.models.placements import DriftedField, Placement
+from roadstead.models.placements import DriftedField, Placement, SettledDrift
 from roadstead.models.plan import Plan
 from roadstead.paths import either, object_path, part
 from roadstead.steps import Flow, Request, Steps, counted_pages, items, one, pages
@@ -112,3 +112,16 @@ def placement(name: str) -> Steps[Placement]:
 def drift() -> Flow[DriftedField]:
     """Every field that no longer is as the hub wants it, with path and both values."""
     return pages("/v1/drift", {}, DriftedField)
+
+
+def settle_drift(
+    how: str, cluster: str, kind: str, name: str, *, namespace: str = "", path: str = ""
+) -> Steps[SettledDrift]:
+    """Decide about a drifted object of a member: `accept`, `restore` or `ignore` what differs.
+
+    `path`: the one field that is meant; else all that has drifted. Raises NotFound, Rejected.
+    """
+    asked = {"how": how, "cluster": cluster, "kind": kind, "namespace": namespace, "name": name}
+    return one(
+        Request("POST", "/v1/drift:settle", body=body_of({**asked, "path": path})), SettledDrift
+    )

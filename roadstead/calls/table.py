@@ -43,6 +43,7 @@ class Calls:
     placements = Call(object_calls.placements)
     placement = Call(object_calls.placement)
     drift = Listing(object_calls.drift)
+    settle_drift = Call(object_calls.settle_drift)
 
     queues = Call(workload_calls.queues)
     queue = Call(workload_calls.queue)

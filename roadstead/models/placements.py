@@ -88,3 +88,17 @@ class DriftedField(Record):
     hub: Any = None
     member: Any = None
     first_seen: dt.datetime | None = None
+    last_seen: dt.datetime | None = None
+    member_generation: int = 0
+
+
+class SettledDrift(Record):
+    """What was decided about a drifted object of a member: `result` is accept, restore or ignore."""
+
+    cluster: str
+    uid: str = ""
+    kind: str
+    namespace: str = ""
+    name: str
+    paths: tuple[str, ...] = ()
+    result: str

@@ -101,6 +101,7 @@ class Work(Message):
     force: bool | None = None
     co_ownership: bool = True  # whether an object may have owners of its own in the member
     compare_all: bool = False  # also what the manifest does not name
+    restore: bool = False  # this very version is written over drift, whatever `when_to_apply` says
     ignore_drift: list[str] = []  # JSON pointers from annotation roadstead.dev/ignore-drift
     placed_by: str = ""  # placement or queue that chose this cluster
     ttl_s: int | None = None  # Jobs: their own ttlSecondsAfterFinished, withheld from the member

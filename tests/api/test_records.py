@@ -25,8 +25,10 @@ ADDRESS = Address("http://hub", "")
 ELSEWHERE = {
     *("Change", "WorkloadState"),  # streams: tests/cli/test_client_streams.py
     *(
+        "DiffedResource",
         "DriftedField",
         "DriftedResource",
+        "SettledDrift",
         "FailedResource",
         "ObservedDrift",
     ),  # by agents: tests/e2e
@@ -161,7 +163,7 @@ async def _of_objects(hub: Served, seen: Seen) -> None:
             "resourceSelectors": [
                 {"group": "", "version": "v1", "kind": "Namespace", "name": "n"}
             ],
-            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}},
+            "strategy": {"type": "External"},
         },
     }
     bad = {**namespace, "metadata": {"name": "Bad_"}}

@@ -137,6 +137,18 @@ ACTS: list[tuple[str, str, Any]] = [
         "POST /v1/hand-over",
         {"group": "batch", "kind": "Job", "namespace": "a", "name": "j", "to": "rest"},
     ),
+    (
+        "drift ignore c1 configmap/x -n a --path /data/b",
+        "POST /v1/drift:settle",
+        {
+            "how": "ignore",
+            "cluster": "c1",
+            "kind": "ConfigMap",
+            "namespace": "a",
+            "name": "x",
+            "path": "/data/b",
+        },
+    ),
     ("restored", "GET /v1/restored", None),
     ("restored --accept", "POST /v1/restored:accept", None),
     ("admin retention", "GET /v1/retention", None),

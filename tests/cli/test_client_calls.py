@@ -30,7 +30,7 @@ from roadstead.models.hub import (
 )
 from roadstead.models.jobs import Event, Job, WholeJob
 from roadstead.models.objects import Applied, Deleted, HandedOver, HeldKind, KubernetesObject
-from roadstead.models.placements import DriftedField, Placement
+from roadstead.models.placements import DriftedField, Placement, SettledDrift
 from roadstead.models.plan import Plan
 from roadstead.models.queues import ClusterQueue, LocalQueue, PendingWorkload
 from roadstead.models.record import Record
@@ -288,6 +288,21 @@ CALLS: list[Call] = [
         "POST /v1/hand-over",
         {"group": "core", "kind": "K", "namespace": "", "name": "a", "to": "rest"},
         HandedOver,
+    ),
+    (
+        "settle_drift",
+        ("accept", "c1", "K", "a"),
+        {"namespace": "n", "path": "/data/a"},
+        "POST /v1/drift:settle",
+        {
+            "how": "accept",
+            "cluster": "c1",
+            "kind": "K",
+            "namespace": "n",
+            "name": "a",
+            "path": "/data/a",
+        },
+        SettledDrift,
     ),
     ("restored", (), {}, "GET /v1/restored", None, Restored),
     ("accept_restored", (), {}, "POST /v1/restored:accept", None, Incarnation),

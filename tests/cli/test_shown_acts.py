@@ -151,6 +151,29 @@ This token joins one agent as name, once, within 0s. On the member:
         "Job a/j goes to kubectl on the hub cluster, within seconds\n",
         "",
     ),
+    *(
+        (
+            f"drift {how} c configmap/x",
+            [
+                Answer(
+                    {
+                        "cluster": "c",
+                        "kind": "ConfigMap",
+                        "name": "x",
+                        "paths": ["/a", "/b"],
+                        "result": how,
+                    }
+                )
+            ],
+            f"ConfigMap default/x: {told}\n",
+            "",
+        )
+        for how, told in (
+            ("accept", "the values of c are the hub's from now on (/a, /b)"),
+            ("restore", "the hub's values are written in c once more (/a, /b)"),
+            ("ignore", "/a, /b are left to the members from now on"),
+        )
+    ),
     ("checks serve c", [CHECK], "check c is served\n", ""),
     ("checks serve c --off", [CHECK], "check c is no longer served\n", ""),
 ]

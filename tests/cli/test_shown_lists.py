@@ -102,10 +102,10 @@ namespace  name  p       1         clusterName  type: reason  0s
     ),
     (
         "drift ls -o wide",
-        [items(filled(DriftedField, hub="hub", member="member", firstSeen=LATER))],
+        [items(filled(DriftedField, hub="hub", member="member", firstSeen=LATER, lastSeen=LATER))],
         """\
-CLUSTER  KIND  OBJECT          PATH  HUB  MEMBER  SINCE
-cluster  kind  namespace/name  path  hub  member  0s
+CLUSTER  KIND  OBJECT          PATH  HUB  MEMBER  SINCE  TOLD  GENERATION
+cluster  kind  namespace/name  path  hub  member  0s     0s    11
 """,
     ),
     (

@@ -2,7 +2,15 @@
 
 from typing import Any, Literal
 
-from hub.api.models.base import ApiCondition, Instant, Kubernetes, ListPage, Model
+from hub.api.models.base import (
+    ApiCondition,
+    Body,
+    Instant,
+    Kubernetes,
+    ListPage,
+    Model,
+    example_of,
+)
 from hub.api.models.clusters import ClusterState, ResourceRoom
 
 
@@ -68,12 +76,52 @@ class DriftedField(Model):
     """Its value here, as JSON; null where there is none. Secrets are redacted."""
     member: str | None
     first_seen: str | None
+    last_seen: Instant | None
+    """When the member last said so."""
+    member_generation: int
+    """metadata.generation of the object there; 0 of kinds that have none."""
 
 
 class DriftList(ListPage):
     """A page of drifted fields, object by object."""
 
     items: list[DriftedField]
+
+
+class DriftDecision(Body):
+    """What is to become of a drifted object of one member."""
+
+    model_config = example_of(
+        {
+            "how": "restore",
+            "cluster": "east",
+            "kind": "ConfigMap",
+            "namespace": "team-a",
+            "name": "settings",
+        }
+    )
+
+    how: Literal["accept", "restore", "ignore"]
+    """accept: the member's values become the hub's. restore: the hub's are written there once more, also
+    under IfNotDrifted. ignore: they are left to the member for good."""
+    cluster: str
+    kind: str
+    namespace: str = ""
+    name: str
+    path: str = ""
+    """JSON pointer of the one field that is meant; empty: all that has drifted."""
+
+
+class SettledDrift(Model):
+    """What was decided about a drifted object of one member."""
+
+    cluster: str
+    uid: str
+    kind: str
+    namespace: str
+    name: str
+    paths: list[str]
+    result: Literal["accept", "restore", "ignore"]
 
 
 class RecordedEvent(Model):

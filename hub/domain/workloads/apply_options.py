@@ -18,7 +18,8 @@ class ApplyOptions:
     where it is no longer wanted, which changes nothing of how it is applied; `force` over fields of others,
     always or never, or (None) where the object is ours; `co_ownership`: it may have owners in the member;
     `compare_all`: also what the manifest does not name; `compare_only`: nothing is written;
-    `report_status`: its own status is asked for.
+    `report_status`: its own status is asked for;
+    `restore`: the content, and how many times, that a person has had written over drift.
     """
 
     parallelism: int | None = None
@@ -41,6 +42,7 @@ class ApplyOptions:
     compare_all: bool = False
     compare_only: bool = False
     report_status: bool = False
+    restore: str = ""
 
     def as_json(self) -> Json:
         """What is decided, as the store keeps it."""

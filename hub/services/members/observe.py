@@ -23,10 +23,12 @@ from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.failpoints import failpoint
-from shared.wire.agent_v1 import ApiServerDown, Observed, Order, Refused
+from shared.wire.agent_v1 import ApiServerDown, Drift, Observed, Order, Refused
 
 MOST_STATUS_BYTES: Final = 32 * 1024
 NOT_YOURS = "NotYours"
+MOST_DRIFTS = 100  # of one object, as in KubeFleet's status
+PATH_CHARS, VALUE_CHARS, INSTANT_CHARS = 1024, 1024, 40
 _ENDS = frozenset({Transition.SUCCEED, Transition.FAIL, Transition.CONCLUDE})
 _JOB_FIELDS = ("suspended", "active", "ready", "terminating", "succeeded", "failed", "start_time",
                "completion_time", "completed_indexes", "failed_indexes", "running_since", "result",
@@ -239,7 +241,7 @@ def _new_drifts(cluster: str, entry: Observed, work: StandingWork) -> list[dict[
                 f"{each.path} on {cluster}: {each.hub} on the hub, {each.member} in the member"
             ),
         }
-        for each in entry.drift
+        for each in entry.drift[:MOST_DRIFTS]
         if (each.path, each.first_seen) not in known
     ]
 
@@ -269,6 +271,16 @@ def _status(entry: Observed) -> Json:
     return {"status": entry.status}
 
 
+def _bounded(told: Drift) -> Json:
+    """One field that differs, no longer than a hub keeps; agents cut values off themselves."""
+    given = told.model_dump()
+    for name, limit in (("path", PATH_CHARS), ("hub", VALUE_CHARS), ("member", VALUE_CHARS)):
+        if given[name] is not None and len(given[name]) > limit:
+            given[name] = f"{given[name][: limit - 1]}…"
+    given["first_seen"] = told.first_seen[:INSTANT_CHARS]
+    return given
+
+
 def _row(cluster: str, entry: Observed, work: StandingWork) -> ObservedWork:
     """The observed columns of a row."""
     job = entry.job
@@ -283,7 +295,7 @@ def _row(cluster: str, entry: Observed, work: StandingWork) -> ObservedWork:
             "job": None if job is None else {name: getattr(job, name) for name in _JOB_FIELDS},
             **_status(entry),
         },
-        "drift": [each.model_dump() for each in entry.drift] or None,
+        "drift": [_bounded(each) for each in entry.drift[:MOST_DRIFTS]] or None,
         "reason": plain(entry.reason, REASON_CHARS),
         "message": plain(entry.message),
         "available": entry.available,

@@ -1,6 +1,7 @@
 """Works for the objects that a placement gives to clusters; what it gives no longer is taken back."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.services.placements import reporting
@@ -110,6 +111,7 @@ def _action(options: ApplyOptions) -> str:
 def _work(
     cluster: str, entry: SelectedObject, options: ApplyOptions, placement: str, old: Work | None
 ) -> WantedWork:
+    options = _kept(options, old)
     return {
         "cluster": cluster,
         "uid": entry.uid,
@@ -137,6 +139,7 @@ def _generation(entry: SelectedObject, old: Work | None) -> int:
 
 def _reoptioned(old: Work, options: ApplyOptions) -> WantedWork:
     """The same, applied otherwise; what a hub of before rollouts gave stays of the object as it is."""
+    options = _kept(options, old)
     return {
         "cluster": old.cluster,
         "uid": old.uid,
@@ -155,7 +158,12 @@ def _reoptioned(old: Work, options: ApplyOptions) -> WantedWork:
 
 
 def _is_other(old: Work, options: ApplyOptions) -> bool:
-    return old.action in HELD and old.options != options
+    return old.action in HELD and old.options != _kept(options, old)
+
+
+def _kept(options: ApplyOptions, old: Work | None) -> ApplyOptions:
+    """With what a person has asked of this work alone."""
+    return options if old is None else replace(options, restore=old.options.restore)
 
 
 def _differs(old: Work, wanted: WantedWork) -> bool:

@@ -103,6 +103,8 @@ def list_drift(tx: Transaction, pager: Pager, token: str | None, limit: int) -> 
                 "hub": each.get("hub"),
                 "member": each.get("member"),
                 "firstSeen": each.get("first_seen"),
+                "lastSeen": stamp(work.observed_at),
+                "memberGeneration": work.member_generation(),
             }
             for work in drifted
             for each in work.drift

@@ -154,6 +154,9 @@ def work_of(
             work["compare_all"] = options.compare_all
             if options.report_status:
                 work["report_status"] = True
+            work["restore"] = bool(options.restore) and (
+                options.restore.rpartition(":")[0] == row.content
+            )
     work["when_to_apply"] = options.when_to_apply or "Always"
     work["placed_by"] = stamp.placed_by
     work["ignore_drift"] = ignored_paths(row.annotations)

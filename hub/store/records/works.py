@@ -163,6 +163,12 @@ class DriftedWork(NamedTuple):
     namespace: str
     name: str
     drift: Sequence[Json]
+    observed_at: dt.datetime | None = None  # when the member last said so
+    observed: Json | None = None
+
+    def member_generation(self) -> int:
+        """Of the object in the member, as it was then; 0 where it is not known."""
+        return int((self.observed or {}).get("member_generation") or 0)
 
 
 class WantedWork(TypedDict):

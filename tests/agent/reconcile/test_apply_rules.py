@@ -136,6 +136,24 @@ async def test_an_addition_blocks_a_new_generation_under_if_not_drifted(member):
     assert (await held(member))["data"] == {"colour": "green", "more": "x"}
 
 
+async def test_what_is_restored_is_written_over_drift_once(member):
+    """Under IfNotDrifted too; what drifts afterwards is left again."""
+    rules = {"when_to_apply": "IfNotDrifted"}
+    member.hub.put(settings(**rules))
+    member.start()
+    await member.hub.seen("o-1", "Applied")
+    await edit(member, "ConfigMap", "settings", {"data": {"colour": "blue"}})
+    await member.hub.until(lambda hub: hub.observed["o-1"].drift)
+    restored = settings(**rules, restore=True)
+    restored.manifest["metadata"]["annotations"][labels.SPEC_HASH] = "once-more"
+    member.hub.put(restored.model_copy(update={"hash": "once-more"}))
+    await member.hub.until(lambda hub: hub.observed["o-1"].drift == [])
+    assert (await held(member))["data"] == {"colour": "red"}
+    await edit(member, "ConfigMap", "settings", {"data": {"colour": "green"}})
+    await member.hub.until(lambda hub: hub.observed["o-1"].drift)
+    assert (await held(member))["data"] == {"colour": "green"}
+
+
 async def test_a_drift_that_comes_in_between_is_not_overwritten_under_if_not_drifted(member):
     """The apply carries the version that was looked at; it is refused and decided about anew."""
     applier = Applier(member.kube, HUB_ID, SystemClock())

@@ -184,3 +184,23 @@ async def test_messages_of_members_are_cut_and_cleaned(tmp_path: Path):
         job = await hub.job(uid)
         assert job.reason == "Bad [31m"
         assert len(job.message) == 1024
+
+
+async def test_what_an_agent_says_of_drift_is_bounded(tmp_path):
+    """A hundred fields of an object, a kilobyte of each text: a member can not fill the store."""
+    long = "x" * 5000
+    drift = [
+        {"path": f"/{n}/{long}", "hub": long, "member": long, "first_seen": long}
+        for n in range(300)
+    ]
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        uid = await hub.placed("north")
+        await agent.sync()
+        await agent.sync(seen(uid, "Applied", drift=drift))
+        work = await hub.work(uid)
+        assert work is not None
+        kept = list(work.drift or ())
+        assert len(kept) == 100
+        assert {len(each[name]) for each in kept for name in ("path", "hub", "member")} == {1024}
+        assert {len(each["first_seen"]) for each in kept} == {40}

@@ -122,7 +122,7 @@ async def test_drift_is_told_field_by_field(tmp_path: Path):
                         "uid": uid,
                         "observed_generation": 1,
                         "phase": "Applied",
-                        "observed": {},
+                        "observed": {"member_generation": 7},
                         "drift": drift,
                         "reason": "",
                         "message": "",
@@ -147,6 +147,8 @@ async def test_drift_is_told_field_by_field(tmp_path: Path):
                     "hub": each["hub"],
                     "member": each["member"],
                     "firstSeen": each["first_seen"],
+                    "lastSeen": AT,
+                    "memberGeneration": 7,
                 }
                 for each in drift
             ]

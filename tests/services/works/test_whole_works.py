@@ -198,6 +198,7 @@ def test_the_work_of_an_object_says_how_it_is_to_be_applied() -> None:
         "force": None,
         "co_ownership": False,
         "compare_all": False,
+        "restore": False,
     }
 
 

@@ -1,0 +1,209 @@
+"""What a person decides about an object that has drifted in one member: accept, restore or ignore it.
+
+Accepting and ignoring change the hub's object, as an apply would; what kubectl made is changed by kubectl,
+and the refusal says how. Restoring has the member's agent write over what has drifted, once.
+"""
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import orjson
+
+from hub.domain.workloads.origin import Origin
+from hub.services.context.settings import Intake
+from hub.services.objects.apply import apply_for
+from hub.services.placements.abandon import too_old
+from hub.services.reading.draft import draft
+from hub.services.works import compose
+from hub.services.works.offer import ignored_paths
+from hub.store import audit, objects, works
+from hub.store.records.objects import StoredObject
+from hub.store.records.works import Work
+from hub.store.transaction import Transaction
+from shared import labels as keys
+from shared.documents import Json, JsonView
+from shared.errors import Rejected
+from shared.kinds.registry import parse
+from shared.reject_codes import RejectCode
+from shared.wire.versions import APPLY_RULES
+
+IGNORE: Final = f"{keys.PREFIX}ignore-drift"
+_REDACTED: Final = "<redacted>"
+
+
+@dataclass(frozen=True, slots=True)
+class DriftedObject:
+    """An object in a member. `path`: the one field that is meant, as a JSON pointer; "": all that drifted."""
+
+    cluster: str
+    kind: str
+    namespace: str
+    name: str
+    path: str = ""
+
+
+def settle_drift(
+    tx: Transaction, how: str, asked: DriftedObject, principal: str, intake: Intake
+) -> Json:
+    """`how`: accept, restore or ignore. {"cluster", "uid", "kind", "namespace", "name", "paths", "result"}.
+
+    Raises Rejected: NotFound where nothing of it has drifted there, OwnedElsewhere with kubectl's command,
+    Forbidden for what is secret, InvalidState for Jobs and for what can not be done, and what an apply is
+    refused for.
+    """
+    work = _find(tx, asked)
+    drifts = [each for each in work.drift or () if asked.path in ("", each["path"])]
+    if not drifts:
+        raise Rejected(RejectCode.NOT_FOUND, f"{asked.path} has not drifted there", "path")
+    settle = _HOW[how]
+    settle(tx, work, drifts, principal, intake)
+    paths = [str(each["path"]) for each in drifts]
+    place = "/".join(part for part in (work.namespace, work.name) if part)
+    audit.add(
+        tx, principal, f"drift {how}", f"{work.kind} {place} in {work.cluster}", " ".join(paths)
+    )
+    return {
+        "cluster": work.cluster,
+        "uid": work.uid,
+        "kind": work.kind,
+        "namespace": work.namespace,
+        "name": work.name,
+        "paths": paths,
+        "result": how,
+    }
+
+
+def _find(tx: Transaction, asked: DriftedObject) -> Work:
+    for work in works.named(tx, asked.cluster, asked.namespace, asked.name):
+        if work.kind.lower() != asked.kind.lower() or work.action == "Compare" or not work.drift:
+            continue
+        if work.epoch:
+            text = "a Job is not applied again: change it, or cancel it and submit another"
+            raise Rejected(RejectCode.INVALID_STATE, text, "kind")
+        return work
+    place = "/".join(part for part in (asked.namespace, asked.name) if part)
+    text = f"nothing of {asked.kind} {place} has drifted in {asked.cluster}"
+    raise Rejected(RejectCode.NOT_FOUND, text)
+
+
+def _restore(
+    tx: Transaction, work: Work, _drifts: Sequence[JsonView], _principal: str, _intake: Intake
+) -> None:
+    """The next offering says so, for the version that it carries: a later one has its own rule."""
+    if too_old(tx, [work.cluster], APPLY_RULES):
+        text = f"the agent of {work.cluster} does not know how: upgrade it, or set whenToApply to Always"
+        raise Rejected(RejectCode.INVALID_STATE, text, "cluster")
+    _, _, times = work.options.restore.partition(":")
+    options = replace(work.options, restore=f"{work.content}:{int(times or 0) + 1}")
+    hashed = compose.digest(work.content, options, 0) if work.content else ""
+    works.reoption(
+        tx, [{"cluster": work.cluster, "uid": work.uid, "options": options, "hash": hashed}]
+    )
+
+
+def _accept(
+    tx: Transaction, work: Work, drifts: Sequence[JsonView], principal: str, intake: Intake
+) -> None:
+    row = _row(tx, work)
+    if work.kind == "Secret":
+        raise Rejected(RejectCode.FORBIDDEN, "the hub is not told what a member's Secret holds")
+    operations = [_operation(each) for each in drifts]
+    if row.origin == Origin.HUB_CLUSTER:
+        text = orjson.dumps(operations).decode()
+        raise _elsewhere(row, f"patch {_named(row)} --type json -p {shlex.quote(text)}")
+    manifest: Json = orjson.loads(orjson.dumps(row.manifest))
+    for each in operations:
+        _put(manifest, each)
+    _apply(tx, row, manifest, principal, intake)
+
+
+def _ignore(
+    tx: Transaction, work: Work, drifts: Sequence[JsonView], principal: str, intake: Intake
+) -> None:
+    row = _row(tx, work)
+    paths = dict.fromkeys(ignored_paths(row.annotations))
+    paths |= dict.fromkeys(str(each["path"]) for each in drifts)
+    if any(each != "".join(each.replace(",", " ").split()) for each in paths):
+        text = "a path with a comma or a blank can not stand in the annotation"
+        raise Rejected(RejectCode.INVALID_STATE, text, "path")
+    told = ",".join(paths)
+    if row.origin == Origin.HUB_CLUSTER:
+        raise _elsewhere(
+            row, f"annotate {_named(row)} --overwrite {shlex.quote(f'{IGNORE}={told}')}"
+        )
+    manifest: Json = orjson.loads(orjson.dumps(row.manifest))
+    metadata = manifest.setdefault("metadata", {})
+    metadata["annotations"] = {**(metadata.get("annotations") or {}), IGNORE: told}
+    _apply(tx, row, manifest, principal, intake)
+
+
+_Settle = Callable[[Transaction, Work, Sequence[JsonView], str, Intake], None]
+_HOW: Final[Mapping[str, _Settle]] = {"accept": _accept, "restore": _restore, "ignore": _ignore}
+
+
+def _row(tx: Transaction, work: Work) -> StoredObject:
+    row = objects.get(tx, work.uid)
+    if row is None:
+        raise Rejected(RejectCode.NOT_FOUND, "the hub no longer has the object")
+    return row
+
+
+def _elsewhere(row: StoredObject, command: str) -> Rejected:
+    text = f"{row.kind} {row.name} came from {row.origin}; there: kubectl {command}"
+    return Rejected(RejectCode.OWNED_ELSEWHERE, text)
+
+
+def _named(row: StoredObject) -> str:
+    where = f" -n {row.namespace}" if row.namespace else ""
+    return f"{row.kind.lower()} {row.name}{where}"
+
+
+def _apply(
+    tx: Transaction, row: StoredObject, manifest: Json, principal: str, intake: Intake
+) -> None:
+    (applied,) = apply_for(
+        tx, [draft(parse(manifest), tx.now, origin=row.origin)], intake, principal
+    )
+    if applied.error is not None:
+        raise applied.error
+
+
+def _operation(drift: JsonView) -> Json:
+    """A JSON patch operation that makes the hub's value the member's. Raises Rejected."""
+    path, member = str(drift["path"]), drift.get("member")
+    if member is None:
+        return {"op": "remove", "path": path}
+    if _REDACTED in member:
+        raise Rejected(RejectCode.FORBIDDEN, f"the value of {path} is secret: the hub has no copy")
+    try:
+        value = orjson.loads(member)
+    except orjson.JSONDecodeError:
+        text = f"the value of {path} is too long to be reported whole: take it over by hand"
+        raise Rejected(RejectCode.INVALID_STATE, text, "path") from None
+    return {"op": "add" if drift.get("hub") is None else "replace", "path": path, "value": value}
+
+
+def _put(manifest: Json, operation: JsonView) -> None:
+    """Carry one operation out; what has left the hub's manifest meanwhile is made again."""
+    *above, last = [
+        part.replace("~1", "/").replace("~0", "~") for part in operation["path"].split("/")[1:]
+    ]
+    at: Any = manifest
+    for part in above:
+        at = _item(at, part) if isinstance(at, list) else at.setdefault(part, {})
+    if isinstance(at, list):
+        index = int(last) if last.isdecimal() else len(at)
+        at[index : index + 1] = [operation["value"]] if "value" in operation else []
+    elif "value" in operation:
+        at[last] = operation["value"]
+    else:
+        at.pop(last, None)
+
+
+def _item(items: list[Any], part: str) -> Any:
+    if not part.isdecimal() or int(part) >= len(items):
+        text = "the hub's object has changed meanwhile: look at its drift again"
+        raise Rejected(RejectCode.INVALID_STATE, text, "path")
+    return items[int(part)]
