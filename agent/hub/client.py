@@ -5,7 +5,7 @@ a sync is tried once, because the loop that calls it recomputes its content each
 """
 
 import ssl
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -32,6 +32,7 @@ from shared.wire.agent_v1 import (
 log = structlog.get_logger(__name__)
 
 _UPGRADE = 426
+_NO_HEADERS: Mapping[str, str] = {}
 _OWN_SECRET = 2  # the first protocol in which an agent's first secret is of its own making
 _ANSWER_S = 15.0  # beyond what the hub was allowed to hold the request
 _LONGEST_ASKED_S = 60.0  # what stands before the hub may ask for a day
@@ -185,17 +186,25 @@ class HubClient:
             raise HubError(0, "BadReply", str(fault)[:300], None) from fault
 
     async def _sync(self, secret: str, request: SyncRequest) -> bytes:
-        said = request.model_copy(update={"proto": self.protocol})
+        said = request.model_copy(update={"proto": self.protocol, "availability": None})
+        held = {versions.RULES_HEADER: str(request.availability or 0)}
         body = said.model_dump_json(exclude_defaults=True).encode()
-        return await self._post(SYNC_PATH, body, secret, request.wait_s + _ANSWER_S)
+        return await self._post(SYNC_PATH, body, secret, request.wait_s + _ANSWER_S, held)
 
-    async def _post(self, path: str, body: bytes, bearer: str, timeout_s: float) -> bytes:
+    async def _post(
+        self,
+        path: str,
+        body: bytes,
+        bearer: str,
+        timeout_s: float,
+        headers: Mapping[str, str] = _NO_HEADERS,
+    ) -> bytes:
         await self._renew()
         try:
             response = await self._http.post(
                 path,
                 content=body,
-                headers={"Authorization": f"Bearer {bearer}"},
+                headers={"Authorization": f"Bearer {bearer}", **headers},
                 timeout=httpx.Timeout(timeout_s, connect=5.0),
             )
         except httpx.HTTPError as failure:

@@ -15,6 +15,7 @@ from agent.hub.client import HubClient, HubError, asked_wait
 from agent.member.declared import DeclaredProperties
 from agent.member.health import Health
 from agent.metrics import Meters
+from agent.reconcile.declared import take_rules
 from agent.reconcile.reconciler import Reconciler
 from agent.works.desired_set import DesiredSet
 from agent.works.lease import Lease
@@ -198,6 +199,7 @@ class Exchange:
                 more=len(entries) < observed.unsent,
             ),
             capacity=capacity,
+            availability=self._reconciler.rules.revision,
         )
         sent = _Sent(request, now, entries, mark)
         sent.task = asyncio.create_task(self._hub.sync(self._secret, request))
@@ -300,6 +302,7 @@ class Exchange:
         self._reconciler.marks.answered(reply.mark)
         self._more = reply.desired.more
         self._pools = reply.pool_keys
+        take_rules(self._reconciler, reply.availability)
         changed, removed = self.desired.take(reply.desired)
         self._reconciler.acknowledged(sent.entries)
         if changed or removed:

@@ -20,6 +20,7 @@ from agent.member.applier import Applier
 from agent.member.observer import KindKey, Observer
 from agent.metrics import Meters
 from agent.objects.facts import JOB, Object, finished, is_unstarted, outdated
+from agent.objects.rules import AvailabilityRules
 from agent.reconcile.copies import Copies
 from agent.reconcile.finalizers import FinalizerRemoval
 from agent.reconcile.resync import Resync
@@ -57,6 +58,7 @@ class Reconciler:
         policy: MemberPolicy | None = None,
     ) -> None:
         self.tracked_works: dict[str, TrackedWork] = {}
+        self.rules = AvailabilityRules()
         self.observed = ObservedSet()
         self.observer = Observer(client, hub_id, self, clock)
         self._applier = Applier(client, hub_id, clock)
@@ -256,7 +258,6 @@ class Reconciler:
 
     def _begin(self, tracked: TrackedWork, work: Work, decision: Decision) -> Decision:
         """Hand a step over to the workers."""
-        now = self._clock.monotonic()
         if decision.do in {"Apply", "PatchJob"} and tracked.seen.live is not None:
             if tracked.doubtful:
                 tracked.busy = True
@@ -264,7 +265,7 @@ class Reconciler:
                 return decision
             tracked.mend()
             if not outdated(work, tracked.seen.live):
-                tracked.fight_back(now)
+                tracked.fight_back(self._clock.monotonic())
         if decision.do == "Start":
             tracked.seen.started = True
         self._hand_over(tracked, decision)
@@ -364,10 +365,9 @@ class Reconciler:
     # --- internals -------------------------------------------------------------------------------
 
     def _tracked(self, uid: str) -> TrackedWork:
-        tracked = self.tracked_works.get(uid)
-        if tracked is None:
-            tracked = self.tracked_works[uid] = TrackedWork(uid)
-        return tracked
+        if uid not in self.tracked_works:
+            self.tracked_works[uid] = TrackedWork(uid, rules=self.rules)
+        return self.tracked_works[uid]
 
     def _moment(self, work: Work) -> Moment:
         key = (work.api_version, work.kind)

@@ -23,6 +23,7 @@ from agent.objects.facts import (
     outdated,
 )
 from agent.objects.pods import JobPods
+from agent.objects.reported import reported_status
 from agent.objects.rules import AvailabilityRules
 from agent.objects.verdict import UNKNOWN
 from shared.conditions import rfc3339
@@ -349,7 +350,15 @@ class TrackedWork:
             drift=[drifts[path] for path in sorted(drifts)][:100],
             incarnation=incarnation_of(live) if work is None else "",
             manifest=self.written if self.is_left_over() else None,
+            status=self._status(decision),
         )
+
+    def _status(self, decision: Decision) -> Object | None:
+        """The object's own status, where it is asked for and of what is desired."""
+        live, work = self.seen.live, self.work
+        if live is None or work is None or not work.report_status or decision.phase != "Applied":
+            return None
+        return reported_status(live)
 
     def _job_status(
         self, live: Object | None, pods: JobPods | None, *, over: bool

@@ -154,6 +154,7 @@ async def sync_agent(request: Request) -> Response:
             message, refused = await hub.beside(read_sync, body, cluster)
         else:
             message, refused = read_sync(body, cluster)
+        message.availability = versions.rules_held(request.headers.get(versions.RULES_HEADER))
         terms = terms_of(request, message.proto, caller(request))
         if first := first_agents.is_first(message):
             first_agents.hold_back(message)

@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute, Match
 
 from hub.api import (
     apply,
+    availability,
     batch,
     changes,
     checks,
@@ -49,6 +50,7 @@ ROUTERS: Final = (
     tokens.router,
     clusters.router,
     fleet.router,
+    availability.router,
     hub_cluster.router,
     visibility.router,
     checks.router,

@@ -9,6 +9,7 @@ from hub.store.records.members import Member
 from shared import quantity
 from shared.conditions import Condition, find, rfc3339, set_condition
 from shared.documents import Json, JsonView
+from shared.kinds import unheeded
 
 Status = Json
 ACCEPTED: Final = "Accepted"
@@ -18,6 +19,10 @@ _SETTLED: Final = {
     ACCEPTED: ("Accepted", "the hub has taken it"),
     COMPLETE: ("SelectionComplete", "the hub reads all that it selects"),
 }
+_OF_MEMBERS: Final = (
+    "failedPlacements",
+    "reportedStatuses",
+)  # their generations are of the members
 COLLECTED: Final = "ClusterPropertyCollectionSucceeded"
 MOST_CHARS: Final = 2000  # of what is told of properties that were not read
 HEALTHY_FOR: Final = dt.timedelta(seconds=60)
@@ -51,6 +56,19 @@ def objection(
         return list(live or ())
     reason, text = _SETTLED[kind]
     return set_condition(live, kind, "True", reason, text, now, generation)
+
+
+def reported(group: str, status: JsonView | None, obj: Json) -> Status | None:
+    """What is to be written on an object whose status a member reports; None: nothing.
+
+    Of custom resources alone: what Kubernetes brings has its own controllers on the hub cluster too, and
+    they write there. What is not told (any more) goes, as a null of a merge patch.
+    """
+    if "." not in group or group.endswith(".k8s.io") or not unheeded.says_more(status):
+        return None
+    live = obj.get("status") or {}
+    wanted: Status = {**dict.fromkeys(live), **(status or {})}
+    return wanted if differs(wanted, live) else None
 
 
 def member_status(
@@ -157,10 +175,8 @@ def _renumbered(value: object, ours: int, theirs: int) -> Any:
             if name == "observedGeneration" and each == ours
             else _renumbered(each, ours, theirs)
             for name, each in value.items()
-            if name != "failedPlacements"
-        } | (
-            {"failedPlacements": value["failedPlacements"]} if "failedPlacements" in value else {}
-        )
+            if name not in _OF_MEMBERS
+        } | {name: value[name] for name in _OF_MEMBERS if name in value}
     if isinstance(value, list):
         return [_renumbered(each, ours, theirs) for each in value]
     return value

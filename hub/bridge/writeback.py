@@ -176,9 +176,14 @@ class Writeback:
             if uid in self._mirror.refusals:
                 refusal = self._mirror.refusals[uid]
                 self._events.warn(*found, refusal.code, refusal.detail)
-            if not _has_status(place):
-                continue
             source, obj = found
+            if not _has_status(place):
+                row = rows.get(uid)
+                with _alone(place):
+                    wanted = object_status.reported(place[0], row.status if row else None, obj)
+                    if wanted is not None:
+                        writes.append((source, obj, wanted))
+                continue
             with _alone(place):
                 wanted = self._wanted(uid, place, obj, rows.get(uid), now)
                 if object_status.differs(wanted, obj.get("status") or {}):
@@ -292,6 +297,10 @@ class Writeback:
                 self._pending.add(self._sources.row_of(obj))
                 self._queues_due |= source.kind.kind in _QUEUES  # their figures come by other ways
                 self._members_due |= source.kind.kind == "MemberCluster"
+                if _is_unentitled(
+                    source, failure
+                ):  # written when the status changes, if it may be then
+                    self._pending.discard(self._sources.row_of(obj))
                 log.info("status.retry", name=metadata["name"], error=str(failure))
 
 
@@ -318,6 +327,12 @@ def _has_status(place: Place) -> bool:
         "WorkloadPriorityClass",
         "MultiKueueConfig",
     )
+
+
+def _is_unentitled(source: Source, failure: errors.KubeError) -> bool:
+    """Whether it is a right that the chart does not give: to write what members report."""
+    of = (source.kind.group, source.kind.kind, "", "")
+    return isinstance(failure, errors.Forbidden) and source.kind != JOB and not _has_status(of)
 
 
 def _is_news(wanted: Json, live: Json) -> bool:

@@ -1,7 +1,10 @@
 """The hub itself: figures, events, changes, people, the hub cluster, a store that went back."""
 
+from collections.abc import Mapping, Sequence
+
 from roadstead.calls.bodies import body_of
 from roadstead.models.hub import (
+    AvailabilityRules,
     Change,
     Decided,
     HubCluster,
@@ -100,3 +103,14 @@ def retention() -> Steps[Kept]:
 def run_retention() -> Steps[Removed]:
     """Take away now what has been kept long enough."""
     return one(Request("POST", "/v1/retention:run"), Removed)
+
+
+def availability_rules() -> Steps[AvailabilityRules]:
+    """By which rules members tell whether custom resources are available."""
+    return one(Request("GET", "/v1/availability-rules"), AvailabilityRules)
+
+
+def declare_availability(rules: Sequence[Mapping[str, str]]) -> Steps[AvailabilityRules]:
+    """Replace all declared rules: `group`, `kind`, `available`, and `message` where wanted."""
+    body = body_of({"rules": [dict(each) for each in rules]})
+    return one(Request("PUT", "/v1/availability-rules", body=body), AvailabilityRules)

@@ -74,5 +74,7 @@ class Calls:
     accept_restored = Call(hub_calls.accept_restored)
     adopt_leftover = Call(hub_calls.adopt_leftover)
     forget_leftover = Call(hub_calls.forget_leftover)
+    availability_rules = Call(hub_calls.availability_rules)
+    declare_availability = Call(hub_calls.declare_availability)
     retention = Call(hub_calls.retention)
     run_retention = Call(hub_calls.run_retention)

@@ -114,6 +114,23 @@ class Removed(Record):
     removed: dict[str, int] = record_field(default_factory=dict)
 
 
+class AvailabilityRule(Record):
+    """When objects of one kind are available: expressions; `message`: what is said where they are not."""
+
+    group: str
+    kind: str
+    available: str
+    message: str = ""
+
+
+class AvailabilityRules(Record):
+    """What is declared, in which revision, and what is built in."""
+
+    revision: int
+    rules: tuple[AvailabilityRule, ...] = ()
+    built_in: tuple[AvailabilityRule, ...] = ()
+
+
 class Decided(Record):
     """A Job from before the store was restored, of which has been decided."""
 

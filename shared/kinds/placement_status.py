@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from shared.kinds.model import Condition, Model, Timestamp, by_type
+from shared.kinds.model import Condition, Model, Opaque, Timestamp, by_type
 
 Hundred = Field(max_length=100)
 
@@ -52,6 +52,13 @@ class DiffedPlacement(ResourceIdentifier):
     observed_diffs: Annotated[list[ObservedDifference], Hundred] | None = None
 
 
+class ReportedStatus(ResourceIdentifier):
+    """Own field: an object's status in the cluster; without `status` where there is no room for it."""
+
+    observation_time: Timestamp
+    status: Opaque | None = None
+
+
 class NamespacedName(Model):
     name: str
     namespace: str | None = None
@@ -65,6 +72,7 @@ class PerClusterStatus(Model):
     failed_placements: Annotated[list[FailedPlacement], Hundred] | None = None
     drifted_placements: Annotated[list[DriftedPlacement], Hundred] | None = None
     diffed_placements: Annotated[list[DiffedPlacement], Hundred] | None = None
+    reported_statuses: Annotated[list[ReportedStatus], Hundred] | None = None
     conditions: list[Condition] | None = by_type()
 
 

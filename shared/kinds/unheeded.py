@@ -95,13 +95,28 @@ def of_placement(spec: Mapping[str, Any]) -> Iterator[str]:
     if spec.get("statusReportingScope") == "NamespaceAccessible":
         yield "spec.statusReportingScope: the status is at the placement, and not in its namespace too"
     yield from _of_strategy(spec.get("strategy") or {})
+    reporting = (spec.get("strategy") or {}).get("reportBackStrategy") or {}
+    if reporting.get("destination") == "OriginalResource" and not reports_to_original(spec):
+        yield (
+            "spec.strategy.reportBackStrategy.destination: more than one cluster can hold the objects; "
+            "their statuses are told per cluster, in the placement's status"
+        )
+
+
+def reports_to_original(spec: Mapping[str, Any]) -> bool:
+    """Whether statuses go to the objects themselves: it is asked for, and one cluster alone can hold them."""
+    reporting = (spec.get("strategy") or {}).get("reportBackStrategy") or {}
+    policy = spec.get("policy") or {}
+    if reporting.get("destination") != "OriginalResource":
+        return False
+    if policy.get("placementType") == "PickFixed":
+        return len(set(policy.get("clusterNames") or ())) == 1
+    return policy.get("placementType") == "PickN" and policy.get("numberOfClusters") == 1
 
 
 def _of_strategy(strategy: Mapping[str, Any]) -> Iterator[str]:
     if strategy.get("type") == "External":
         yield "spec.strategy.type: staged runs are not carried out; changes roll out as by RollingUpdate"
-    if (strategy.get("reportBackStrategy") or {}).get("type") == "Mirror":
-        yield "spec.strategy.reportBackStrategy: statuses of placed objects are not reported back"
 
 
 def refuse_without_adapter(parsed: Parsed) -> None:
@@ -142,6 +157,17 @@ def condition(
     return set_condition(
         conditions, CONDITION, "True", "StoredOnly", joined(said), now, generation
     )
+
+
+def says_more(status: Mapping[str, Any] | None) -> bool:
+    """Whether a status holds anything besides the condition of this module."""
+    held = (status or {}).get("conditions") or ()
+    others = [each for each in held if not _is_ours(each)]
+    return bool(others) or bool((status or {}).keys() - {"conditions"})
+
+
+def _is_ours(condition: object) -> bool:
+    return isinstance(condition, dict) and condition.get("type") == CONDITION
 
 
 def joined(said: Iterable[str]) -> str:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from shared.wire.availability_rules import AvailabilityRules
 from shared.wire.versions import OLDEST
 
 SYNC_PATH = "/agent/v1/sync"
@@ -104,6 +105,7 @@ class Work(Message):
     placed_by: str = ""  # placement or queue that chose this cluster
     ttl_s: int | None = None  # Jobs: their own ttlSecondsAfterFinished, withheld from the member
     seen: bool = False  # the hub was told that this epoch exists in the member: never create again
+    report_status: bool = False  # objects: tell the status as it is, too
     fresh: bool = False  # first offered in this very session: no earlier one can have started it
 
     def digest_line(self) -> str:
@@ -253,6 +255,7 @@ class Observed(Message):
     job: JobStatus | None = None
     available: bool | None = None  # None: not trackable for this kind
     member_generation: Whole = 0
+    status: dict[str, Any] | None = None  # of the object, where the work asks for it
     drift: list[Drift] = []
     incarnation: str = ""  # of something not desired: the hub's incarnation that gave it
     # Of a Job that the hub has ordered to be left alone: as its user wrote it, as far as that is known.
@@ -304,6 +307,9 @@ class SyncRequest(Message):
     desired: DesiredBase = DesiredBase()
     observed: ObservedSet = ObservedSet()
     capacity: Capacity | None = None  # None: unchanged since the last acknowledged one
+    availability: Whole | None = (
+        None  # by header: revision of the rules it goes by; None: it knows of none
+    )
 
 
 class Desired(Message):
@@ -355,6 +361,7 @@ class SyncReply(Message):
     orders: list[Order] = []
     mark: Mark | None = None
     rotate: Rotate | None = None  # protocol 2
+    availability: AvailabilityRules | None = None  # where the agent goes by others
     need_full: bool = False  # send the whole observed set (and capacity) next
     next_s: float = 10.0
 

@@ -7,7 +7,8 @@ and what it lacks has a default, so that releases one minor apart understand eac
     1   sessions, desired and observed sets; credentials without end
     2   credentials are replaced (`SyncReply.rotate`), and their first secret is the agent's own
     3   objects are abandoned: `Keep` of what is no Job (agents of before leave it as it is); rules of
-        applying; `Compare`, which is `Keep` to agents of before: they write nothing
+        applying; `Compare`, which is `Keep` to agents of before: they write nothing; statuses of objects
+        (`Work.report_status`)
 """
 
 import importlib.metadata
@@ -21,6 +22,8 @@ APPLY_RULES: Final = 3  # … in which it knows `force`, `co_ownership` and `com
 PROTOCOL_HEADER: Final = (
     "Roadstead-Protocol"  # agent: `1-2`, what it speaks; hub: `2`, what it chose
 )
+# agent: the revision of the rules of availability that it goes by, where it knows of any; none: it does not
+RULES_HEADER: Final = "Roadstead-Availability-Rules"
 LINK_HEADER: Final = "Roadstead-Link"
 PLAIN_HTTP: Final = "plain-http"  # its only value: by --hub-plain-http, from another machine
 _USER_AGENT: Final = "roadstead-agent/"
@@ -59,6 +62,11 @@ def choose(offered: str, spoken: int, oldest: int = OLDEST) -> int:
     return min(high, NEWEST)
 
 
+def rules_held(told: str | None) -> int | None:
+    """The revision of the rules that an agent goes by; None: it knows of none."""
+    return _revision(told or "")
+
+
 def chosen(answered: str | None) -> int:
     """What a hub chose, by its answer's header; one that says nothing speaks the first protocol."""
     found = _number(answered or "")
@@ -82,6 +90,10 @@ def _range(offered: str, spoken: int) -> tuple[int, int]:
     if not dash or first is None or last is None or first > last:
         return spoken, spoken
     return first, last
+
+
+def _revision(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
 
 
 def _number(text: str) -> int | None:

@@ -12,6 +12,7 @@ from typing import Literal
 import httpx
 
 from shared import labels
+from shared.wire import versions
 from shared.wire.agent_v1 import (
     CA_PATH,
     REGISTER_PATH,
@@ -26,6 +27,7 @@ from shared.wire.agent_v1 import (
     SyncRequest,
     Work,
 )
+from shared.wire.availability_rules import AvailabilityRule, AvailabilityRules
 from tests import waiting
 
 HUB_ID = "hub-1"
@@ -148,6 +150,7 @@ class ScriptedHub(httpx.AsyncBaseTransport):
         self.capacity: Capacity | None = None
         self.registrations = 0
         self.pools = Pools(revision=1, keys=[])
+        self.rules = AvailabilityRules(revision=0, rules=[])
         self.down = False
         self.refusal: tuple[int, str] | None = None
         self.loses: Callable[[SyncRequest], bool] = lambda request: False  # the reply, that is
@@ -172,6 +175,11 @@ class ScriptedHub(httpx.AsyncBaseTransport):
         for work in works:
             self.revision = next(self._revision)
             self.works[work.uid] = (self.revision, work)
+        self._news()
+
+    def declare(self, *rules: AvailabilityRule) -> None:
+        """Go by these rules of availability from now on."""
+        self.rules = AvailabilityRules(revision=self.rules.revision + 1, rules=list(rules))
         self._news()
 
     def drop(self, uid: str) -> None:
@@ -258,7 +266,9 @@ class ScriptedHub(httpx.AsyncBaseTransport):
             )
             return httpx.Response(200, content=answer.model_dump_json(), request=request)
         assert request.headers["Authorization"] == "Bearer id.secret"
-        return await self._sync(request, SyncRequest.model_validate_json(body))
+        message = SyncRequest.model_validate_json(body)
+        message.availability = versions.rules_held(request.headers.get(versions.RULES_HEADER))
+        return await self._sync(request, message)
 
     async def _sync(self, http: httpx.Request, request: SyncRequest) -> httpx.Response:
         if self.takes_at_most is not None and len(request.observed.entries) > self.takes_at_most:
@@ -296,11 +306,18 @@ class ScriptedHub(httpx.AsyncBaseTransport):
             seq=request.seq,
             desired=desired,
             pool_keys=self.pools,
+            availability=self._rules_for(request),
             orders=self._orders(request),
             need_full=self.wants_all,
         )
         self.wants_all = False
         return httpx.Response(200, content=reply.model_dump_json(), request=http)
+
+    def _rules_for(self, request: SyncRequest) -> AvailabilityRules | None:
+        """As a hub tells them: to who knows of rules and goes by others."""
+        if request.availability in (None, self.rules.revision):
+            return None
+        return self.rules
 
     def _orders(self, request: SyncRequest) -> list[Order]:
         """What nobody desires is to go, or to be left alone, as the test says."""

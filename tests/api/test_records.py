@@ -83,6 +83,7 @@ async def test_records_say_what_the_hub_says(tmp_path: Path) -> None:
             hub_calls.hub_cluster(),
             hub_calls.issue_token("ada"),
             hub_calls.tokens(),
+            hub_calls.availability_rules(),
             hub_calls.retention(),
             hub_calls.run_retention(),
             hub_calls.revoke_token("ada"),

@@ -53,6 +53,24 @@ def test_a_database_is_backed_up_restored_and_examined(tmp_path: Path) -> None:
     assert (told.code, levels["restored"], levels["hub"]) == (3, "fail", "warn")
 
 
+def test_rules_of_availability_are_shown_and_declared(hub, tmp_path) -> None:
+    """From a file; what is no rule ends with its field. What is declared stands before what is built in."""
+    file = tmp_path / "rules.yaml"
+    rule = {"group": "kueue.x-k8s.io", "kind": "ClusterQueue", "available": "cond('Ready')"}
+    file.write_text(json.dumps({"rules": [rule]}))
+    assert hub.run("admin", "availability", "-f", str(file)).code == 0
+    told = hub.run("admin", "availability").out
+    assert told.count("ClusterQueue.kueue.x-k8s.io") == 1
+    assert "declared" in told
+    file.write_text(json.dumps({"rules": [{**rule, "available": "status"}]}))
+    refused = hub.run("admin", "availability", "-f", str(file))
+    assert refused.code != 0
+    assert "rules[0].available" in refused.err
+    for text in ("rules: 3", "[", "a"):
+        file.write_text(text)
+        assert hub.run("admin", "availability", "-f", str(file)).code != 0
+
+
 def test_retention_is_shown_and_run(hub) -> None:
     """Every table with what bounds it; what is taken away is told."""
     shown = hub.run("admin", "retention", "-o", "json")

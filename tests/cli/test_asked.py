@@ -140,6 +140,7 @@ ACTS: list[tuple[str, str, Any]] = [
     ("restored", "GET /v1/restored", None),
     ("restored --accept", "POST /v1/restored:accept", None),
     ("admin retention", "GET /v1/retention", None),
+    ("admin availability", "GET /v1/availability-rules", None),
     ("admin adopt u", "POST /v1/restored/u/adopt", {}),
     ("admin forget u --cluster c1", "POST /v1/restored/u/forget", {"cluster": "c1"}),
     ("delete ConfigMap x -n a", "DELETE /v1/objects/core/ConfigMap/namespaces/a/x", None),

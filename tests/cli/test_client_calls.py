@@ -15,6 +15,7 @@ from roadstead.models.checks import JobChecks, OpenCheck
 from roadstead.models.clusters import Cluster, DeclaredCluster, Fenced, JoinToken
 from roadstead.models.explanation import Explanation
 from roadstead.models.hub import (
+    AvailabilityRules,
     Change,
     Decided,
     HubCluster,
@@ -305,6 +306,15 @@ CALLS: list[Call] = [
         "POST /v1/restored/u/forget",
         {"cluster": "c1"},
         Decided,
+    ),
+    ("availability_rules", (), {}, "GET /v1/availability-rules", None, AvailabilityRules),
+    (
+        "declare_availability",
+        ([{"group": "ray.io"}],),
+        {},
+        "PUT /v1/availability-rules",
+        {"rules": [{"group": "ray.io"}]},
+        AvailabilityRules,
     ),
     ("retention", (), {}, "GET /v1/retention", None, Kept),
     ("run_retention", (), {}, "POST /v1/retention:run", None, Removed),

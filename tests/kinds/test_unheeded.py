@@ -4,7 +4,7 @@ import pytest
 
 from shared.errors import Rejected
 from shared.kinds import parse
-from shared.kinds.unheeded import notices
+from shared.kinds.unheeded import notices, reports_to_original, says_more
 
 PODS = {"containers": [{"name": "main", "image": "busybox"}]}
 SELECTORS = [{"group": "", "version": "v1", "kind": "Namespace", "name": "a"}]
@@ -22,6 +22,9 @@ def a_job(annotations=None, template=None, **pods):
             }
         },
     }
+
+
+TO_ORIGINAL = {"type": "Mirror", "destination": "OriginalResource"}
 
 
 def a_placement(**strategy):
@@ -78,6 +81,7 @@ PARTS = [
         "resourceSelectors[1]: no placement carries a ClusterResourceOverride",
     ),
     (a_placement_of("", "Node"), "no placement carries a Node"),
+    (a_placement(reportBackStrategy=TO_ORIGINAL), "more than one cluster can hold the objects"),
 ]
 
 
@@ -92,6 +96,7 @@ def test_what_changes_nothing_is_named(manifest, word):
     "manifest",
     [
         a_job({"roadstead.dev/on-cluster-loss": "Wait"}),
+        a_placement(reportBackStrategy={"type": "Mirror", "destination": "WorkAPI"}),
         a_placement(applyStrategy={"comparisonOption": "FullComparison"}),
         a_placement(applyStrategy={"allowCoOwnership": True}),
         a_placement(applyStrategy={"type": "ReportDiff"}),
@@ -154,3 +159,38 @@ def test_a_queue_that_is_named_in_vain_is_told_of():
     manifest["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "q"}
     (said,) = notices(parse(manifest))
     assert said.endswith("a Widget waits in no queue")
+
+
+@pytest.mark.parametrize(
+    ("policy", "to_original"),
+    [
+        ({"placementType": "PickFixed", "clusterNames": ["a"]}, True),
+        ({"placementType": "PickFixed", "clusterNames": ["a", "b"]}, False),
+        ({"placementType": "PickFixed", "clusterNames": []}, False),
+        ({"placementType": "PickN", "numberOfClusters": 1}, True),
+        ({"placementType": "PickN", "numberOfClusters": 2}, False),
+        ({"placementType": "PickAll"}, False),
+        ({}, False),
+    ],
+)
+def test_a_status_goes_to_the_object_where_one_cluster_alone_can_hold_it(policy, to_original):
+    """By the policy, whatever clusters there are now."""
+    spec = {"policy": policy, "strategy": {"reportBackStrategy": TO_ORIGINAL}}
+    assert reports_to_original(spec) is to_original
+    assert not reports_to_original({"policy": policy})
+
+
+@pytest.mark.parametrize(
+    ("status", "more"),
+    [
+        (None, False),
+        ({}, False),
+        ({"conditions": [{"type": "NotActedOn"}]}, False),
+        ({"conditions": [{"type": "NotActedOn"}, {"type": "Ready"}]}, True),
+        ({"conditions": ["x"]}, True),
+        ({"phase": "Ready"}, True),
+    ],
+)
+def test_the_hubs_own_condition_is_told_from_what_a_member_reports(status, more):
+    """Anything besides it is the member's."""
+    assert says_more(status) is more

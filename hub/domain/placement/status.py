@@ -76,6 +76,7 @@ class Target:
     held: str = ""  # why it is not the newest, in words
     fault: str = ""  # why overrides make nothing of the newest
     overrides: Sequence[JsonView] = ()  # of what it was given: kind, namespace, name, generation
+    reported: Sequence[Json] = ()  # what objects say of themselves there, where it is asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +189,8 @@ def _target_status(target: Target, picture: Picture, before: JsonView, now: dt.d
     if differ:
         kind = "diffedPlacements" if picture.compares else "driftedPlacements"
         status[kind] = differ[:MOST_DETAILS]
+    if target.reported:
+        status["reportedStatuses"] = list(target.reported)[:MOST_DETAILS]
     return status
 
 

@@ -17,7 +17,8 @@ class ApplyOptions:
     epoch was first offered to; `doubtful`: where its job is now is not known. Of an object: `abandon` it
     where it is no longer wanted, which changes nothing of how it is applied; `force` over fields of others,
     always or never, or (None) where the object is ours; `co_ownership`: it may have owners in the member;
-    `compare_all`: also what the manifest does not name; `compare_only`: nothing is written.
+    `compare_all`: also what the manifest does not name; `compare_only`: nothing is written;
+    `report_status`: its own status is asked for.
     """
 
     parallelism: int | None = None
@@ -39,6 +40,7 @@ class ApplyOptions:
     co_ownership: bool = False
     compare_all: bool = False
     compare_only: bool = False
+    report_status: bool = False
 
     def as_json(self) -> Json:
         """What is decided, as the store keeps it."""

@@ -12,9 +12,11 @@ import secrets
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 import orjson
 
+from hub.services.works import declared_rules
 from hub.store import clusters, settings, works
 from hub.store.records.works import Desired
 from hub.store.transaction import Transaction
@@ -205,9 +207,32 @@ def digest_line(row: Desired) -> str:
 # --- what the exchange with agents reads as it begins, and when that was touched ---------------------------
 
 
-def at_start(tx: Transaction) -> tuple[list[Desired], Json]:
-    """All desired works, and the pool keys."""
-    return works.all_desired(tx), pool_keys(tx)
+class ForAll(NamedTuple):
+    """What every agent is told, whatever it holds; as the store has it."""
+
+    pool_keys: Json
+    availability: Json
+
+    def told(self, held: int | None) -> Json:
+        """The part of a reply, for an agent that goes by the rules of revision `held`; None: by none."""
+        if held is None or held == self.availability["revision"]:
+            return {"pool_keys": self.pool_keys}
+        return {"pool_keys": self.pool_keys, "availability": self.availability}
+
+
+FOR_ALL: Final = frozenset(
+    {"pool_keys", declared_rules.SETTING}
+)  # the settings of which it is made
+
+
+def at_start(tx: Transaction) -> tuple[list[Desired], ForAll]:
+    """All desired works, and what every agent is told."""
+    return works.all_desired(tx), for_all(tx)
+
+
+def for_all(tx: Transaction) -> ForAll:
+    """What every agent is told now."""
+    return ForAll(pool_keys(tx), declared_rules.load(tx))
 
 
 def pool_keys(tx: Transaction) -> Json:

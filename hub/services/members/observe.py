@@ -7,7 +7,9 @@ judged one by one (`hub.services.members.judge`, pure) and written together.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
+
+import orjson
 
 from hub.domain.workloads.states import Transition
 from hub.services.members import api_servers, deadlines, forgotten
@@ -18,10 +20,12 @@ from hub.store import clusters, on_members, workloads, works
 from hub.store.records.workloads import CountsRow, WorkloadMove, counts_of, move_of
 from hub.store.records.works import LastObserved, ObservedWork, StandingWork
 from hub.store.transaction import Transaction
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.failpoints import failpoint
 from shared.wire.agent_v1 import ApiServerDown, Observed, Order, Refused
 
+MOST_STATUS_BYTES: Final = 32 * 1024
 NOT_YOURS = "NotYours"
 _ENDS = frozenset({Transition.SUCCEED, Transition.FAIL, Transition.CONCLUDE})
 _JOB_FIELDS = ("suspended", "active", "ready", "terminating", "succeeded", "failed", "start_time",
@@ -258,6 +262,13 @@ def as_observed(last: LastObserved) -> Observed:
     )
 
 
+def _status(entry: Observed) -> Json:
+    """The object's own status, where it is told and not larger than agents make it."""
+    if entry.status is None or len(orjson.dumps(entry.status)) > MOST_STATUS_BYTES:
+        return {}
+    return {"status": entry.status}
+
+
 def _row(cluster: str, entry: Observed, work: StandingWork) -> ObservedWork:
     """The observed columns of a row."""
     job = entry.job
@@ -270,6 +281,7 @@ def _row(cluster: str, entry: Observed, work: StandingWork) -> ObservedWork:
             "object_uid": entry.object_uid,
             "member_generation": entry.member_generation,
             "job": None if job is None else {name: getattr(job, name) for name in _JOB_FIELDS},
+            **_status(entry),
         },
         "drift": [each.model_dump() for each in entry.drift] or None,
         "reason": plain(entry.reason, REASON_CHARS),

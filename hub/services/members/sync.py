@@ -22,7 +22,7 @@ from hub.services.members.observe import ObservedReport, ReportOutcome, take_rep
 from hub.services.members.roll_call import RollCall, is_fresh
 from hub.services.members.sessions import Heartbeats, Session
 from hub.services.members.terms import AgentTerms
-from hub.services.works import offer, reply_pages
+from hub.services.works import declared_rules, offer, reply_pages
 from hub.services.works.offer import Ask
 from hub.services.works.reply_pages import Composed, ReplyPage
 from hub.store import clusters, works
@@ -87,7 +87,7 @@ class AgentSync:
         self._term = term
         self._sets = DesiredSets(counts_alone=not db.shared)
         self._sessions = sessions.LiveSessions(db, clock)
-        self._pool_keys: Json = {"revision": 0, "keys": []}
+        self._for_all = desired_sets.ForAll({"revision": 0, "keys": []}, declared_rules.NONE)
         self._ready = asyncio.Event()
         self._closing = closing or asyncio.Event()
         # An agent without news is heard three times before its cluster is suspect.
@@ -120,7 +120,7 @@ class AgentSync:
     async def _load(self) -> None:
         if self._timeline is not None:  # others may have begun, or stopped it, meanwhile
             self.incarnation = self._timeline.know(await self._db.read(timeline.told))
-        rows, self._pool_keys = await self._db.read(desired_sets.at_start)
+        rows, self._for_all = await self._db.read(desired_sets.at_start)
         for part in works.chunks(rows):
             self._sets.load(part)
             await self._clock.sleep(0)  # others go on in between
@@ -137,8 +137,8 @@ class AgentSync:
         touched = change.keys.get("settings", frozenset())
         if forgotten.ASKED in touched:
             self._sessions.ask_again()
-        if "pool_keys" in touched:
-            self._pool_keys = await self._db.read(desired_sets.pool_keys)
+        if desired_sets.FOR_ALL & touched:
+            self._for_all = await self._db.read(desired_sets.for_all)
             for session in self._sessions:
                 session.end_turn()
         if awaited.NAMES in touched:
@@ -373,7 +373,7 @@ class AgentSync:
                     "removed": page.removed,
                     "more": page.more,
                 },
-                "pool_keys": self._pool_keys,
+                **self._for_all.told(request.availability),
                 "refused": [each.model_dump() for each in answer.refused],
                 "orders": [each.model_dump() for each in answer.orders],
                 "mark": mark,

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from hub.domain.workloads.apply_options import ApplyOptions
+from hub.services.placements import reporting
 from hub.services.placements.abandon import HELD, abandons, compares, give_up
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.works import compose
@@ -93,6 +94,7 @@ def _options(placement: StoredObject, spec: JsonView) -> ApplyOptions:
         when_to_apply=apply.get("whenToApply") or "Always",
         when_to_take_over=apply.get("whenToTakeOver") or "",
         placed_by=f"{placement.kind}/{placement.name}",
+        report_status=reporting.is_asked(spec),
         abandon=abandons(spec),
         force=None if forced is None else bool(forced.get("force")),
         co_ownership=bool(apply.get("allowCoOwnership")),

@@ -15,7 +15,7 @@ from hub.domain.placement.status import (
     status_of,
 )
 from hub.domain.workloads.states import TERMINAL, State
-from hub.services.placements import abandon
+from hub.services.placements import abandon, reporting
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.reconcile import reconcile
 from hub.services.placements.selecting import resource_of_job
@@ -65,7 +65,11 @@ def write_status(tx: Transaction, outcome: ReconcileOutcome) -> bool:
     """Bring the status up to date; False if it was."""
     row = outcome.row
     before = row.status
-    status = status_of(_picture(tx, outcome), before, tx.now)
+    held = _held(tx, outcome)
+    status = status_of(_picture(tx, outcome, held), before, tx.now)
+    chosen = outcome.decisions.selected
+    alone = {uid: work for (cluster, uid), work in held.items() if cluster in chosen}
+    reporting.copy_statuses(tx, row.spec or {}, outcome.selection.objects.values(), alone, row.uid)
     said = list(unheeded.of_placement(row.spec or {}))
     status["conditions"] = unheeded.condition(status["conditions"], said, tx.now, row.generation)
     status["conditions"] = abandon.condition(
@@ -92,20 +96,20 @@ def _message(prefix: str, rung: str, status: JsonView) -> str:
     return str(condition["message"]) if condition is not None else ""
 
 
-def _picture(tx: Transaction, outcome: ReconcileOutcome) -> Picture:
-    row = outcome.row
-    held = {
-        (work.cluster, work.uid): work
-        for work in works.of_uids(
-            tx,
-            sorted(
-                {
-                    *(entry.uid for given in outcome.given.values() for entry in given.objects),
-                    *(job.uid for job in outcome.jobs),
-                }
-            ),
-        )
+_Held = Mapping[tuple[str, str], Work]  # by cluster and uid
+
+
+def _held(tx: Transaction, outcome: ReconcileOutcome) -> _Held:
+    uids = {
+        *outcome.selection.objects,
+        *(entry.uid for given in outcome.given.values() for entry in given.objects),
+        *(job.uid for job in outcome.jobs),
     }
+    return {(work.cluster, work.uid): work for work in works.of_uids(tx, sorted(uids))}
+
+
+def _picture(tx: Transaction, outcome: ReconcileOutcome, held: _Held) -> Picture:
+    row = outcome.row
     items: dict[str, list[Item]] = {}
     owners = objects.get_many(tx, set(outcome.conflicts.values())) if outcome.conflicts else {}
     for cluster, given in outcome.given.items():
@@ -130,12 +134,22 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome) -> Picture:
                 item = _unless_left_drifted(item, outcome)
             items.setdefault(job.cluster, []).append(item)
     selected = _selected(outcome)
+    told = reporting.per_cluster(
+        row.spec or {},
+        outcome.selection.objects.values(),
+        held,
+        outcome.decisions.selected,
+        row.uid,
+    )
     return Picture(
         prefix=row.kind,
         generation=row.generation,
         scheduled=outcome.scheduled,
         targets=[
-            _target(cluster, outcome.words.get(cluster, ""), items[cluster], outcome)
+            replace(
+                _target(cluster, outcome.words.get(cluster, ""), items[cluster], outcome),
+                reported=told.get(cluster, ()),
+            )
             for cluster in sorted(items)
         ],
         refused=_refused(outcome),

@@ -18,7 +18,7 @@ REASON: Final = (
     "nothing new is sent"
 )
 _NOT_KNOWN: Final = ("orders", "mark", "rotate")  # of a reply
-_OF_A_WORK: Final = "fresh"
+_OF_A_WORK: Final = ("fresh", "report_status")
 
 
 def is_first(message: SyncRequest) -> bool:
@@ -41,5 +41,6 @@ def readable(answer: bytes) -> bytes:
     for name in _NOT_KNOWN:
         told.pop(name, None)
     for work in told["desired"]["works"]:
-        work.pop(_OF_A_WORK, None)
+        for name in _OF_A_WORK:
+            work.pop(name, None)
     return orjson.dumps(told)

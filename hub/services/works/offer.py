@@ -152,6 +152,8 @@ def work_of(
             work["force"] = options.force
             work["co_ownership"] = options.co_ownership
             work["compare_all"] = options.compare_all
+            if options.report_status:
+                work["report_status"] = True
     work["when_to_apply"] = options.when_to_apply or "Always"
     work["placed_by"] = stamp.placed_by
     work["ignore_drift"] = ignored_paths(row.annotations)

@@ -2,6 +2,7 @@
 
 import click
 
+from roadstead.cli.admin.availability import availability
 from roadstead.cli.admin.backup import backup, restore
 from roadstead.cli.admin.doctor import doctor
 from roadstead.cli.admin.finalizers import release_finalizers
@@ -19,5 +20,8 @@ def admin() -> None:
     """
 
 
-for _verb in (migrate, backup, restore, adopt, forget, doctor, retention, release_finalizers):
+for _verb in (
+    *(migrate, backup, restore, adopt, forget, doctor, retention, availability),
+    release_finalizers,
+):
     admin.add_command(_verb)

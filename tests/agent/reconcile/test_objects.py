@@ -8,6 +8,7 @@ from shared.kube import errors
 from shared.wire.agent_v1 import Drift
 from tests.agent.build import a_config_map, a_deployment, a_namespace, drifts_of, edit
 from tests.agent.scripted_hub import a_job, an_object, eventually
+from tests.agent.things import THING, THINGS
 
 pytestmark = pytest.mark.anyio
 
@@ -230,13 +231,7 @@ async def test_an_object_without_its_namespace_fails_until_it_is_there(member):
 
 async def test_a_kind_that_is_not_served_fails_until_its_definition_is_applied(member):
     """KindNotServed, and Applied soon after the CustomResourceDefinition came."""
-    thing = {
-        "apiVersion": "example.org/v1",
-        "kind": "Thing",
-        "metadata": {"name": "one", "namespace": "team"},
-        "spec": {"size": 1},
-    }
-    member.hub.put(an_object(thing, "o-1"))
+    member.hub.put(an_object(THING, "o-1"))
     member.start()
     await member.hub.seen("o-1", "Failed", "KindNotServed")
     member.hub.put(an_object(THINGS, "o-2"))
@@ -291,41 +286,6 @@ async def labelled(member, api_version, kind, name):
             live = await member.kube.get(api_version, kind, "team", name)
             if live["metadata"].get("labels"):
                 return live
-
-
-THINGS = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "things.example.org"},
-    "spec": {
-        "group": "example.org",
-        "scope": "Namespaced",
-        "names": {
-            "plural": "things",
-            "singular": "thing",
-            "kind": "Thing",
-            "listKind": "ThingList",
-        },
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "properties": {
-                            "spec": {
-                                "type": "object",
-                                "properties": {"size": {"type": "integer"}},
-                            }
-                        },
-                    }
-                },
-            }
-        ],
-    },
-}
 
 
 async def test_what_is_no_longer_desired_holds_no_later_wave_up(member):

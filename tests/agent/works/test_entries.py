@@ -270,3 +270,15 @@ def test_what_is_applied_and_not_available_says_why():
     assert (entry.available, entry.reason, entry.message) == (True, "", "")
     entry = tracking(a_live_job()).observed(APPLIED, None)
     assert (entry.available, entry.reason, entry.message) == (False, "", "")
+
+
+def test_a_status_is_told_where_it_is_asked_for():
+    """Of what is applied: while the object goes, or waits, its status is nobody's business."""
+    live = {**live_of(a_config_map(a="1")), "status": {"phase": "Ready"}}
+    tracked = TrackedWork("o-1", an_object(a_config_map(a="1"), "o-1"))
+    tracked.is_here(live, 0.0)
+    assert tracked.observed(APPLIED, None).status is None
+    assert tracked.work is not None
+    tracked.work.report_status = True
+    assert tracked.observed(APPLIED, None).status == {"phase": "Ready"}
+    assert tracked.observed(Decision("Waiting"), None).status is None

@@ -39,7 +39,7 @@ from shared.clock import ManualClock
 from shared.errors import Rejected
 from shared.kinds import parse_job
 from shared.wire.agent_v1 import Observed, SetDigest, SyncReply
-from shared.wire.versions import OLDEST, PROTOCOL_HEADER
+from shared.wire.versions import OLDEST, PROTOCOL_HEADER, RULES_HEADER
 from tests import waiting
 from tests.databases import url_of
 from tests.store.build import a_member
@@ -172,10 +172,11 @@ class Agent:
         self.session, self.protocol = session, protocol
 
     async def post(self, body: dict[str, Any]) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {self.credential}"}
+        if (held := body.pop("availability", None)) is not None:
+            headers[RULES_HEADER] = str(held)
         return await self.running.http.post(
-            "/agent/v1/sync",
-            content=orjson.dumps(body),
-            headers={"Authorization": f"Bearer {self.credential}", **self._offer()},
+            "/agent/v1/sync", content=orjson.dumps(body), headers={**headers, **self._offer()}
         )
 
     def _offer(self) -> dict[str, str]:

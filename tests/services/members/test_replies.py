@@ -10,6 +10,7 @@ import pytest
 
 from hub.services.index import pool_keys
 from hub.services.members.sessions import Heartbeats, ObservedDigest
+from hub.services.works import declared_rules
 from hub.store import clusters
 from shared.wire.agent_v1 import ObservedSet, SetDigest
 from shared.wire.versions import OLDEST
@@ -84,6 +85,25 @@ async def test_new_pool_keys_are_told_at_once_and_ever_after(tmp_path: Path):
     async with running_hub(tmp_path) as hub:
         agent.running = hub
         assert (await agent.sync())["pool_keys"] == keys
+
+
+async def test_rules_of_availability_are_told_to_agents_that_go_by_others(tmp_path: Path):
+    """At once to one that hangs, until it holds them; never to one of a release that knows of none."""
+    rule = {"group": "ray.io", "kind": "RayCluster", "available": "true", "message": ""}
+    async with running_hub(tmp_path) as hub:
+        agent, older = await hub.join("north"), await hub.join("south")
+        assert "availability" not in await agent.sync(availability=0)
+        hangs = asyncio.create_task(agent.sync(wait_s=20, availability=0))
+        await waiting.eventually(lambda: hub.sync._sets.of("north")._waiters)
+        made = await hub.write(declared_rules.declare, [rule], "ana")
+        told = (await asyncio.wait_for(hangs, 5))["availability"]
+        assert told == {"revision": made["revision"], "rules": [rule]}
+        assert (await agent.sync(availability=0))["availability"] == told
+        assert "availability" not in await agent.sync(availability=told["revision"])
+        assert "availability" not in await older.sync()
+    async with running_hub(tmp_path) as hub:
+        agent.running = hub
+        assert (await agent.sync(availability=7))["availability"] == told
 
 
 async def test_a_session_is_written_down_whole(tmp_path: Path):

@@ -1,0 +1,121 @@
+"""Statuses of placed objects, back on the hub: strategy.reportBackStrategy, type Mirror.
+
+Destination OriginalResource where one cluster alone can hold the objects: the member's status is that of the
+object on the hub. In all other cases, and for WorkAPI (there is no such API here), the statuses are told per
+cluster in the placement's own status. Kinds whose status the hub itself keeps are never overwritten.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final
+
+import orjson
+
+from hub.services.placements.selecting import resource_of
+from hub.store import objects
+from hub.store.records.objects import StoredObject
+from hub.store.records.works import Work
+from hub.store.transaction import Transaction
+from shared.conditions import find, rfc3339
+from shared.documents import Json, JsonView
+from shared.groups import CLUSTER, KUEUE, PLACEMENT
+from shared.kinds import unheeded
+
+MOST_BYTES: Final = (
+    256 * 1024
+)  # of all statuses in a placement's own, in equal parts for its clusters
+_ITS_OWN: Final = frozenset({KUEUE, PLACEMENT, CLUSTER})
+
+
+def is_asked(spec: JsonView) -> bool:
+    """Whether statuses of what the placement selects are asked for."""
+    return _strategy(spec).get("type") == "Mirror"
+
+
+def is_to_original(spec: JsonView) -> bool:
+    """Whether they become the statuses of the objects themselves: one cluster alone can hold them."""
+    return is_asked(spec) and unheeded.reports_to_original(spec)
+
+
+def reported(work: Work | None) -> JsonView | None:
+    """What a member last told as the object's status; None: nothing of the present generation."""
+    if work is None or work.phase != "Applied" or not work.options.report_status:
+        return None
+    found: JsonView | None = (work.observed or {}).get("status")
+    return found
+
+
+def copy_statuses(
+    tx: Transaction,
+    spec: JsonView,
+    selected: Iterable[StoredObject],
+    held: Mapping[str, Work],
+    placement: str,
+) -> None:
+    """Bring the statuses of objects level with what their member tells; `held`: works by uid.
+
+    One whose status is reported no longer has none: it is not known. What another placement has put
+    in the cluster is not this one's to tell.
+    """
+    to_original = is_to_original(spec)
+    changed: dict[str, JsonView | None] = {}
+    for row in selected:
+        work = held.get(row.uid)
+        if resource_of(row).group in _ITS_OWN or (
+            work is not None and work.placed_by != placement
+        ):
+            continue
+        told = reported(work) if to_original else None
+        wanted = _with_notice(told, row)
+        if wanted != row.status and (told is not None or unheeded.says_more(row.status)):
+            changed[row.uid] = wanted
+    objects.set_statuses(tx, changed)
+
+
+def per_cluster(
+    spec: JsonView,
+    selected: Iterable[StoredObject],
+    held: Mapping[tuple[str, str], Work],
+    clusters: Collection[str],
+    placement: str,
+) -> dict[str, list[Json]]:
+    """What objects say of themselves in each cluster, where it does not go to the objects on the hub.
+
+    `held`: works by cluster and uid. A status for which there is no room in the placement's own is left out.
+    """
+    if not is_asked(spec) or is_to_original(spec):
+        return {}
+    rows = list(selected)
+    told: dict[str, list[Json]] = {}
+    for cluster in clusters:
+        left = MOST_BYTES // len(clusters)
+        for row in rows:
+            work = held.get((cluster, row.uid))
+            status = reported(work)
+            if work is None or status is None or work.placed_by != placement:
+                continue
+            entry: Json = {**resource_of(row).named()}
+            if work.observed_at is not None:
+                entry["observationTime"] = rfc3339(work.observed_at)
+            left -= len(orjson.dumps(status))
+            if left >= 0:
+                entry["status"] = dict(status)
+            told.setdefault(cluster, []).append(entry)
+    return told
+
+
+def _with_notice(told: JsonView | None, row: StoredObject) -> Json | None:
+    """The status as told, and the condition by which the hub says what it does not act on."""
+    ours = find((row.status or {}).get("conditions"), unheeded.CONDITION)
+    if ours is None:
+        return None if told is None else dict(told)
+    others = [
+        each
+        for each in (told or {}).get("conditions") or ()
+        if not (isinstance(each, dict) and each.get("type") == unheeded.CONDITION)
+    ]
+    return {**(told or {}), "conditions": [*others, ours]}
+
+
+def _strategy(spec: JsonView) -> JsonView:
+    found: JsonView = (spec.get("strategy") or {}).get("reportBackStrategy") or {}
+    return found
