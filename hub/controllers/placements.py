@@ -25,6 +25,7 @@ EVERY_S: Final = 10.0
 LEAST_S: Final = 0.2
 _TOGETHER: Final = 32  # placements whose transactions share a commit
 _KINDS: Final = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
+_FOLLOWED: Final = ("objects", "workloads", "clusters", "observed", "bindings")
 log = structlog.get_logger(__name__)
 
 
@@ -53,7 +54,7 @@ class Placements:
         self._due: dict[str, dt.datetime] = {}  # when to look at those again that time makes ready
         self._unread: dict[str, set[str]] = {}  # keys that have changed, by kind
         self._loaded = False
-        self._changes = hub.subscribe("objects", "workloads", "clusters", "observed")
+        self._changes = hub.subscribe(*_FOLLOWED)
         self.loop = Loop("placements", self.tick, hub.clock, every_s=EVERY_S, least_s=LEAST_S)
 
     async def run(self) -> None:
@@ -68,7 +69,7 @@ class Placements:
             self._changes.close()
 
     async def _wake(self) -> None:
-        async for _ in self._hub.subscribe("objects", "workloads", "clusters", "observed"):
+        async for _ in self._hub.subscribe(*_FOLLOWED):
             self.loop.wake()
 
     async def tick(self) -> float | None:
@@ -125,6 +126,7 @@ class Placements:
         if touched and self._index.selects_jobs():
             traits = await self._hub.read(index.job_traits, touched)
             self._dirty |= self._index.of_jobs(traits)
+        self._dirty |= keys.get("bindings", frozenset()) & set(self._index.uids())
         if touched := keys.get("observed"):
             self._dirty |= await self._hub.read(index.placements_of_works, touched)
             self._dirty |= self._index.leaving | self._index.awaited(touched)

@@ -9,11 +9,19 @@ from collections.abc import Collection, Mapping
 
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.placement.pick import Decisions, Scores, pick
+from hub.domain.placement.plugins.affinity import satisfies
 from hub.domain.placement.rungs import Rung, placed_by_queue, scheduled, unscheduled
 from hub.domain.workloads.placement_policy import Policy, read_policy
 from hub.domain.workloads.states import TERMINAL
 from hub.services.placements.abandon import abandons, being_abandoned, compares, give_up, tell
-from hub.services.placements.bindings import FOR_A_JOB, bind, placed_by_its_queue
+from hub.services.placements.bindings import (
+    FOR_A_JOB,
+    LEAVING,
+    REBALANCED,
+    bind,
+    placed_by_its_queue,
+)
+from hub.services.placements.moving import hold
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.override import Overrides
 from hub.services.placements.place_jobs import NEEDS_ONE, one_cluster, place_jobs, release_jobs
@@ -22,7 +30,6 @@ from hub.services.placements.selecting import Selection, read_rules, select
 from hub.services.placements.snapshots import policy_hashes, snapshot_policy, snapshot_resources
 from hub.store import clusters, objects, placements, works
 from hub.store.records.objects import StoredObject
-from hub.store.records.placements import Binding
 from hub.store.transaction import Transaction
 
 
@@ -61,7 +68,7 @@ def reconcile(
         row, selection, scheduled(0, 0), resource_index=index, before=before
     )
     if selection.objects:
-        outcome.decisions = _decide(tx, before, policy, fleet, versions, compatible=compatible)
+        outcome.decisions = _decide(tx, outcome, policy, fleet, versions, compatible=compatible)
     if compares(spec):  # no Job is begun; one that is its own already goes on
         own = {u: job for u, job in selection.jobs.items() if job.placement == uid}
         selection.jobs = own
@@ -92,7 +99,7 @@ def _unsupported(policy: Policy, selection: Selection, *, only_compares: bool) -
 
 def _decide(
     tx: Transaction,
-    before: Mapping[str, Binding],
+    outcome: ReconcileOutcome,
     policy: Policy,
     fleet: Mapping[str, Cluster],
     versions: Collection[str],
@@ -103,22 +110,33 @@ def _decide(
 
     `fleet` was read a while ago: a member that has gone since would keep its works for ever.
     """
-    bound = [b for b in before.values() if b.policy_snapshot != FOR_A_JOB]
-    chosen = {
-        b.cluster: Scores(b.affinity_score, b.topology_score)
-        for b in bound
-        if b.selected and b.policy_snapshot in versions
-    }
-    obsolete = [b.cluster for b in bound if b.selected and b.policy_snapshot not in versions]
+    bound = [b for b in outcome.before.values() if b.selected and b.policy_snapshot != FOR_A_JOB]
+    scores = {b.cluster: Scores(b.affinity_score, b.topology_score) for b in bound}
     there = clusters.names(tx)
-    found = [cluster for name, cluster in fleet.items() if name in there]
-    return pick(policy, found, tx.now, chosen=chosen, obsolete=obsolete, compatible=compatible)
+    found = {name: cluster for name, cluster in fleet.items() if name in there}
+    decisions = pick(
+        policy,
+        list(found.values()),
+        tx.now,
+        chosen={b.cluster: scores[b.cluster] for b in bound if b.policy_snapshot in versions},
+        obsolete=[b.cluster for b in bound if b.policy_snapshot not in {*versions, LEAVING}],
+        compatible=compatible,
+    )
+    leaving = {
+        b.cluster: scores[b.cluster]
+        for b in bound
+        if b.policy_snapshot in {*versions, LEAVING, REBALANCED}
+        and b.cluster in found
+        and b.cluster not in decisions.selected
+        and (b.policy_snapshot not in versions or not satisfies(policy.enduring, found[b.cluster]))
+    }
+    return hold(tx, outcome, decisions, leaving)
 
 
 def _first_rung(outcome: ReconcileOutcome) -> Rung:
     """Scheduled, from the decisions and from the Jobs that still wait."""
     waiting = [job for job in outcome.jobs if not job.cluster and job.state not in TERMINAL]
-    found = set(outcome.decisions.selected) | {j.cluster for j in outcome.jobs if j.cluster}
+    found = set(outcome.decisions.picked) | {j.cluster for j in outcome.jobs if j.cluster}
     if waiting:
         first = waiting[0]
         why = f"Job {first.name} waits: {first.message or first.reason or 'queued'}"

@@ -4,66 +4,25 @@ Members m1, m2, … have 8, 16, … cores; names below are those that hold the o
 """
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
 from hub.services.objects.fence import fence_cluster
 from tests.services.members.hubs import running_hub
 from tests.services.placements.fleet import CONFIG, Fleet, capacity
+from tests.services.placements.policies import (
+    CPU,
+    NODES,
+    having,
+    holders,
+    labelled,
+    member,
+    n,
+    placement,
+    sorted_by,
+)
 
 pytestmark = pytest.mark.anyio
-
-CPU = "resources.kubernetes-fleet.io/available-cpu"
-NODES = "kubernetes-fleet.io/node-count"
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-
-
-def placement(**policy: Any) -> str:
-    """The ConfigMap by this policy; `required` and `preferred` are lists of terms."""
-    required, preferred = policy.pop("required", None), policy.pop("preferred", None)
-    affinity: dict[str, Any] = {}
-    if required is not None:
-        affinity[REQUIRED] = {"clusterSelectorTerms": required}
-    if preferred is not None:
-        affinity[PREFERRED] = preferred
-    if affinity:
-        policy["affinity"] = {"clusterAffinity": affinity}
-    body = yaml.safe_load(CONFIG.rpartition("---")[2])
-    body["spec"]["policy"] = policy
-    return yaml.safe_dump(body)
-
-
-def n(count: int, **more: Any) -> str:
-    return placement(placementType="PickN", numberOfClusters=count, **more)
-
-
-def labelled(**labels: str) -> dict[str, Any]:
-    return {"labelSelector": {"matchLabels": labels}}
-
-
-def sorted_by(name: str, weight: int, order: str = "Descending", **labels: str) -> dict[str, Any]:
-    preference: dict[str, Any] = {"propertySorter": {"name": name, "sortOrder": order}}
-    return {"weight": weight, "preference": preference | (labelled(**labels) if labels else {})}
-
-
-def having(name: str, operator: str, value: str) -> dict[str, Any]:
-    expression = {"name": name, "operator": operator, "values": [value]}
-    return {"propertySelector": {"matchExpressions": [expression]}}
-
-
-def member(name: str, taints: list[Any] | None = None, **labels: str) -> str:
-    """A MemberCluster as it is declared from now on."""
-    body: dict[str, Any] = {
-        "apiVersion": "cluster.kubernetes-fleet.io/v1",
-        "kind": "MemberCluster",
-        "metadata": {"name": name, "labels": labels},
-        "spec": {"taints": taints or []},
-    }
-    return yaml.safe_dump(body)
-
 
 TAINT = [{"key": "only", "value": "gpu", "effect": "NoSchedule"}]
 TOLERATION = {"key": "only", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"}
@@ -81,12 +40,6 @@ async def played(tmp_path: Path, members: int, *steps: str) -> list[list[str]]:
             await fleet.apply(step)
             found.append(await holders(fleet))
         return found
-
-
-async def holders(fleet: Fleet) -> list[str]:
-    await fleet.sync()
-    await fleet.sync()  # what was taken back is told to be gone
-    return [name for name in fleet.agents if fleet.held(name)]
 
 
 ZONES = "---\n".join(
