@@ -25,7 +25,7 @@ EVERY_S: Final = 10.0
 LEAST_S: Final = 0.2
 _TOGETHER: Final = 32  # placements whose transactions share a commit
 _KINDS: Final = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
-_FOLLOWED: Final = ("objects", "workloads", "clusters", "observed", "bindings")
+_FOLLOWED: Final = ("objects", "workloads", "clusters", "observed")
 log = structlog.get_logger(__name__)
 
 
@@ -126,7 +126,6 @@ class Placements:
         if touched and self._index.selects_jobs():
             traits = await self._hub.read(index.job_traits, touched)
             self._dirty |= self._index.of_jobs(traits)
-        self._dirty |= keys.get("bindings", frozenset()) & set(self._index.uids())
         if touched := keys.get("observed"):
             self._dirty |= await self._hub.read(index.placements_of_works, touched)
             self._dirty |= self._index.leaving | self._index.awaited(touched)
@@ -209,10 +208,9 @@ class Placements:
         self._dirty.discard(uid)
         try:
             overrides = frozenset(self._index.overrides)
-            profile = self._hub.settings.scheduling.profile
-            after = await self._hub.write(
-                reconcile_with_status, uid, self._fleet_now(), term, overrides, profile
-            )
+            of = self._hub.settings.scheduling
+            given = (uid, self._fleet_now(), term, overrides, of.profile, of.suspect_after_s)
+            after = await self._hub.write(reconcile_with_status, *given)
         except Exception as fault:  # noqa: BLE001 - one placement must not stop the others
             log.warning("placement failed", uid=uid, fault=f"{type(fault).__name__}: {fault}")
             self._index.unsettled.add(uid)

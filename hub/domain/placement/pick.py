@@ -267,7 +267,7 @@ class _Picker:
 
 
 def _not_there(name: str) -> Decision:
-    message = f'Cluster "{name}" was not picked: it is not in the fleet'
+    message = f'Cluster "{name}" was not picked: it is not in the fleet: add it, or name another'
     return Decision(name, False, 0, 0, NOT_SCHEDULED, message)
 
 

@@ -17,7 +17,7 @@ def hold(
     """The decisions, with as many of those `leaving` kept as clusters are wanted and not available yet.
 
     `leaving`: clusters that hold the objects and were not picked again, with the scores of their pick.
-    Where the strategy allows no more clusters than are wanted, none is kept: its own rule says who goes first.
+    Where the strategy allows no more clusters than are wanted, none is kept: who goes first is its own rule.
     """
     if not leaving or not decisions.wanted or _never_more(outcome.row.spec or {}):
         return decisions

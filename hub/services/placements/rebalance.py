@@ -14,7 +14,7 @@ from hub.services.context.settings import Settings
 from hub.services.placements.bindings import FOR_A_JOB, REBALANCED
 from hub.services.placements.fleet import read_fleet
 from hub.services.placements.selecting import read_rules, select
-from hub.store import audit, objects, placements
+from hub.store import audit, objects, placements, works
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import Binding
 from hub.store.transaction import Transaction
@@ -55,6 +55,8 @@ def rebalance(
     moves = now != then
     if carry_out and moves:
         placements.bind(tx, [each._replace(policy_snapshot=REBALANCED) for each in bound])
+        held = works.of_placement(tx, row.uid)
+        tx.touch("observed", *(works.key(work.cluster, work.uid) for work in held))  # look again
         place = "/".join(part for part in (row.namespace, row.name) if part)
         audit.add(tx, principal, "rebalance", f"{row.kind} {place} {row.uid}", ", ".join(then))
         text = f"from {', '.join(now)} to {', '.join(then)}, as {principal} asked"

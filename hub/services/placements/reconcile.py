@@ -5,11 +5,14 @@
 taken back. Jobs are the scheduler's to place: here they only get their placement's name.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from hub.domain.fleet.clusters import Cluster
+from hub.domain.placement import registry
+from hub.domain.placement.framework import Filter
 from hub.domain.placement.pick import Decisions, Scores, pick
 from hub.domain.placement.plugins.affinity import satisfies
+from hub.domain.placement.plugins.eligibility import SUSPECT_AFTER_S
 from hub.domain.placement.rungs import Rung, placed_by_queue, scheduled, unscheduled
 from hub.domain.workloads.placement_policy import Policy, read_policy
 from hub.domain.workloads.states import TERMINAL
@@ -41,11 +44,12 @@ def reconcile(
     *,
     compatible: bool = False,
     overrides: Collection[str] = (),
+    suspect_after_s: float = SUSPECT_AFTER_S,
 ) -> ReconcileOutcome | None:
     """Bring the world to what placement `uid` declares; None once nothing of it is left.
 
     `compatible`: clusters for objects are scored exactly as KubeFleet scores them. `overrides`: uids of all
-    that are stored.
+    that are stored. A cluster silent for `suspect_after_s` is not picked.
     """
     tx.require_term(term)
     row = objects.get(tx, uid)
@@ -68,7 +72,10 @@ def reconcile(
         row, selection, scheduled(0, 0), resource_index=index, before=before
     )
     if selection.objects:
-        outcome.decisions = _decide(tx, outcome, policy, fleet, versions, compatible=compatible)
+        filters = registry.filters(suspect_after_s)
+        outcome.decisions = _decide(
+            tx, outcome, policy, fleet, versions, filters, compatible=compatible
+        )
     if compares(spec):  # no Job is begun; one that is its own already goes on
         own = {u: job for u, job in selection.jobs.items() if job.placement == uid}
         selection.jobs = own
@@ -103,6 +110,7 @@ def _decide(
     policy: Policy,
     fleet: Mapping[str, Cluster],
     versions: Collection[str],
+    filters: Sequence[Filter],
     *,
     compatible: bool,
 ) -> Decisions:
@@ -120,6 +128,7 @@ def _decide(
         tx.now,
         chosen={b.cluster: scores[b.cluster] for b in bound if b.policy_snapshot in versions},
         obsolete=[b.cluster for b in bound if b.policy_snapshot not in {*versions, LEAVING}],
+        filters=filters,
         compatible=compatible,
     )
     leaving = {

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from hub.services.context.settings import Settings
 from hub.services.placements.rebalance import rebalance
@@ -93,6 +94,23 @@ async def test_one_that_satisfies_them_again_in_time_stays(tmp_path: Path):
         assert found == [["m1"]] * 3
         status = await fleet.status("ResourcePlacement", "everywhere", "shop")
         assert status["conditions"][0]["status"] == "True"
+
+
+async def test_where_no_more_clusters_are_allowed_the_strategy_says_who_goes_first(tmp_path: Path):
+    """With a surge of 0 nobody waits for a replacement that could never come."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await started(hub, "m1", "m2")
+        for name in ("m1", "m2"):
+            await fleet.apply(member(name, zone="a"))
+        strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+        body = yaml.safe_load(n(1, enduring=[labelled(zone="a")]))
+        body["spec"]["strategy"] = strategy
+        await fleet.apply(yaml.safe_dump(body))
+        found = [await holders(fleet)]
+        await fleet.apply(member("m2", zone="b"))
+        await holders(fleet)
+        found.append(await holders(fleet))
+        assert found == [["m2"], ["m1"]]
 
 
 async def test_everywhere_means_where_the_terms_hold_now(tmp_path: Path):

@@ -3,6 +3,7 @@
 Members m1, m2, … have 8, 16, … cores; names below are those that hold the object.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -200,6 +201,29 @@ async def test_less_room_or_no_health_moves_nobody(tmp_path: Path):
         await fleet.sync("m1", "m2")
         assert found == [["m3"]] * 3
         assert [name for name in ("m1", "m2") if fleet.held(name)] == ["m2"]
+
+
+@pytest.mark.parametrize(("limit_s", "found"), [(45.0, []), (1000.0, ["m1"])])
+async def test_how_long_a_member_may_be_silent_is_a_setting(
+    tmp_path: Path, limit_s: float, found: list[str]
+):
+    """For objects as for Jobs; who is not picked for it is told what to look at."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1")
+        scheduling = replace(hub.hub.settings.scheduling, suspect_after_s=limit_s)
+        hub.hub.settings = replace(hub.hub.settings, scheduling=scheduling)
+        hub.clock.advance(100)
+        await fleet.apply(CONFIG.rpartition("---")[0])
+        await fleet.apply(n(1))
+        status = await fleet.status("ResourcePlacement", "everywhere", "shop")
+        placed = status["placementStatuses"]
+        there = [
+            each["clusterName"] for each in placed if each["conditions"][0]["status"] == "True"
+        ]
+        assert there == found
+        if not found:
+            told = placed[0]["conditions"][0]["message"]
+            assert "silent for 100 s: see whether it runs there and reaches the hub" in told
 
 
 async def test_an_unfulfilled_placement_takes_who_becomes_eligible(tmp_path: Path):
