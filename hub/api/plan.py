@@ -1,6 +1,7 @@
-"""`POST /v1/plan`: where documents would go, were they applied now. Nothing is stored."""
+"""Where documents would go, were they applied now; and where a placement's objects, were they picked anew."""
 
 import datetime as dt
+import functools
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -12,13 +13,14 @@ from hub.api import openapi_parts
 from hub.api.apply import Read
 from hub.api.bodies import off_loop, read_many
 from hub.api.models.objects import Manifest
-from hub.api.models.plan import FoundPlan
+from hub.api.models.plan import FoundPlan, Rebalanced, RebalanceWish
 from hub.api.openapi_parts import A_JOB, JSON, NDJSON, YAML, listed, ref
-from hub.api.policy import ADMINISTRATOR, allow, hub_of
+from hub.api.policy import ADMINISTRATOR, allow, caller, hub_of
 from hub.api.reply import JsonResponse
 from hub.api.routing import new_router
 from hub.services.explain.plan import MOST_DOCUMENTS, plan
 from hub.services.explain.plan_jobs import FindIndex
+from hub.services.placements.rebalance import rebalance
 from hub.services.reading.draft import Draft, draft
 from shared.errors import FieldError, Rejected
 from shared.kinds.names import LABEL_RULE, is_dns_label
@@ -63,6 +65,42 @@ async def plan_documents(
         drafts = await off_loop(request, size, _drafts, read, namespace, hub.clock.now())
         find_index: FindIndex = getattr(request.app.state, "schedule_index", _no_index)
         return JsonResponse(await plan(hub, drafts, find_index))
+
+
+@router.post("/v1/placements/{name}/rebalance", response_model=Rebalanced, tags=["placements"])
+@allow(ADMINISTRATOR)
+async def rebalance_cluster_placement(
+    request: Request, name: str, asked: RebalanceWish | None = None
+) -> Response:
+    """What would move of a ClusterResourcePlacement, were it picked anew; `carryOut` moves it.
+
+    Objects of PickN alone: Jobs that run are never moved.
+    """
+    return await _rebalance(request, "", name, asked)
+
+
+@router.post(
+    "/v1/placements/{namespace}/{name}/rebalance", response_model=Rebalanced, tags=["placements"]
+)
+@allow(ADMINISTRATOR)
+async def rebalance_placement(
+    request: Request, namespace: str, name: str, asked: RebalanceWish | None = None
+) -> Response:
+    """What would move of a ResourcePlacement, were it picked anew; `carryOut` moves it."""
+    return await _rebalance(request, namespace, name, asked)
+
+
+async def _rebalance(
+    request: Request, namespace: str, name: str, asked: RebalanceWish | None
+) -> Response:
+    hub = hub_of(request)
+    find_index: FindIndex = getattr(request.app.state, "schedule_index", _no_index)
+    index = find_index()
+    promised = {} if index is None else index.members.all_promised()
+    carry_out = bool(asked and asked.carry_out)
+    do = functools.partial(rebalance, carry_out=carry_out)
+    given = (namespace, name, promised, hub.settings, caller(request).name)
+    return JsonResponse(await (hub.write if carry_out else hub.read)(do, *given))
 
 
 def _drafts(read: Sequence[Read], namespace: str, now: dt.datetime) -> list[Draft]:

@@ -25,6 +25,7 @@ EVERY_S: Final = 10.0
 LEAST_S: Final = 0.2
 _TOGETHER: Final = 32  # placements whose transactions share a commit
 _KINDS: Final = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
+_FOLLOWED: Final = ("objects", "workloads", "clusters", "observed")
 log = structlog.get_logger(__name__)
 
 
@@ -53,7 +54,7 @@ class Placements:
         self._due: dict[str, dt.datetime] = {}  # when to look at those again that time makes ready
         self._unread: dict[str, set[str]] = {}  # keys that have changed, by kind
         self._loaded = False
-        self._changes = hub.subscribe("objects", "workloads", "clusters", "observed")
+        self._changes = hub.subscribe(*_FOLLOWED)
         self.loop = Loop("placements", self.tick, hub.clock, every_s=EVERY_S, least_s=LEAST_S)
 
     async def run(self) -> None:
@@ -68,7 +69,7 @@ class Placements:
             self._changes.close()
 
     async def _wake(self) -> None:
-        async for _ in self._hub.subscribe("objects", "workloads", "clusters", "observed"):
+        async for _ in self._hub.subscribe(*_FOLLOWED):
             self.loop.wake()
 
     async def tick(self) -> float | None:
@@ -207,10 +208,9 @@ class Placements:
         self._dirty.discard(uid)
         try:
             overrides = frozenset(self._index.overrides)
-            profile = self._hub.settings.scheduling.profile
-            after = await self._hub.write(
-                reconcile_with_status, uid, self._fleet_now(), term, overrides, profile
-            )
+            of = self._hub.settings.scheduling
+            given = (uid, self._fleet_now(), term, overrides, of.profile, of.suspect_after_s)
+            after = await self._hub.write(reconcile_with_status, *given)
         except Exception as fault:  # noqa: BLE001 - one placement must not stop the others
             log.warning("placement failed", uid=uid, fault=f"{type(fault).__name__}: {fault}")
             self._index.unsettled.add(uid)

@@ -5,7 +5,7 @@ from roadstead.errors import NotFound
 from roadstead.media_types import type_of
 from roadstead.models.objects import Applied, Deleted, HandedOver, HeldKind, KubernetesObject
 from roadstead.models.placements import DriftedField, Placement, SettledDrift
-from roadstead.models.plan import Plan
+from roadstead.models.plan import Plan, Rebalanced
 from roadstead.paths import either, object_path, part
 from roadstead.steps import Flow, Request, Steps, counted_pages, items, one, pages
 
@@ -107,6 +107,15 @@ def placements() -> Steps[list[Placement]]:
 def placement(name: str) -> Steps[Placement]:
     """One ClusterResourcePlacement, or a ResourcePlacement as `namespace/name`."""
     return one(Request("GET", f"/v1/placements/{either(name)}"), Placement)
+
+
+def rebalance(name: str, *, carry_out: bool = False) -> Steps[Rebalanced]:
+    """What would move of a placement's objects, were they picked anew; `carry_out` moves them.
+
+    `name` as for `placement`. Jobs that run are never moved. Raises NotFound.
+    """
+    path = f"/v1/placements/{either(name)}/rebalance"
+    return one(Request("POST", path, body=body_of({"carryOut": carry_out})), Rebalanced)
 
 
 def drift() -> Flow[DriftedField]:

@@ -42,6 +42,7 @@ class Calls:
     hand_over = Call(object_calls.hand_over)
     placements = Call(object_calls.placements)
     placement = Call(object_calls.placement)
+    rebalance = Call(object_calls.rebalance)
     drift = Listing(object_calls.drift)
     settle_drift = Call(object_calls.settle_drift)
 

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 import click
 
 from roadstead.cli.nouns import list_verb, show_verb
-from roadstead.cli.output import age
-from roadstead.cli.tables import Column, wrapped
+from roadstead.cli.output import age, answer_option, client, show_one
+from roadstead.cli.tables import Column, indented, wrapped
 from roadstead.client import Client
 from roadstead.models.objects import Condition
 from roadstead.models.placements import ObservedDrift, Placement, SelectedResource
+from roadstead.models.plan import Rebalanced
 
 
 def _clusters(placement: Placement) -> str:
@@ -106,3 +107,43 @@ placements.add_command(
         """,
     )
 )
+
+
+_ANEW = [
+    Column("CLUSTER", lambda c: c.name),
+    Column("PICKED", lambda c: "yes" if c.selected else "no"),
+    Column("AFFINITY", lambda c: c.affinity_score),
+    Column("SPREAD", lambda c: c.topology_spread_score),
+    Column("WHY", lambda c: c.message, wraps=True),
+]
+
+
+@placements.command("rebalance")
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do it; without it is only shown.")
+@answer_option
+@click.pass_context
+def rebalance(ctx: click.Context, name: str, yes: bool, output: str) -> None:
+    """Show what picking anew would move, and move it.
+
+    Without --yes nothing moves. NAME is that of a ClusterResourcePlacement, or namespace/name of a
+    ResourcePlacement. What leaves a cluster goes once it is available on another. Jobs that run are
+    never moved.
+    """
+    with client(ctx) as hub:
+        show_one(hub.rebalance(name, carry_out=yes), output, _moves)
+
+
+def _moves(found: Rebalanced) -> str:
+    name = "/".join(each for each in (found.namespace, found.name) if each)
+    lines = [f"{found.kind} {name}", *wrapped(found.message, "  ")]
+    for word, names in (("stays", found.stays), ("goes", found.goes), ("comes", found.comes)):
+        if names:
+            lines += wrapped(f"{word}: {', '.join(names)}", "  ")
+    if found.clusters:
+        lines += ["", *indented(found.clusters, _ANEW)]
+    if found.carried_out:
+        lines += ["", "It moves: who goes does so once who comes is available."]
+    elif found.goes or found.comes:
+        lines += ["", "Nothing has moved; --yes does it."]
+    return "\n".join(lines)

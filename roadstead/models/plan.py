@@ -60,3 +60,17 @@ class Plan(Record):
     placements: tuple[PlannedPlacement, ...] = ()
     jobs: tuple[PlannedJob, ...] = ()
     complete: bool = True
+
+
+class Rebalanced(Record):
+    """Clusters of a placement, were nothing of it chosen yet; clusters best first."""
+
+    kind: str
+    namespace: str = ""
+    name: str
+    carried_out: bool = False
+    stays: tuple[str, ...] = ()
+    goes: tuple[str, ...] = ()
+    comes: tuple[str, ...] = ()
+    message: str = ""
+    clusters: tuple[PlannedCluster, ...] = ()

@@ -18,6 +18,7 @@ CLUSTER_EFFECTS: Final = frozenset({"NoSchedule"})
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _EQUALITY: Final = frozenset({"Eq", "Ne"})
+_ENDURING: Final = "requiredDuringSchedulingRequiredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _ONLY_FOR: Final = {
     "clusterNames": ("PickFixed",),
@@ -127,13 +128,16 @@ def _check_policy(policy: Mapping[str, Any], problems: Problems) -> None:
 
 def _check_affinity(affinity: Mapping[str, Any], placement_type: str, problems: Problems) -> None:
     base = "spec.policy.affinity.clusterAffinity"
-    required = affinity.get(_REQUIRED, {}).get("clusterSelectorTerms") or ()
-    for index, term in enumerate(required):
-        field = f"{base}.{_REQUIRED}.clusterSelectorTerms[{index}]"
-        if "propertySorter" in term:
-            rule = "sorts, so it belongs to preferred terms"
-            problems.add(f"{field}.propertySorter", RejectCode.INVALID_SELECTOR, rule)
-        _check_term(term, field, problems)
+    for kind in (_REQUIRED, _ENDURING):
+        required = affinity.get(kind, {}).get("clusterSelectorTerms") or ()
+        for index, term in enumerate(required):
+            field = f"{base}.{kind}.clusterSelectorTerms[{index}]"
+            if "propertySorter" in term:
+                rule = "sorts, so it belongs to preferred terms"
+                problems.add(f"{field}.propertySorter", RejectCode.INVALID_SELECTOR, rule)
+            _check_term(term, field, problems)
+            if kind == _ENDURING:
+                _check_enduring(term, field, problems)
     preferred = affinity.get(_PREFERRED) or ()
     if preferred and placement_type == "PickAll":
         rule = "means nothing for PickAll, which takes every cluster"
@@ -144,6 +148,16 @@ def _check_affinity(affinity: Mapping[str, Any], placement_type: str, problems: 
             rule = "excludes, so it belongs to required terms"
             problems.add(f"{field}.propertySelector", RejectCode.INVALID_SELECTOR, rule)
         _check_term(entry["preference"], field, problems)
+
+
+def _check_enduring(term: Mapping[str, Any], field: str, problems: Problems) -> None:
+    """What is placed takes room itself: by what is left of it, it would send itself away."""
+    expressions = term.get("propertySelector", {}).get("matchExpressions") or []
+    for index, expression in enumerate(expressions):
+        if expression["name"].startswith(f"{properties.USAGE_PREFIX}available-"):
+            path = f"{field}.propertySelector.matchExpressions[{index}].name"
+            rule = f"what is available changes with what is placed; put it into {_REQUIRED}"
+            problems.add(path, RejectCode.INVALID_PROPERTY, rule)
 
 
 def _check_term(term: Mapping[str, Any], field: str, problems: Problems) -> None:

@@ -64,6 +64,7 @@ class PreferredTerm(Model):
 
 class ClusterAffinity(Model):
     required_during_scheduling_ignored_during_execution: ClusterSelector | None = None
+    required_during_scheduling_required_during_execution: ClusterSelector | None = None
     preferred_during_scheduling_ignored_during_execution: (
         Annotated[list[PreferredTerm], Field(max_length=100)] | None
     ) = None

@@ -215,3 +215,17 @@ async def test_a_plan_is_bounded_and_for_administrators(fleet: Fleet):
     assert (reply.status_code, reply.json()["code"]) == (413, "TooManyDocuments")
     assert (await planned(fleet.hub, CONFIG))["placements"] == []
     assert (await fleet.hub.viewer.post("/v1/plan", json=[CONFIG])).status_code == 403
+
+
+async def test_a_rebalance_is_shown_and_carried_out(fleet: Fleet):
+    """Of either kind of placement; without `carryOut` it is only shown, and viewers do not ask."""
+    path = "/v1/placements/shop/p/rebalance"
+    assert (await fleet.hub.admin.post(path)).status_code == 404
+    await fleet.hub.admin.post("/v1/apply", json=[CONFIG, a_placement(**best())])
+    for body in (None, {}, {"carryOut": False}, {"carryOut": True}):
+        reply = await fleet.hub.admin.post(path, json=body)
+        assert reply.status_code == 200, reply.text
+        assert reply.json()["carriedOut"] is False
+        assert reply.json()["message"] == "nothing of it is placed yet"
+    assert (await fleet.hub.admin.post("/v1/placements/p/rebalance")).status_code == 404
+    assert (await fleet.hub.viewer.post(path)).status_code == 403

@@ -176,6 +176,7 @@ async def _of_objects(hub: Served, seen: Seen) -> None:
         objects.find("Namespace", "n"),
         objects.placements(),
         objects.placement("p"),
+        objects.rebalance("p"),
         objects.drift(),
         objects.kinds(),
         objects.hand_over(

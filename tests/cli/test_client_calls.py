@@ -31,7 +31,7 @@ from roadstead.models.hub import (
 from roadstead.models.jobs import Event, Job, WholeJob
 from roadstead.models.objects import Applied, Deleted, HandedOver, HeldKind, KubernetesObject
 from roadstead.models.placements import DriftedField, Placement, SettledDrift
-from roadstead.models.plan import Plan
+from roadstead.models.plan import Plan, Rebalanced
 from roadstead.models.queues import ClusterQueue, LocalQueue, PendingWorkload
 from roadstead.models.record import Record
 from tests.cli.filled import filled
@@ -123,6 +123,14 @@ CALLS: list[Call] = [
     ),
     ("apply", ('{"a": 1}',), {}, "POST /v1/apply", {"a": 1}, [Applied]),
     ("plan", (b"{}",), {"namespace": "n"}, "POST /v1/plan?namespace=n", {}, Plan),
+    (
+        "rebalance",
+        ("n/p",),
+        {"carry_out": True},
+        "POST /v1/placements/n/p/rebalance",
+        {"carryOut": True},
+        Rebalanced,
+    ),
     ("apply", (b"{}",), {"namespace": "n"}, "POST /v1/apply?namespace=n", {}, [Applied]),
     ("objects", ("Kind",), {}, "GET /v1/objects/core/Kind?limit=500", None, [KubernetesObject]),
     (

@@ -2,7 +2,14 @@
 
 from pathlib import Path
 
-from roadstead.models.plan import JobStand, Plan, PlannedCluster, PlannedJob, PlannedPlacement
+from roadstead.models.plan import (
+    JobStand,
+    Plan,
+    PlannedCluster,
+    PlannedJob,
+    PlannedPlacement,
+    Rebalanced,
+)
 from tests.cli.commands import Ran, run
 from tests.cli.filled import filled
 from tests.cli.scripted import Answer, answering
@@ -73,3 +80,31 @@ def test_an_empty_plan_says_so(tmp_path: Path):
     with answering(Answer({"placements": [], "jobs": [], "complete": True})) as script:
         ran = run("--server", script.address, "plan", str(tmp_path / "a.yaml"))
     assert ran.out == "There is no placement and no Job in it.\n"
+
+
+MOVED = """\
+kind namespace/name
+  message
+  stays: stays
+  goes: goes
+  comes: comes
+
+  CLUSTER  PICKED  AFFINITY  SPREAD  WHY
+  name     yes     3         4       message
+
+"""
+
+
+def test_a_rebalance_is_shown_before_it_is_done():
+    """With --yes it is asked for, and told that it has begun."""
+    shown = {}
+    for args, carried_out in (((), False), (("--yes",), True)):
+        answer = filled(Rebalanced, carriedOut=carried_out, clusters=[filled(PlannedCluster)])
+        with answering(Answer(answer)) as script:
+            ran = run("--server", script.address, "placements", "rebalance", "shop/p", *args)
+        assert script.asked == ["POST /v1/placements/shop/p/rebalance"]
+        shown[script.bodies[0]] = ran.out
+    assert shown == {
+        b'{"carryOut":false}': MOVED + "Nothing has moved; --yes does it.\n",
+        b'{"carryOut":true}': MOVED + "It moves: who goes does so once who comes is available.\n",
+    }

@@ -8,13 +8,16 @@ from tests.kinds.build import a_placement, an_object, refused, spec_of
 CPU = "resources.kubernetes-fleet.io/available-cpu"
 TERMS = "spec.policy.affinity.clusterAffinity"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+ENDURING = "requiredDuringSchedulingRequiredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def affinity(required=None, preferred=None):
+def affinity(required=None, preferred=None, enduring=None):
     inner = {}
     if required is not None:
         inner[REQUIRED] = {"clusterSelectorTerms": required}
+    if enduring is not None:
+        inner[ENDURING] = {"clusterSelectorTerms": enduring}
     if preferred is not None:
         inner[PREFERRED] = preferred
     return {"clusterAffinity": inner}
@@ -87,6 +90,9 @@ FAULTS = [
      "InvalidQuantity"),
     (pick_n(affinity=affinity(preferred=[sorted_by("topology.kubernetes.io/zone")])),
      f"{TERMS}.{PREFERRED}[0].preference.propertySorter.name", "InvalidProperty"),
+    (pick_n(affinity=affinity(enduring=[where((CPU, "Gt", "1"))])),
+     f"{TERMS}.{ENDURING}.clusterSelectorTerms[0].propertySelector.matchExpressions[0].name",
+     "InvalidProperty"),
     (pick_n(affinity=affinity(required=[{}] * 10_000)),
      f"{TERMS}.{REQUIRED}.clusterSelectorTerms", "TooManyTerms"),
     ({"policy": {"placementType": "PickN"}}, "spec.policy.numberOfClusters", "Required"),

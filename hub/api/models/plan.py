@@ -1,6 +1,6 @@
 """Where documents would go, were they applied now."""
 
-from hub.api.models.base import Model
+from hub.api.models.base import Body, Model, example_of
 
 
 class PlannedResource(Model):
@@ -80,3 +80,28 @@ class FoundPlan(Model):
     jobs: list[PlannedJob]
     complete: bool
     """There was time for every Job."""
+
+
+class RebalanceWish(Body):
+    """Whether what is shown is done."""
+
+    model_config = example_of({"carryOut": True})
+
+    carry_out: bool | None = None
+    """Else it is only shown."""
+
+
+class Rebalanced(Model):
+    """Clusters of a placement, were nothing of it chosen yet."""
+
+    kind: str
+    namespace: str
+    name: str
+    carried_out: bool
+    """The moves begin: who goes does so once who comes is available."""
+    stays: list[str]
+    goes: list[str]
+    comes: list[str]
+    message: str
+    clusters: list[PlannedCluster]
+    """Best first; at most 200."""

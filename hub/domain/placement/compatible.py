@@ -9,7 +9,7 @@ from typing import Final
 
 HEARTBEAT_TIMEOUT: Final = dt.timedelta(minutes=5)
 HEALTH_TIMEOUT: Final = dt.timedelta(minutes=5)
-HAS_LEFT: Final = "it has left the fleet"
+HAS_LEFT: Final = "it has left the fleet: join it again, or name another"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +29,17 @@ def ineligible(state: AgentState, now: dt.datetime) -> str:
     if state.has_left:
         return HAS_LEFT
     if not state.is_told:
-        return "its agent is not online yet"
+        return "its agent is not online yet: start it there"
     if state.heartbeat_at is None or now - state.heartbeat_at > HEARTBEAT_TIMEOUT:
-        return f"it has sent no heartbeat {_for(now, state.heartbeat_at)}"
+        told = _for(now, state.heartbeat_at)
+        return f"it has sent no heartbeat {told}: see whether its agent runs and reaches the hub"
     if not state.joined:
-        return "its agent has not joined yet"
+        return "its agent has not joined yet: see its log there"
     if state.healthy is None:
-        return "its health is not known yet"
+        return "its health is not known yet: its agent has to tell it once"
     since = state.healthy_since
     if not state.healthy and (since is None or now - since > HEALTH_TIMEOUT):
-        return f"it has been unhealthy {_for(now, since)}"
+        return f"it has been unhealthy {_for(now, since)}: see to its API server"
     return ""
 
 

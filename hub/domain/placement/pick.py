@@ -1,7 +1,8 @@
 """Clusters for an object that is not a Job: all, the best N, or those named, with scores and reasons.
 
-Whoever is chosen stays chosen: labels, taints and health never unseat a cluster, and scores are
-frozen at the pick, as in KubeFleet. Clusters bound under an older policy compete anew, with a bonus.
+Whoever is chosen stays chosen: labels, taints and health never unseat a cluster (save by terms that are
+to hold during execution too), and scores are frozen at the pick, as in KubeFleet. Clusters bound under an
+older policy compete anew, with a bonus.
 """
 
 import datetime as dt
@@ -15,6 +16,7 @@ from hub.domain.fleet.clusters import Cluster
 from hub.domain.fleet.free_capacity import Layout, Room
 from hub.domain.placement import because, registry
 from hub.domain.placement.framework import Filter, first_rejection
+from hub.domain.placement.plugins.affinity import satisfies
 from hub.domain.placement.plugins.eligibility import Eligible, Standing
 from hub.domain.placement.plugins.naming import Named
 from hub.domain.placement.scoring.preferences import Ranking
@@ -43,6 +45,7 @@ class Decision:
     topology_score: int
     reason: str
     message: str
+    leaves: bool = False  # it is there until who replaces it is available
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,13 @@ class Decisions:
 
     @property
     def selected(self) -> tuple[str, ...]:
+        """Clusters that are to hold the objects, also until others do."""
         return tuple(d.cluster for d in self.decisions if d.selected)
+
+    @property
+    def picked(self) -> tuple[str, ...]:
+        """Those among them that are to stay."""
+        return tuple(d.cluster for d in self.decisions if d.selected and not d.leaves)
 
 
 def pick(
@@ -127,8 +136,9 @@ class _Picker:
         self._unknown: list[str] = []  # names that no cluster of the fleet has
 
     def _stays(self, name: str) -> bool:
-        """Chosen clusters stay while they are in the fleet."""
-        return name in self._clusters
+        """Chosen clusters stay while they are in the fleet, and satisfy what has to hold for good."""
+        cluster = self._clusters.get(name)
+        return cluster is not None and satisfies(self._policy.enduring, cluster)
 
     def _may(self, cluster: Cluster) -> bool:
         """Does a cluster that is not chosen yet pass the filters?"""
@@ -257,7 +267,7 @@ class _Picker:
 
 
 def _not_there(name: str) -> Decision:
-    message = f'Cluster "{name}" was not picked: it is not in the fleet'
+    message = f'Cluster "{name}" was not picked: it is not in the fleet: add it, or name another'
     return Decision(name, False, 0, 0, NOT_SCHEDULED, message)
 
 

@@ -51,6 +51,7 @@ class Policy:
     preferred: tuple[Preferred, ...] = ()
     spread: tuple[Spread, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
+    enduring: tuple[Required, ...] = ()  # terms that have to hold as long as something is there
 
 
 def read_policy(spec: JsonView | None) -> Policy:
@@ -58,6 +59,7 @@ def read_policy(spec: JsonView | None) -> Policy:
     spec = spec or {}
     affinity = (spec.get("affinity") or {}).get("clusterAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    enduring = affinity.get("requiredDuringSchedulingRequiredDuringExecution") or {}
     preferred = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
     return Policy(
         type=spec.get("placementType") or "PickAll",
@@ -67,6 +69,7 @@ def read_policy(spec: JsonView | None) -> Policy:
         preferred=tuple(_preferred(t) for t in preferred),
         spread=tuple(_spread(c) for c in spec.get("topologySpreadConstraints") or ()),
         tolerations=selectors.read_tolerations(spec.get("tolerations")),
+        enduring=tuple(_required(t) for t in enduring.get("clusterSelectorTerms") or ()),
     )
 
 

@@ -144,7 +144,7 @@ def _decide(
     row = objects.find(tx, PLACEMENT, given.parsed.kind, namespace, given.name)
     bound = [] if row is None else placements.bindings_of(tx, row.uid)
     versions = policy_hashes(given.parsed.spec)
-    mine = [each for each in bound if each.policy_snapshot != FOR_A_JOB]
+    mine = [each for each in bound if each.selected and each.policy_snapshot != FOR_A_JOB]
     return pick(
         policy,
         list(fleet.values()),

@@ -10,6 +10,9 @@ from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.documents import JsonView
 
+# Policy snapshots of bindings that are to go once who replaces them is available, and that compete anew.
+LEAVING: Final = "leaving"
+REBALANCED: Final = "rebalanced"
 FOR_A_JOB: Final = "job"  # policy snapshot of a binding that a Job's own placing made
 
 
@@ -40,7 +43,7 @@ def bind(tx: Transaction, outcome: ReconcileOutcome, version: str, index: int) -
                 topology_score=decision.topology_score,
                 reason=decision.reason,
                 message=decision.message,
-                policy_snapshot=version,
+                policy_snapshot=LEAVING if decision.leaves else version,
                 resource_snapshot=outcome.given[decision.cluster].index,
                 overrides=list(outcome.given[decision.cluster].overrides) or None,
                 settled_at=outcome.given[decision.cluster].settled_at,

@@ -25,7 +25,7 @@ class _Known:
 
     rules: SelectionRules
     mark: tuple[int, str, bool]
-    required: tuple[Required, ...]  # of one that is for every cluster: its terms
+    terms: tuple[tuple[Required, ...], ...]  # which of them hold of a member decides about it
 
 
 class PlacementIndex:
@@ -51,7 +51,7 @@ class PlacementIndex:
         old = self._known.get(row.uid)
         if old is not None and old.mark == mark:
             return False
-        self._known[row.uid] = _Known(rules, mark, _required(row.spec or {}))
+        self._known[row.uid] = _Known(rules, mark, _terms(row.spec or {}))
         return True
 
     def is_override(self, uid: str, row: StoredObject | None) -> bool:
@@ -98,11 +98,11 @@ class PlacementIndex:
         }
 
     def affected(self, old: Cluster, new: Cluster) -> set[str]:
-        """Placements for every cluster whose required terms hold of one of the two and not of the other."""
+        """Placements that `new` would gain or lose, whose terms hold of one of the two alone."""
         return {
             uid
             for uid, known in self._known.items()
-            if known.required and satisfies(known.required, old) != satisfies(known.required, new)
+            if any(satisfies(terms, old) != satisfies(terms, new) for terms in known.terms)
         }
 
     def of_jobs(self, traits: Iterable[JobTraits]) -> set[str]:
@@ -115,11 +115,12 @@ class PlacementIndex:
         return found
 
 
-def _required(spec: JsonView) -> tuple[Required, ...]:
+def _terms(spec: JsonView) -> tuple[tuple[Required, ...], ...]:
+    """Those by which a member is added where all are picked, and those by which it may be left."""
     with contextlib.suppress(Rejected):  # what can not be read is said by its condition
         policy = read_policy(spec.get("policy"))
-        if policy.type == "PickAll":
-            return policy.required
+        required = policy.required if policy.type == "PickAll" else ()
+        return tuple(terms for terms in (required, policy.enduring) if terms)
     return ()
 
 

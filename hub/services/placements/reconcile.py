@@ -5,15 +5,26 @@
 taken back. Jobs are the scheduler's to place: here they only get their placement's name.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from hub.domain.fleet.clusters import Cluster
+from hub.domain.placement import registry
+from hub.domain.placement.framework import Filter
 from hub.domain.placement.pick import Decisions, Scores, pick
+from hub.domain.placement.plugins.affinity import satisfies
+from hub.domain.placement.plugins.eligibility import SUSPECT_AFTER_S
 from hub.domain.placement.rungs import Rung, placed_by_queue, scheduled, unscheduled
 from hub.domain.workloads.placement_policy import Policy, read_policy
 from hub.domain.workloads.states import TERMINAL
 from hub.services.placements.abandon import abandons, being_abandoned, compares, give_up, tell
-from hub.services.placements.bindings import FOR_A_JOB, bind, placed_by_its_queue
+from hub.services.placements.bindings import (
+    FOR_A_JOB,
+    LEAVING,
+    REBALANCED,
+    bind,
+    placed_by_its_queue,
+)
+from hub.services.placements.moving import hold
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.override import Overrides
 from hub.services.placements.place_jobs import NEEDS_ONE, one_cluster, place_jobs, release_jobs
@@ -22,7 +33,6 @@ from hub.services.placements.selecting import Selection, read_rules, select
 from hub.services.placements.snapshots import policy_hashes, snapshot_policy, snapshot_resources
 from hub.store import clusters, objects, placements, works
 from hub.store.records.objects import StoredObject
-from hub.store.records.placements import Binding
 from hub.store.transaction import Transaction
 
 
@@ -34,11 +44,12 @@ def reconcile(
     *,
     compatible: bool = False,
     overrides: Collection[str] = (),
+    suspect_after_s: float = SUSPECT_AFTER_S,
 ) -> ReconcileOutcome | None:
     """Bring the world to what placement `uid` declares; None once nothing of it is left.
 
     `compatible`: clusters for objects are scored exactly as KubeFleet scores them. `overrides`: uids of all
-    that are stored.
+    that are stored. A cluster silent for `suspect_after_s` is not picked.
     """
     tx.require_term(term)
     row = objects.get(tx, uid)
@@ -61,7 +72,10 @@ def reconcile(
         row, selection, scheduled(0, 0), resource_index=index, before=before
     )
     if selection.objects:
-        outcome.decisions = _decide(tx, before, policy, fleet, versions, compatible=compatible)
+        filters = registry.filters(suspect_after_s)
+        outcome.decisions = _decide(
+            tx, outcome, policy, fleet, versions, filters, compatible=compatible
+        )
     if compares(spec):  # no Job is begun; one that is its own already goes on
         own = {u: job for u, job in selection.jobs.items() if job.placement == uid}
         selection.jobs = own
@@ -92,10 +106,11 @@ def _unsupported(policy: Policy, selection: Selection, *, only_compares: bool) -
 
 def _decide(
     tx: Transaction,
-    before: Mapping[str, Binding],
+    outcome: ReconcileOutcome,
     policy: Policy,
     fleet: Mapping[str, Cluster],
     versions: Collection[str],
+    filters: Sequence[Filter],
     *,
     compatible: bool,
 ) -> Decisions:
@@ -103,22 +118,34 @@ def _decide(
 
     `fleet` was read a while ago: a member that has gone since would keep its works for ever.
     """
-    bound = [b for b in before.values() if b.policy_snapshot != FOR_A_JOB]
-    chosen = {
-        b.cluster: Scores(b.affinity_score, b.topology_score)
-        for b in bound
-        if b.selected and b.policy_snapshot in versions
-    }
-    obsolete = [b.cluster for b in bound if b.selected and b.policy_snapshot not in versions]
+    bound = [b for b in outcome.before.values() if b.selected and b.policy_snapshot != FOR_A_JOB]
+    scores = {b.cluster: Scores(b.affinity_score, b.topology_score) for b in bound}
     there = clusters.names(tx)
-    found = [cluster for name, cluster in fleet.items() if name in there]
-    return pick(policy, found, tx.now, chosen=chosen, obsolete=obsolete, compatible=compatible)
+    found = {name: cluster for name, cluster in fleet.items() if name in there}
+    decisions = pick(
+        policy,
+        list(found.values()),
+        tx.now,
+        chosen={b.cluster: scores[b.cluster] for b in bound if b.policy_snapshot in versions},
+        obsolete=[b.cluster for b in bound if b.policy_snapshot not in {*versions, LEAVING}],
+        filters=filters,
+        compatible=compatible,
+    )
+    leaving = {
+        b.cluster: scores[b.cluster]
+        for b in bound
+        if b.policy_snapshot in {*versions, LEAVING, REBALANCED}
+        and b.cluster in found
+        and b.cluster not in decisions.selected
+        and (b.policy_snapshot not in versions or not satisfies(policy.enduring, found[b.cluster]))
+    }
+    return hold(tx, outcome, decisions, leaving)
 
 
 def _first_rung(outcome: ReconcileOutcome) -> Rung:
     """Scheduled, from the decisions and from the Jobs that still wait."""
     waiting = [job for job in outcome.jobs if not job.cluster and job.state not in TERMINAL]
-    found = set(outcome.decisions.selected) | {j.cluster for j in outcome.jobs if j.cluster}
+    found = set(outcome.decisions.picked) | {j.cluster for j in outcome.jobs if j.cluster}
     if waiting:
         first = waiting[0]
         why = f"Job {first.name} waits: {first.message or first.reason or 'queued'}"

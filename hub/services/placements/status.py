@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from hub.domain.fleet.clusters import Cluster
+from hub.domain.placement.plugins.eligibility import SUSPECT_AFTER_S
 from hub.domain.placement.status import (
     Item,
     Picture,
@@ -337,14 +338,23 @@ def reconcile_with_status(
     term: int,
     overrides: Collection[str] = (),
     profile: str = "Balance",
+    suspect_after_s: float = SUSPECT_AFTER_S,
 ) -> Next:
     """Bring one placement and its status up to date.
 
-    `overrides` are the uids of all that are stored: mostly none, and then nothing is asked. `profile`: of
-    scheduling, by the settings.
+    `overrides` are the uids of all that are stored: mostly none, and then nothing is asked. `profile` and
+    `suspect_after_s`: of scheduling, by the settings.
     """
     compatible = profile == "KubeFleet"
-    outcome = reconcile(tx, uid, fleet, term, compatible=compatible, overrides=overrides)
+    outcome = reconcile(
+        tx,
+        uid,
+        fleet,
+        term,
+        compatible=compatible,
+        overrides=overrides,
+        suspect_after_s=suspect_after_s,
+    )
     if outcome is None:
         return Next()
     write_status(tx, outcome)

@@ -63,8 +63,16 @@ def test_silence_is_told_in_seconds_then_in_minutes(seconds: int, words: str) ->
     """Up to two minutes in seconds."""
     assert reason(silent(seconds)) == (
         "ClusterSilent",
-        f"its agent has been silent for {words}",
+        f"its agent has been silent for {words}: see whether it runs there and reaches the hub",
     )
+
+
+@pytest.mark.parametrize("absent", [{"joined": False}, {"heartbeat_at": None}])
+def test_who_has_not_spoken_yet_is_told_how_to(absent: dict[str, Any]) -> None:
+    """By name: the token that its agent is started with."""
+    found = reason(a_cluster(name="north", **absent))
+    assert found is not None
+    assert found[1].endswith("start its agent with the token of `roadstead clusters token north`")
 
 
 def test_how_long_a_cluster_may_be_silent_is_a_setting() -> None:
@@ -78,7 +86,10 @@ def test_how_long_a_cluster_may_be_silent_is_a_setting() -> None:
 def test_an_api_server_that_is_down_is_told_with_its_reason() -> None:
     """What the agent said of it is quoted."""
     found = reason(a_cluster(down="timeout"))
-    assert found == ("ClusterUnhealthy", "its API server does not answer (timeout)")
+    assert found == (
+        "ClusterUnhealthy",
+        "its API server does not answer (timeout): it is picked again once it does",
+    )
 
 
 @pytest.mark.parametrize(

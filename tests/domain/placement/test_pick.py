@@ -94,7 +94,7 @@ def test_pick_fixed_ignores_taints_and_affinity() -> None:
     tainted = a_cluster(name="a", taints=(Taint("x", "", "NoSchedule"),))
     decided = pick(Policy("PickFixed", cluster_names=("a", "gone")), [tainted], NOW)
     assert (decided.selected, decided.fulfilled) == (("a",), False)
-    assert why(decided) == {"gone": "it is not in the fleet"}
+    assert why(decided) == {"gone": "it is not in the fleet: add it, or name another"}
 
 
 def test_required_affinity_is_labels_and_properties() -> None:
@@ -192,7 +192,7 @@ def test_pick_fixed_tells_why_a_cluster_is_not_taken() -> None:
     assert (decided.wanted, decided.fulfilled) == (3, False)
     assert why(decided) == {
         "other": "the placement does not name it",
-        "silent": "its agent has been silent for 60 minutes",
+        "silent": "its agent has been silent for 60 minutes: see whether it runs there and reaches the hub",
     }
     assert decided.decisions[0].affinity_score == 0
     assert decided.message == (

@@ -326,7 +326,9 @@ async def test_fixed_clusters_are_those_named_and_follow_the_list(tmp_path: Path
             "SchedulingPolicyUnfulfilled",
         )
         said = [each["conditions"][0]["message"] for each in status["placementStatuses"]]
-        assert 'Cluster "m3" was not picked: it is not in the fleet' in said
+        assert (
+            'Cluster "m3" was not picked: it is not in the fleet: add it, or name another' in said
+        )
         await fleet.apply(placement + fixed("m2"))
         await fleet.sync()
         assert (fleet.held("m1"), fleet.held("m2")) == ([], ["ConfigMap/settings"])

@@ -3,67 +3,27 @@
 Members m1, m2, … have 8, 16, … cores; names below are those that hold the object.
 """
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
 from hub.services.objects.fence import fence_cluster
 from tests.services.members.hubs import running_hub
 from tests.services.placements.fleet import CONFIG, Fleet, capacity
+from tests.services.placements.policies import (
+    CPU,
+    NODES,
+    having,
+    holders,
+    labelled,
+    member,
+    n,
+    placement,
+    sorted_by,
+)
 
 pytestmark = pytest.mark.anyio
-
-CPU = "resources.kubernetes-fleet.io/available-cpu"
-NODES = "kubernetes-fleet.io/node-count"
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-
-
-def placement(**policy: Any) -> str:
-    """The ConfigMap by this policy; `required` and `preferred` are lists of terms."""
-    required, preferred = policy.pop("required", None), policy.pop("preferred", None)
-    affinity: dict[str, Any] = {}
-    if required is not None:
-        affinity[REQUIRED] = {"clusterSelectorTerms": required}
-    if preferred is not None:
-        affinity[PREFERRED] = preferred
-    if affinity:
-        policy["affinity"] = {"clusterAffinity": affinity}
-    body = yaml.safe_load(CONFIG.rpartition("---")[2])
-    body["spec"]["policy"] = policy
-    return yaml.safe_dump(body)
-
-
-def n(count: int, **more: Any) -> str:
-    return placement(placementType="PickN", numberOfClusters=count, **more)
-
-
-def labelled(**labels: str) -> dict[str, Any]:
-    return {"labelSelector": {"matchLabels": labels}}
-
-
-def sorted_by(name: str, weight: int, order: str = "Descending", **labels: str) -> dict[str, Any]:
-    preference: dict[str, Any] = {"propertySorter": {"name": name, "sortOrder": order}}
-    return {"weight": weight, "preference": preference | (labelled(**labels) if labels else {})}
-
-
-def having(name: str, operator: str, value: str) -> dict[str, Any]:
-    expression = {"name": name, "operator": operator, "values": [value]}
-    return {"propertySelector": {"matchExpressions": [expression]}}
-
-
-def member(name: str, taints: list[Any] | None = None, **labels: str) -> str:
-    """A MemberCluster as it is declared from now on."""
-    body: dict[str, Any] = {
-        "apiVersion": "cluster.kubernetes-fleet.io/v1",
-        "kind": "MemberCluster",
-        "metadata": {"name": name, "labels": labels},
-        "spec": {"taints": taints or []},
-    }
-    return yaml.safe_dump(body)
-
 
 TAINT = [{"key": "only", "value": "gpu", "effect": "NoSchedule"}]
 TOLERATION = {"key": "only", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"}
@@ -81,12 +41,6 @@ async def played(tmp_path: Path, members: int, *steps: str) -> list[list[str]]:
             await fleet.apply(step)
             found.append(await holders(fleet))
         return found
-
-
-async def holders(fleet: Fleet) -> list[str]:
-    await fleet.sync()
-    await fleet.sync()  # what was taken back is told to be gone
-    return [name for name in fleet.agents if fleet.held(name)]
 
 
 ZONES = "---\n".join(
@@ -247,6 +201,29 @@ async def test_less_room_or_no_health_moves_nobody(tmp_path: Path):
         await fleet.sync("m1", "m2")
         assert found == [["m3"]] * 3
         assert [name for name in ("m1", "m2") if fleet.held(name)] == ["m2"]
+
+
+@pytest.mark.parametrize(("limit_s", "found"), [(45.0, []), (1000.0, ["m1"])])
+async def test_how_long_a_member_may_be_silent_is_a_setting(
+    tmp_path: Path, limit_s: float, found: list[str]
+):
+    """For objects as for Jobs; who is not picked for it is told what to look at."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1")
+        scheduling = replace(hub.hub.settings.scheduling, suspect_after_s=limit_s)
+        hub.hub.settings = replace(hub.hub.settings, scheduling=scheduling)
+        hub.clock.advance(100)
+        await fleet.apply(CONFIG.rpartition("---")[0])
+        await fleet.apply(n(1))
+        status = await fleet.status("ResourcePlacement", "everywhere", "shop")
+        placed = status["placementStatuses"]
+        there = [
+            each["clusterName"] for each in placed if each["conditions"][0]["status"] == "True"
+        ]
+        assert there == found
+        if not found:
+            told = placed[0]["conditions"][0]["message"]
+            assert "silent for 100 s: see whether it runs there and reaches the hub" in told
 
 
 async def test_an_unfulfilled_placement_takes_who_becomes_eligible(tmp_path: Path):

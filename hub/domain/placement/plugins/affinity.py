@@ -19,15 +19,13 @@ class AffinityRequired:
     def reject(
         self, constraints: Constraints, cluster: Cluster, now: dt.datetime
     ) -> Rejection | None:
-        terms = constraints.policy.required if constraints.policy else ()
-        if not terms:
-            return None
-        failed = [_unsatisfied(term, cluster) for term in terms]
-        if None in failed:
-            return None
-        return Rejection(
-            self.name, "AffinityNotMatched", "; ".join(f for f in failed if f is not None)
-        )
+        policy = constraints.policy
+        for terms in (policy.required, policy.enduring) if policy else ():
+            failed = [_unsatisfied(term, cluster) for term in terms]
+            if terms and None not in failed:
+                words = "; ".join(f for f in failed if f is not None)
+                return Rejection(self.name, "AffinityNotMatched", words)
+        return None
 
 
 def satisfies(terms: Sequence[Required], cluster: Cluster) -> bool:

@@ -3,12 +3,14 @@
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.plan import Rejection
 from hub.domain.workloads.demand import Constraints
 
 SUSPECT_AFTER_S = 45.0
+SEE_AGENT: Final = "see whether it runs there and reaches the hub"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +28,16 @@ class Eligible:
         self, constraints: Constraints, cluster: Cluster, now: dt.datetime
     ) -> Rejection | None:
         if not cluster.joined:
-            return Rejection(self.name, "ClusterNotJoined", "the cluster has not joined yet")
+            words = f"the cluster has not joined yet: {start_agent(cluster.name)}"
+            return Rejection(self.name, "ClusterNotJoined", words)
         if cluster.heartbeat_at is None:
-            return Rejection(self.name, "AgentNotOnline", "its agent has not been online yet")
+            words = f"its agent has not been online yet: {start_agent(cluster.name)}"
+            return Rejection(self.name, "AgentNotOnline", words)
         heard_at = max(cluster.heartbeat_at, self.since or cluster.heartbeat_at)
         silent_s = (now - heard_at).total_seconds()
         if silent_s > self.suspect_after_s:
-            return Rejection(
-                self.name, "ClusterSilent", f"its agent has been silent for {_spell(silent_s)}"
-            )
+            words = f"its agent has been silent for {_spell(silent_s)}: {SEE_AGENT}"
+            return Rejection(self.name, "ClusterSilent", words)
         return None
 
 
@@ -50,6 +53,11 @@ class Standing:
     ) -> Rejection | None:
         why = self.refused.get(cluster.name)
         return None if why is None else Rejection(self.name, "ClusterNotEligible", why)
+
+
+def start_agent(cluster: str) -> str:
+    """What is to be done where no agent has spoken yet."""
+    return f"start its agent with the token of `roadstead clusters token {cluster}`"
 
 
 def _spell(seconds: float) -> str:

@@ -2,12 +2,14 @@
 
 import datetime as dt
 from dataclasses import dataclass
+from typing import Final
 
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.plan import Rejection
 from hub.domain.workloads.demand import Constraints
 
 UNHEALTHY = "ClusterUnhealthy"
+SEE_API_SERVER: Final = "it is picked again once it does"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,5 +23,5 @@ class Healthy:
     ) -> Rejection | None:
         if not cluster.down:
             return None
-        said = f"its API server does not answer ({cluster.down})"
+        said = f"its API server does not answer ({cluster.down}): {SEE_API_SERVER}"
         return Rejection(self.name, UNHEALTHY, said)
