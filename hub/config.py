@@ -43,7 +43,7 @@ _OTHERS: Final = frozenset(
             "DIE_WITH_PARENT",
         ),
         *("HUB", "HUB_CA", "HUB_CA_PIN", "HUB_PLAIN_HTTP", "CLIENT_CERT", "CLIENT_KEY"),
-        *("CREDENTIAL", "JOIN_TOKEN", "KUBECONFIG", "KUBE_QPS"),
+        *("CREDENTIAL", "JOIN_TOKEN", "KUBECONFIG", "KUBE_QPS", "PROPERTIES_NAMESPACE"),
         *("DATABASE", "SECRETS_KEY", "METRICS_HOST", "METRICS_PORT", "JOB_UID", "EPOCH"),
     )
 )

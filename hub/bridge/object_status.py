@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from hub.domain.fleet.clusters import Cluster
 from hub.store.records.members import Member
@@ -144,7 +144,7 @@ def _usage(cluster: Cluster, at: dt.datetime) -> Status:
     }
 
 
-def _collected(cluster: Cluster) -> tuple[Any, str, str]:
+def _collected(cluster: Cluster) -> tuple[Literal["True", "False"], str, str]:
     """Whether all properties of the member could be read."""
     if cluster.property_faults:
         return "False", "PropertiesNotRead", "; ".join(cluster.property_faults)[:MOST_CHARS]

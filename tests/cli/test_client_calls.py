@@ -37,6 +37,7 @@ from roadstead.models.record import Record
 from tests.cli.filled import filled
 from tests.cli.scripted import Answer, answering, items
 
+AT_C1 = {"cluster": "c1"}
 PENDING = "/apis/visibility.kueue.x-k8s.io/v1beta2"
 OBJECT = "/v1/objects/g.io/Kind"
 WORKLOADS = {"namespace": "n", "queue": "q", "state": "s"}
@@ -314,21 +315,9 @@ CALLS: list[Call] = [
     ),
     ("restored", (), {}, "GET /v1/restored", None, Restored),
     ("accept_restored", (), {}, "POST /v1/restored:accept", None, Incarnation),
-    (
-        "adopt_leftover",
-        ("u", "c1"),
-        {},
-        "POST /v1/restored/u/adopt",
-        {"cluster": "c1"},
-        Decided,
-    ),
-    (
-        "forget_leftover",
-        ("u", "c1"),
-        {},
-        "POST /v1/restored/u/forget",
-        {"cluster": "c1"},
-        Decided,
+    *(
+        (f"{verb}_leftover", ("u", "c1"), {}, f"POST /v1/restored/u/{verb}", AT_C1, Decided)
+        for verb in ("adopt", "forget")
     ),
     ("availability_rules", (), {}, "GET /v1/availability-rules", None, AvailabilityRules),
     (

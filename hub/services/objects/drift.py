@@ -202,7 +202,7 @@ def _put(manifest: Json, operation: JsonView) -> None:
         at.pop(last, None)
 
 
-def _item(items: list[Any], part: str) -> Any:
+def _item(items: list[object], part: str) -> object:
     if not part.isdecimal() or int(part) >= len(items):
         text = "the hub's object has changed meanwhile: look at its drift again"
         raise Rejected(RejectCode.INVALID_STATE, text, "path")

@@ -5,9 +5,10 @@ applying are no part of a version: a change of those goes to every cluster at on
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from hub.domain.placement.pick import SCHEDULED, Decision, Decisions, Scores
 from hub.domain.rollout.rolling_update import Holding, RollingUpdate, Step, next_step
 from hub.domain.workloads.placement_policy import Policy
 from hub.services.placements.abandon import HELD
@@ -17,6 +18,7 @@ from hub.services.placements.override import Overrides, Version, tied_of
 from hub.services.placements.place_objects import place_objects, read_held, take_over
 from hub.services.placements.snapshots import objects_of
 from hub.services.works import compose
+from hub.store import works
 from hub.store.records.placements import Binding, SelectedObject
 from hub.store.records.works import Work
 from hub.store.transaction import Transaction
@@ -136,7 +138,8 @@ def _look(
     kept = [work for work in there.values() if work.action in HELD]
     index = binding.resource_snapshot if binding is not None else ""
     settled_at = None
-    if all(_is_applied(work) and work.available is not False for work in kept):
+    leaving = any(work.action == "Withdraw" for work in there.values())
+    if not leaving and all(_is_applied(work) and work.available is not False for work in kept):
         since = binding.settled_at if binding is not None else None
         settled_at = since or tx.now
     young = settled_at is not None and settled_at + rolling.period > tx.now
@@ -216,3 +219,54 @@ def _note(
             given.overrides = version.overrides
         if cluster in give or each.holding.current:
             given.index, given.objects = str(outcome.resource_index), version.objects
+
+
+def hold(
+    tx: Transaction, outcome: ReconcileOutcome, decisions: Decisions, leaving: Mapping[str, Scores]
+) -> Decisions:
+    """The decisions, with as many of those `leaving` kept as clusters are wanted and not available yet.
+
+    `leaving`: clusters that hold the objects and were not picked again, with the scores of their pick.
+    Where the strategy allows no more clusters than are wanted, none is kept: who goes first is its own rule.
+    """
+    if not leaving or not decisions.wanted or _never_more(outcome.row.spec or {}):
+        return decisions
+    ready = _available(tx, outcome, decisions.selected)
+    most = decisions.wanted - len(ready)
+    best = sorted(leaving, key=lambda name: (leaving[name], name), reverse=True)
+    held = set(best[: max(0, most)])
+    return replace(
+        decisions,
+        decisions=tuple(
+            _kept_there(each, leaving[each.cluster]) if each.cluster in held else each
+            for each in decisions.decisions
+        ),
+    )
+
+
+def _never_more(spec: JsonView) -> bool:
+    surge = RollingUpdate.read(spec.get("strategy") or {}).max_surge
+    return str(surge).removesuffix("%").strip("0") == ""
+
+
+def _available(
+    tx: Transaction, outcome: ReconcileOutcome, clusters: Collection[str]
+) -> frozenset[str]:
+    """Clusters where every object is applied as it is now, and available as far as that can be told."""
+    wanted = outcome.selection.objects
+    there: dict[str, set[str]] = {}
+    for work in works.of_uids(tx, list(wanted)):
+        current = work.observed_generation >= wanted[work.uid].generation
+        if work.phase == "Applied" and current and work.available is not False:
+            there.setdefault(work.cluster, set()).add(work.uid)
+    return frozenset(name for name in clusters if there.get(name, set()) >= wanted.keys())
+
+
+def _kept_there(decision: Decision, scores: Scores) -> Decision:
+    message = (
+        f'Cluster "{decision.cluster}" holds it until another is available '
+        f"(affinity score: {scores.affinity}, topology spread score: {scores.topology})"
+    )
+    return Decision(
+        decision.cluster, True, scores.affinity, scores.topology, SCHEDULED, message, leaves=True
+    )
