@@ -5,6 +5,8 @@ from starlette.responses import Response
 
 from hub.api.models.clusters import (
     DeclaredCluster,
+    DrainedCluster,
+    DrainRequest,
     FenceConfirmation,
     FencedCluster,
     JoinToken,
@@ -18,7 +20,7 @@ from hub.api.reply import JsonResponse
 from hub.api.routing import new_router, refuses
 from hub.domain.workloads.origin import Origin
 from hub.services.context.hub import Hub
-from hub.services.objects import clusters, delete, fence
+from hub.services.objects import clusters, delete, drain, fence
 from hub.services.questions import clusters as member_questions
 from shared.documents import Json
 from shared.kinds.cluster_v1 import GROUP
@@ -94,6 +96,20 @@ async def renew_join_token(request: Request, name: str) -> Response:
 async def cordon_cluster(request: Request, name: str) -> Response:
     """Send no new work there; what runs goes on."""
     return await _switch(request, name, on=True)
+
+
+@router.post("/v1/clusters/{name}/drain", response_model=DrainedCluster)
+@allow(ADMINISTRATOR)
+async def drain_cluster(request: Request, name: str, given: DrainRequest) -> Response:
+    """Cordon a member and take its work back: jobs start elsewhere, objects leave as their budgets allow.
+
+    With `dryRun` nothing moves. What a budget does not allow yet stays: ask again.
+    """
+    hub = hub_of(request)
+    principal, carry_out = caller(request).name, not given.dry_run
+    return JsonResponse(
+        await hub.write(drain.drain_cluster, name, hub.settings, principal, carry_out=carry_out)
+    )
 
 
 @router.post("/v1/clusters/{name}/fence", response_model=FencedCluster)

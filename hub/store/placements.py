@@ -58,6 +58,13 @@ def bindings_of(tx: Transaction, placement: str) -> list[Binding]:
     return [Binding._make(row) for row in tx.conn.execute(query)]
 
 
+def bound_to(tx: Transaction, cluster: str) -> list[Binding]:
+    """The decisions of all placements for one cluster, where it is chosen."""
+    query = select(*(bindings.c[name] for name in Binding._fields))
+    query = query.where(bindings.c.cluster == cluster, bindings.c.selected.is_(True))
+    return [Binding._make(row) for row in tx.conn.execute(query.order_by(bindings.c.placement))]
+
+
 def bind(tx: Transaction, decisions: Sequence[Binding]) -> None:
     """Insert or replace decisions; `bound_at` of one that stands is kept."""
     if not decisions:

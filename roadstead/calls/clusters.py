@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from roadstead.calls.bodies import body_of
-from roadstead.models.clusters import Cluster, DeclaredCluster, Fenced, JoinToken
+from roadstead.models.clusters import Cluster, DeclaredCluster, Drained, Fenced, JoinToken
 from roadstead.models.objects import Deleted
 from roadstead.paths import part
 from roadstead.steps import Request, Steps, items, one
@@ -49,6 +49,14 @@ def cordon(name: str, *, on: bool = True) -> Steps[Cluster]:
 def remove_cluster(name: str) -> Steps[Deleted]:
     """Forget a member that holds no jobs; its agent's credential ends. Else raises Rejected."""
     return one(Request("DELETE", f"/v1/clusters/{part(name)}"), Deleted)
+
+
+def drain(name: str, *, dry_run: bool = False) -> Steps[Drained]:
+    """Cordon a member; its jobs start elsewhere, objects leave as budgets allow. `dry_run`: only say so."""
+    body = body_of({"dryRun": True} if dry_run else {})
+    return one(
+        Request("POST", f"/v1/clusters/{part(name)}/drain", body=body, repeatable=True), Drained
+    )
 
 
 def fence(name: str, confirm: str, *, though_it_answers: bool = False) -> Steps[Fenced]:

@@ -62,6 +62,7 @@ class Calls:
     join_token = Call(cluster_calls.join_token)
     cordon = Call(cluster_calls.cordon)
     remove_cluster = Call(cluster_calls.remove_cluster)
+    drain = Call(cluster_calls.drain)
     fence = Call(cluster_calls.fence)
 
     overview = Call(hub_calls.overview)

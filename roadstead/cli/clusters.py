@@ -12,7 +12,7 @@ from roadstead.cli.progress import say
 from roadstead.cli.tables import Column, indented, wrapped
 from roadstead.client import Client
 from roadstead.errors import Rejected
-from roadstead.models.clusters import Cluster, JoinToken
+from roadstead.models.clusters import Cluster, Drained, JoinToken
 from shared.properties import USAGE_PREFIX
 
 
@@ -119,6 +119,40 @@ def cordon(ctx: click.Context, names: tuple[str, ...]) -> int:
 def uncordon(ctx: click.Context, names: tuple[str, ...]) -> int:
     """Send work to members again."""
     return _switch(ctx, names, on=False)
+
+
+@clusters.command("drain")
+@click.argument("name")
+@click.option("--dry-run", is_flag=True, help="Show what would leave; nothing moves.")
+@answer_option
+@click.pass_context
+def drain(ctx: click.Context, name: str, dry_run: bool, output: str) -> int:
+    """Empty a member: its jobs start elsewhere, its objects leave.
+
+    It is cordoned first. Objects leave as disruption budgets allow.
+
+    Exit code 1 where disruption budgets keep something there: drain again later.
+    """
+    with client(ctx) as hub:
+        told = hub.drain(name, dry_run=dry_run)
+    if output != "text":
+        dump(told.raw, output)
+    else:
+        _show_drain(told)
+    return 1 if told.blocked else 0
+
+
+def _show_drain(told: Drained) -> None:
+    verb = "leave" if told.carried_out else "would leave"
+    click.echo(f"{told.name}: {told.job_count} job(s) {verb}")
+    for job in told.jobs:
+        click.echo(f"  {job.namespace}/{job.name}  {job.state}")
+    for each in told.placements:
+        place = "/".join(part for part in (each.namespace, each.name) if part)
+        word = verb.removesuffix("s") if each.allowed else "stays"
+        click.echo(f"  {each.kind} {place}: {word}; {each.message}")
+    if told.blocked:
+        click.echo(f"{told.blocked} placement(s) stay: drain again when they may leave")
 
 
 @clusters.command("rm")

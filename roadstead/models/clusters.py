@@ -91,6 +91,35 @@ class DeclaredCluster(Cluster, JoinToken):
     """A member just declared, with the token for its agent."""
 
 
+class DrainedJob(Record):
+    """A job that leaves a drained member."""
+
+    namespace: str
+    name: str
+    state: str
+
+
+class DrainedPlacement(Record):
+    """A placement with objects on a drained member, and whether its budget lets it leave now."""
+
+    kind: str
+    namespace: str
+    name: str
+    allowed: bool
+    message: str
+
+
+class Drained(Record):
+    """What leaves a drained member; `blocked` placements stay for now."""
+
+    name: str
+    carried_out: bool
+    job_count: int = 0
+    jobs: tuple[DrainedJob, ...] = ()
+    placements: tuple[DrainedPlacement, ...] = ()
+    blocked: int = 0
+
+
 class Fenced(Record):
     """A member written off, and how many jobs were given back."""
 

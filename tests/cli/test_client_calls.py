@@ -12,7 +12,7 @@ from roadstead import AsyncClient, Client
 from roadstead.calls.table import Calls
 from roadstead.method import Following
 from roadstead.models.checks import JobChecks, OpenCheck
-from roadstead.models.clusters import Cluster, DeclaredCluster, Fenced, JoinToken
+from roadstead.models.clusters import Cluster, DeclaredCluster, Drained, Fenced, JoinToken
 from roadstead.models.explanation import Explanation
 from roadstead.models.hub import (
     AvailabilityRules,
@@ -247,6 +247,8 @@ CALLS: list[Call] = [
     ("cordon", ("c",), {}, "POST /v1/clusters/c/cordon", None, Cluster),
     ("cordon", ("c",), {"on": False}, "POST /v1/clusters/c/uncordon", None, Cluster),
     ("remove_cluster", ("c",), {}, "DELETE /v1/clusters/c", None, Deleted),
+    ("drain", ("c",), {}, "POST /v1/clusters/c/drain", {}, Drained),
+    ("drain", ("c",), {"dry_run": True}, "POST /v1/clusters/c/drain", {"dryRun": True}, Drained),
     ("fence", ("c", "d"), {}, "POST /v1/clusters/c/fence", {"confirm": "d"}, Fenced),
     (
         "fence",

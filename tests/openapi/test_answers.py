@@ -139,6 +139,7 @@ WRITES = [
     ("POST", "/v1/clusters/c3/join-token", None),
     ("POST", "/v1/clusters/c3/cordon", None),
     ("POST", "/v1/clusters/c3/uncordon", None),
+    ("POST", "/v1/clusters/c3/drain", {"dryRun": True}),
     ("POST", "/v1/clusters/c3/fence", {"confirm": "c3"}),
     ("DELETE", "/v1/clusters/c3", None),
     ("POST", "/v1/tokens", {"role": "viewer", "name": "bea"}),

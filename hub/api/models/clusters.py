@@ -156,6 +156,48 @@ class FencedCluster(Model):
     """Jobs that start elsewhere."""
 
 
+class DrainRequest(Body):
+    """Whether to look only."""
+
+    model_config = example_of({"dryRun": True})
+
+    dry_run: bool | None = None
+    """Say what would move, and move nothing."""
+
+
+class DrainedJob(Model):
+    """A job that leaves a drained member."""
+
+    namespace: str
+    name: str
+    state: str
+
+
+class DrainedPlacement(Model):
+    """A placement with objects on a drained member."""
+
+    kind: str
+    namespace: str
+    name: str
+    allowed: bool
+    """Whether its disruption budget lets it leave now."""
+    message: str
+
+
+class DrainedCluster(Model):
+    """What leaves a drained member: jobs at once, objects as budgets allow."""
+
+    name: str
+    carried_out: bool
+    job_count: int
+    jobs: list[DrainedJob]
+    """At most 200 of them."""
+    placements: list[DrainedPlacement]
+    """At most 200 of them."""
+    blocked: int
+    """Placements that stay for now: ask again later."""
+
+
 class Restored(Model):
     """What is left from before the store was restored."""
 

@@ -12,6 +12,7 @@ from shared.documents import JsonView
 
 # Policy snapshots of bindings that are to go once who replaces them is available, and that compete anew.
 LEAVING: Final = "leaving"
+EVICTED: Final = "evicted"  # of one that was taken out: all of it goes at once
 REBALANCED: Final = "rebalanced"
 FOR_A_JOB: Final = "job"  # policy snapshot of a binding that a Job's own placing made
 

@@ -12,7 +12,7 @@ from hub.domain.placement.pick import SCHEDULED, Decision, Decisions, Scores
 from hub.domain.rollout.rolling_update import Holding, RollingUpdate, Step, next_step
 from hub.domain.workloads.placement_policy import Policy
 from hub.services.placements.abandon import HELD
-from hub.services.placements.bindings import FOR_A_JOB
+from hub.services.placements.bindings import EVICTED, FOR_A_JOB
 from hub.services.placements.outcome import Given, ReconcileOutcome
 from hub.services.placements.override import Overrides, Version, tied_of
 from hub.services.placements.place_objects import place_objects, read_held, take_over
@@ -142,6 +142,7 @@ def _look(
     if not leaving and all(_is_applied(work) and work.available is not False for work in kept):
         since = binding.settled_at if binding is not None else None
         settled_at = since or tx.now
+    evicted = version is None and binding is not None and binding.policy_snapshot == EVICTED
     young = settled_at is not None and settled_at + rolling.period > tx.now
     untold = young and any(work.available is None and work.action == "Apply" for work in kept)
     holding = Holding(
@@ -149,8 +150,8 @@ def _look(
         wanted=version is not None,
         given=bool(kept or (index and newest)),  # where all has gone meanwhile it begins anew
         current=newest,
-        ready=settled_at is not None and not untold,
-        untold=untold,
+        ready=settled_at is not None and not untold and not evicted,
+        untold=untold and not evicted,
         failed=taken or any(work.phase in _FAILED for work in kept),
         leaving=version is None and not kept,
     )
