@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, strategies as st
 
 from hub.domain.cycle.attempt import Attempt, Ending
@@ -70,6 +71,7 @@ steps = st.lists(
 ).map(lambda parts: [step for part in parts for step in part])
 
 
+@pytest.mark.timeout(400)  # many stores, each on a disk that others use too
 @examples(30, suppress_health_check=[HealthCheck.too_slow])
 @given(queues, steps, st.booleans(), st.booleans(), st.sets(st.sampled_from(QUEUES)))
 def test_hub_and_simulator_decide_alike(

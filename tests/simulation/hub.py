@@ -90,6 +90,7 @@ class Reply:
     pool_keys: Pools = field(default_factory=lambda: _NO_POOLS)
     next_s: float = 10.0
     rotate: None = None  # credentials are none of this world's matter
+    availability: None = None  # nor are rules of objects
 
 
 def _work(told: Any) -> Wire:

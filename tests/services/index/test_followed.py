@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, strategies as st
 
 from hub.domain.quota.declared import FlavorResource
@@ -39,6 +40,7 @@ steps = st.lists(
 BEGINNING = [("submit", 2, 0), ("submit", 2, 0), ("turn", 0, 0), ("ready", 0, 2), ("ready", 0, 2)]
 
 
+@pytest.mark.timeout(400)  # many stores, each on a disk that others use too
 @examples(30)
 @given(steps, st.booleans())
 def test_following_equals_reading_anew(history: list[tuple[str, int, int]], block: bool) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given, strategies as st
 
 from hub.domain.quota.declared import FlavorResource
@@ -27,6 +28,7 @@ steps = st.lists(
 )
 
 
+@pytest.mark.timeout(400)  # many stores, each on a disk that others use too
 @examples(25)
 @given(steps)
 def test_following_equals_reading_anew(history: list[tuple[str, int]]) -> None:
