@@ -54,6 +54,12 @@ ASKED: list[tuple[str, str, Any, list[tuple[str, str, str]]]] = [
     ("POST", "clusters/c1/join-token", None, [("join-token", "MemberCluster c1", "ok")]),
     ("POST", "clusters/c1/cordon", None, [("cordon", "MemberCluster c1", "ok")]),
     ("POST", "clusters/c1/uncordon", None, [("uncordon", "MemberCluster c1", "ok")]),
+    (
+        "POST",
+        "clusters/c1/drain",
+        {},
+        [("cordon", "MemberCluster c1", "ok"), ("drain", "MemberCluster c1", "0 jobs")],
+    ),
     ("POST", "clusters/c1/fence", {"confirm": "c1"}, [("fence", "MemberCluster c1", "ok")]),
     ("DELETE", "clusters/c1", None, [("delete", "MemberCluster/c1", "origin rest")]),
     ("POST", "tokens", ANA, [("issue-token", "viewer ana", "ok")]),

@@ -32,7 +32,11 @@ ELSEWHERE = {
         "FailedResource",
         "ObservedDrift",
     ),  # by agents: tests/e2e
-    *("PlacementStatus", "SelectedResource"),  # by a loop: tests/cli/test_client_streams.py
+    *(
+        "PlacementStatus",
+        "SelectedResource",
+        "DrainedPlacement",
+    ),  # by a loop: tests/cli/test_client_streams.py
     *("Decided", "Incarnation", "Leftover"),  # of a store that went back: tests/attack, tests/e2e
     *("ClusterQueue.error", "Metadata.deletion_timestamp", "WholeJob.warnings"),
 }
@@ -144,6 +148,7 @@ async def _of_clusters(hub: Served, live: Any, seen: Seen) -> None:
         clusters.cluster("c"),
         clusters.cordon("c"),
         clusters.cordon("c", on=False),
+        clusters.drain("c", dry_run=True),
         clusters.fence("new", "new"),
     ):
         await call(hub, steps, seen)
