@@ -5,9 +5,9 @@ FROM python:3.11-slim-bookworm AS build
 WORKDIR /src
 COPY requirements/ requirements/
 RUN python -m venv /opt/roadstead \
-    && /opt/roadstead/bin/python -m pip install --no-cache-dir --require-hashes -r requirements/agent.txt \
+    && /opt/roadstead/bin/python -m pip install --no-cache-dir --require-hashes --no-deps -r requirements/agent.txt \
     && python -m venv /opt/build \
-    && /opt/build/bin/python -m pip install --no-cache-dir --require-hashes -r requirements/build.txt
+    && /opt/build/bin/python -m pip install --no-cache-dir --require-hashes --no-deps -r requirements/build.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY agent/ agent/
 COPY hub/ hub/

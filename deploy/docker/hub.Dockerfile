@@ -7,9 +7,9 @@ WORKDIR /src
 # Dependencies first, and only what the lock names: the layer lasts until the lock changes.
 COPY requirements/ requirements/
 RUN python -m venv /opt/roadstead \
-    && /opt/roadstead/bin/python -m pip install --no-cache-dir --require-hashes -r "requirements/${EXTRA}.txt" \
+    && /opt/roadstead/bin/python -m pip install --no-cache-dir --require-hashes --no-deps -r "requirements/${EXTRA}.txt" \
     && python -m venv /opt/build \
-    && /opt/build/bin/python -m pip install --no-cache-dir --require-hashes -r requirements/build.txt
+    && /opt/build/bin/python -m pip install --no-cache-dir --require-hashes --no-deps -r requirements/build.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY agent/ agent/
 COPY hub/ hub/
