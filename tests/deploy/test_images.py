@@ -36,7 +36,7 @@ def test_its_health_is_watched(path: Path) -> None:
 
 @every_file
 def test_every_package_is_hashed(path: Path) -> None:
-    """Every pip install takes just what it is given, without resolving: hashed requirements, or the project's wheel."""
+    """Every pip install resolves nothing: it takes hashed requirements, or the project's wheel."""
     commands = [c for stage in dockerfile.stages(path) for c in dockerfile.texts(stage, "RUN")]
     installs = [part for c in commands for part in c.split("&&") if "pip install" in part]
     assert installs
