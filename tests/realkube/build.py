@@ -18,7 +18,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 MODULE = Path(__file__).parent
@@ -68,7 +68,8 @@ def version() -> tuple[int, int]:
 def _requirements() -> Path:
     """The folder of the go.mod that REALKUBE_VERSION names; the newest where it names none."""
     wanted = os.environ.get(VERSION, "")
-    known = {".".join(_release(path.parent)[:2]): path.parent for path in MODULE.rglob("go.mod")}
+    found = [MODULE, *(path.parent for path in MODULE.glob("[0-9]*/go.mod"))]
+    known = {".".join(_release(folder)[:2]): folder for folder in found}
     if wanted and wanted not in known:
         raise CannotBuildError(f"{VERSION}={wanted}: there is {', '.join(sorted(known))}")
     return known.get(wanted, MODULE)
@@ -87,10 +88,11 @@ def programs() -> Programs:
     built = ["realkube"] if kubectl else ["realkube", "kubectl"]
     for module, names in ((newest, ["kwok"]), (wanted, built)):
         module.target.mkdir(parents=True, exist_ok=True)
-        with _one_builder(module.target):
+        with one_builder(module.target):
             for name in names:
                 _build(name, module)
-        _forget_old_builds(module)
+        label = module.requirements.name if module.older else ""
+        forget_old_builds(module.target.parent, label)
     return Programs(
         realkube=wanted.target / "realkube",
         kwok=newest.target / "kwok",
@@ -101,30 +103,30 @@ def programs() -> Programs:
 def _module(requirements: Path) -> _Module:
     found = {path.name: path for pattern in SOURCES for path in MODULE.glob(pattern)}
     found |= {path.name: path for path in requirements.glob("go.*")}
+    label = "" if requirements == MODULE else requirements.name
+    return _Module(requirements, cached(label, found.values()))
+
+
+def cached(label: str, sources: Iterable[Path]) -> Path:
+    """The folder, `label`-digest, of what is built from these files."""
     digest = hashlib.sha256()
-    for name, path in sorted(found.items()):
-        digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
+    for path in sorted(sources, key=lambda path: path.name):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    label = "" if requirements == MODULE else f"{requirements.name}-"
-    folder = Path(home) / "roadstead-realkube" / f"{label}{digest.hexdigest()[:16]}"
-    return _Module(requirements, folder)
+    name = "-".join(each for each in (label, digest.hexdigest()[:16]) if each)
+    return Path(home) / "roadstead-realkube" / name
 
 
-def _forget_old_builds(module: _Module) -> None:
-    """Keep the newest few of this Kubernetes: each edit of the module leaves 180 MiB behind."""
-    label = f"{module.requirements.name}-" if module.older else ""
-    alike = [
-        folder
-        for folder in module.target.parent.iterdir()
-        if folder.name.rpartition("-")[0] == label.rstrip("-")
-    ]
+def forget_old_builds(cache: Path, label: str) -> None:
+    """Keep the newest few that are called `label`-digest: each edit of a module leaves 180 MiB behind."""
+    alike = [folder for folder in cache.iterdir() if folder.name.rpartition("-")[0] == label]
     by_age = sorted(alike, key=lambda folder: folder.stat().st_mtime, reverse=True)
     for folder in by_age[KEPT_BUILDS:]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager
-def _one_builder(folder: Path) -> Iterator[None]:
+def one_builder(folder: Path) -> Iterator[None]:
     """Two test runs at once build once: the second waits for the first."""
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -132,27 +134,26 @@ def _one_builder(folder: Path) -> Iterator[None]:
 
 
 def _build(name: str, module: _Module) -> None:
-    target = module.target / name
-    if target.exists():
-        return
+    if not (module.target / name).exists():
+        flags = _linker_flags(module.requirements)
+        compile_program(PACKAGES[name], module.target / name, _sources(module), flags)
+
+
+def compile_program(package: str, target: Path, folder: Path, linker_flags: str) -> None:
+    """Build `package` as the Go module in `folder` has it. Raises CannotBuildError."""
     if reason := go_is_missing():
         raise CannotBuildError(reason)
-    print(f"building {name} from {PACKAGES[name]}", file=sys.stderr, flush=True)
+    name = target.name
+    print(f"building {name} from {package}", file=sys.stderr, flush=True)
     unfinished = target.with_suffix(".unfinished")
     command = ["go", "build", "-mod=readonly", "-trimpath", "-p=2", "-buildvcs=false"]
-    command += [
-        "-ldflags",
-        _linker_flags(module.requirements),
-        "-o",
-        str(unfinished),
-        PACKAGES[name],
-    ]
+    command += ["-ldflags", linker_flags, "-o", str(unfinished), package]
     if nice := shutil.which("nice"):
         command = [nice, "-n", "15", *command]
     try:
         subprocess.run(
             command,
-            cwd=_sources(module),
+            cwd=folder,
             env={**os.environ, "CGO_ENABLED": "0"},
             stdin=subprocess.DEVNULL,
             timeout=BUILD_TIMEOUT_S,

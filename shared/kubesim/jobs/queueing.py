@@ -3,7 +3,8 @@
 Jobs with the queue-name label wait, suspended, first come first served (BestEffortFIFO or StrictFIFO)
 within the nominal quota of their ClusterQueue; an admitted one is unsuspended by field manager
 `kueue`, with the node labels of its flavors in its template's nodeSelector. Queues get the condition
-Active. There are no Workload objects, cohorts, priorities, preemption, partial admission or counts
+Active. A queue with a stopPolicy admits nobody; HoldAndDrain suspends also what it has admitted, as it
+was before. There are no Workload objects, cohorts, priorities, preemption, partial admission or counts
 in the queues' status here.
 """
 
@@ -27,6 +28,7 @@ FLAVORS = "resourceflavors.kueue.x-k8s.io"
 JOBS = "jobs.batch"
 MANAGER = "kueue"
 _SOURCE = "batch/job-kueue-controller"
+_DRAINED = "HoldAndDrain"
 _OWN_NAMES = (None, "kubernetes.io/job-controller")
 
 _Flavored = tuple[str, str]  # (flavor, resource)
@@ -41,6 +43,7 @@ class _Queue:
     used: dict[_Flavored, int] = field(default_factory=dict)
     waiting: dict[str, str] = field(default_factory=dict)  # uid -> why, as it was last told
     strict: bool = False
+    stop: str = ""  # its stopPolicy, where it is stopped
     admitted: dict[str, dict[_Flavored, int]] = field(default_factory=dict)
 
     def assign(self, requests: Mapping[str, int]) -> tuple[dict[str, str], str]:
@@ -123,11 +126,10 @@ class QueueManager:
             name = queue["metadata"]["name"]
             missing = _read_queue(queue, self._queues.setdefault(name, _Queue()), flavors)
             if missing:
-                message = (
-                    f"Can't admit new workloads: references missing ResourceFlavor(s): {missing}."
-                )
-                self._set_active(CLUSTER_QUEUES, queue, "False", "FlavorNotFound", message)
                 self._queues[name].groups.clear()
+            reason, message = _why_inactive(self._queues[name].stop, missing)
+            if reason:
+                self._set_active(CLUSTER_QUEUES, queue, "False", reason, message)
             else:
                 active.add(name)
                 self._set_active(CLUSTER_QUEUES, queue, "True", "Ready", "Can admit new workloads")
@@ -139,6 +141,8 @@ class QueueManager:
 
     def _local_verdict(self, queue: Object, active: set[str]) -> tuple[str, str, str]:
         target = queue["spec"].get("clusterQueue", "")
+        if _stop(queue):
+            return "False", "Stopped", "LocalQueue is stopped"
         if target in active:
             return "True", "Ready", "Can submit new workloads to localQueue"
         if target in self._queues:
@@ -188,6 +192,8 @@ class QueueManager:
             queue.give_back(uid)
             queue.waiting.setdefault(uid, "")
             self._full.add(name)
+        elif _DRAINED in (queue.stop, self._stop_of(job)):
+            self._evict(job, queue)
         elif uid not in queue.admitted and started:
             self._take_into_account(job, queue)
         elif uid not in queue.admitted:
@@ -199,6 +205,25 @@ class QueueManager:
         name = job["metadata"]["labels"][labels.QUEUE_NAME]
         local = self._store.get(LOCAL_QUEUES, job["metadata"]["namespace"], name)
         return str(local["spec"].get("clusterQueue", "")) if local else ""
+
+    def _stop_of(self, job: Object) -> str:
+        """The stopPolicy of its LocalQueue; "" where that is not stopped."""
+        name = job["metadata"]["labels"][labels.QUEUE_NAME]
+        return _stop(self._store.get(LOCAL_QUEUES, job["metadata"]["namespace"], name) or {})
+
+    def _evict(self, job: Object, queue: _Queue) -> None:
+        """Suspend a Job that was admitted, and take away what was written into it then."""
+        injected: set[tuple[str, str]] = set()
+        for flavor in {flavor for _, flavors in queue.groups for flavor in flavors}:
+            injected |= self._node_labels(flavor).items()
+        template = job["spec"]["template"]
+        had = template["spec"].get("nodeSelector") or {}
+        pod = {name: value for name, value in template["spec"].items() if name != "nodeSelector"}
+        if left := dict(had.items() - injected):
+            pod["nodeSelector"] = left
+        spec = {**job["spec"], "suspend": True, "template": {**template, "spec": pod}}
+        self._store.update(JOBS, {**job, "spec": spec}, manager=MANAGER, trusted=True)
+        self._recorder.normal(job, "Stopped", "The ClusterQueue is stopped", _SOURCE)
 
     def _leave(self, uid: str) -> None:
         name = self._queue_of.pop(uid, None)
@@ -223,9 +248,12 @@ class QueueManager:
     def _admit_from(self, name: str) -> None:
         """Admit from the head of a queue, in order of creation, as long as the next one fits."""
         queue = self._queues.get(name)
-        for job in self._in_order(queue) if queue else ():
+        if queue is None or queue.stop:
+            return
+        for job in self._in_order(queue):
+            if self._stop_of(job):
+                continue
             uid = job["metadata"]["uid"]
-            assert queue is not None
             try:
                 requests = _total(job)
             except Rejected as refusal:
@@ -276,10 +304,30 @@ class QueueManager:
         return dict((found.get("spec") or {}).get("nodeLabels") or {}) if found else {}
 
 
+def _stop(queue: Object) -> str:
+    policy = (queue.get("spec") or {}).get("stopPolicy")
+    return "" if policy in (None, "None") else str(policy)
+
+
+def _why_inactive(stop: str, missing: str) -> tuple[str, str]:
+    """Reason and message of a ClusterQueue that admits nobody; "" where it admits."""
+    reasons, texts = [], []
+    if stop:
+        reasons.append("Stopped")
+        texts.append("is stopped")
+    if missing:
+        reasons.append("FlavorNotFound")
+        texts.append(f"references missing ResourceFlavor(s): {missing}")
+    if not reasons:
+        return "", ""
+    return reasons[0], f"Can't admit new workloads: {', '.join(texts)}."
+
+
 def _read_queue(queue: Object, into: _Queue, flavors: set[str]) -> str:
     """Read the nominal quotas; the names of missing flavors."""
     missing: set[str] = set()
     into.strict = queue["spec"].get("queueingStrategy") == "StrictFIFO"
+    into.stop = _stop(queue)
     for group in queue["spec"].get("resourceGroups") or ():
         names = []
         for flavor in group.get("flavors") or ():

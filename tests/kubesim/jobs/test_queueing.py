@@ -164,3 +164,43 @@ def test_a_deleted_job_gives_its_quota_back(world):
     world.delete("jobs.batch", "a")
     world.advance(1)
     assert suspended(world, "c") == [False]
+
+
+def stopped(world, policy, key=CQ, name="cq"):
+    world.patch_spec(key, name, stopPolicy=policy)
+    world.advance(1)
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "reasons"),
+    [(CQ, "cq", ("Stopped", "ClusterQueueIsInactive")), (LQ, "main", ("Ready", "Stopped"))],
+)
+def test_a_held_queue_admits_nobody(world, key, name, reasons):
+    """stopPolicy Hold: what runs goes on, nobody is admitted until it is lifted, and the queues say so."""
+    world.create("jobs.batch", a_queued_job("runs", run_seconds="60"))
+    stopped(world, "Hold", key, name)
+    world.create("jobs.batch", a_queued_job("waits"))
+    assert suspended(world, "runs", "waits") == [False, True]
+    assert (active(world, CQ, "cq")[1], active(world, LQ, "main")[1]) == reasons
+    stopped(world, "None", key, name)
+    assert suspended(world, "waits") == [False]
+
+
+@pytest.mark.parametrize(("key", "name"), [(CQ, "cq"), (LQ, "main")])
+def test_a_drained_queue_evicts_what_runs(key, name):
+    """HoldAndDrain: what runs is suspended as it was before its admission, and starts again afterwards."""
+    world = World([a_pool(labels={"type": "x"})], queue_manager=True)
+    world.create(FLAVORS, a_flavor(type="x"))
+    world.create(CQ, a_cluster_queue())
+    world.create(LQ, a_local_queue())
+    world.create("jobs.batch", a_queued_job("j", run_seconds="60"))
+    world.advance(1)
+    stopped(world, "HoldAndDrain", key, name)
+    assert suspended(world, "j") == [True]
+    assert "nodeSelector" not in world.job("j")["spec"]["template"]["spec"]
+    world.advance(60)
+    assert world.pods() == []
+    stopped(world, "None", key, name)
+    assert suspended(world, "j") == [False]
+    world.advance(61)
+    assert "Complete" in world.conditions("j")
