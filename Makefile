@@ -137,8 +137,9 @@ manifests: $(READY)  ## Render the plain manifests below deploy/ from the charts
 release: $(READY)  ## Make a release in dist/ and publish nothing (needs Go; RELEASE_ARGS=--final)
 	$(BIN)/python -m tests.release $(RELEASE_ARGS)
 
-realkube: $(READY)  ## Build the real control plane (minutes once, then nothing)
+realkube: $(READY)  ## Build the real control plane, and Kueue for it (minutes once, then nothing)
 	$(BIN)/python -m tests.realkube.build
+	$(if $(KUBE),,$(BIN)/python -m tests.realkube.kueue.building)
 
 # A lock without index addresses: the same file serves every mirror (docs/adr/0003-lock-file.md).
 COMPILE := $(CACHE)/lock/bin/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header

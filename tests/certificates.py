@@ -8,11 +8,12 @@ from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
 from shared.clock import SystemClock
 
+Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 LOOPBACK = ("localhost", "127.0.0.1")
 
 
@@ -21,7 +22,7 @@ class Pair:
     """A certificate with its key."""
 
     certificate: x509.Certificate
-    key: ec.EllipticCurvePrivateKey
+    key: Key
 
     @property
     def pem(self) -> bytes:
@@ -40,11 +41,16 @@ class CA:
     """An authority that signs; `again` is a certificate of its own for the same key."""
 
     def __init__(
-        self, name: str = "test-ca", key: ec.EllipticCurvePrivateKey | None = None
+        self,
+        name: str = "test-ca",
+        key: Key | None = None,
+        *,
+        names: Sequence[str] = (),
+        days: tuple[float, float] = (-1, 30),
     ) -> None:
         self.name = name
         key = key or ec.generate_private_key(ec.SECP256R1())
-        self.pair = Pair(_signed(name, (), key, None, days=(-1, 30), is_ca=True), key)
+        self.pair = Pair(_signed(name, names, key, None, days=days, is_ca=True), key)
 
     @property
     def pem(self) -> bytes:
@@ -84,7 +90,7 @@ def write(folder: Path, pair: Pair, *chain: bytes, ca: bytes | None = None) -> t
 def _signed(
     common_name: str,
     names: Sequence[str],
-    key: ec.EllipticCurvePrivateKey,
+    key: Key,
     issuer: Pair | None,
     *,
     days: tuple[float, float],

@@ -1,9 +1,9 @@
 """What Kueue's release installs into a cluster, as its kustomization composes it, for a Kueue beside it.
 
 Two things differ. The program runs outside, so that its webhooks are called by address
-(`clientConfig.url`) instead of through a Service, with an authority of ours instead of the one that it
-makes for itself. And of its integrations only Jobs are on: webhooks of kinds that it would answer for
-none of are left out.
+(`clientConfig.url`) instead of through a Service; its certificates are in the Secret where it keeps them
+already, for it would make some without that address. And of its integrations only Jobs are on: webhooks
+that ask about other kinds are left out.
 """
 
 import base64
@@ -13,9 +13,15 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from tests import certificates
 
 NAMESPACE: Final = "kueue-system"
 ACCOUNT: Final = "kueue-controller-manager"
+SECRET: Final = "kueue-webhook-server-cert"
+_LONG: Final = (-1.0, 365.0)  # days
 _PREFIX: Final = "kueue-"
 _RIGHTS: Final = (
     "service_account.yaml",
@@ -30,11 +36,13 @@ Json = dict[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Installation:
-    """The objects, from a folder of manifests (`building.Kueue`), for webhooks served at a loopback port."""
+    """The objects, from a folder of manifests (`building.Kueue`), for webhooks served at a loopback port.
+
+    It writes the authority of its webhooks into them itself.
+    """
 
     manifests: Path
     webhook_port: int
-    authority: bytes  # PEM of what the webhooks' certificate is signed by
 
     def definitions(self) -> list[Json]:
         """The kinds; five of them are converted between their versions by Kueue."""
@@ -50,7 +58,7 @@ class Installation:
         return made
 
     def rights(self) -> list[Json]:
-        """Its namespace, and its account with what the release allows it."""
+        """Its namespace, its certificates, and its account with what the release allows it."""
         made: list[Json] = [
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
         ]
@@ -61,7 +69,7 @@ class Installation:
                 if "namespace" in named:
                     named["namespace"] = NAMESPACE
             made.append(each)
-        return made
+        return [*made, _certificates()]
 
     def webhooks(self) -> list[Json]:
         """Whom the API server asks before it takes a Job, or an object of Kueue's."""
@@ -76,8 +84,7 @@ class Installation:
         return made
 
     def _called(self, path: str) -> Json:
-        bundle = base64.b64encode(self.authority).decode()
-        return {"url": f"https://127.0.0.1:{self.webhook_port}{path}", "caBundle": bundle}
+        return {"url": f"https://127.0.0.1:{self.webhook_port}{path}"}
 
     def _listed(self, component: str, part: str) -> list[str]:
         """The files that a component's kustomization names."""
@@ -89,6 +96,33 @@ class Installation:
         for name in names:
             text = (self.manifests / component / name).read_text()
             yield from (each for each in yaml.safe_load_all(text) if each)
+
+
+def _certificates() -> Json:
+    """The Secret of its certificates, as it would fill it itself: valid for long, and for its own names.
+
+    What is not, it makes anew. The authority's key it reads as PKCS #1, which is RSA's alone.
+    """
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    authority = certificates.CA("kueue-ca", key, names=["kueue-ca"], days=_LONG)
+    service = f"kueue-webhook-service.{NAMESPACE}.svc"
+    pair = authority.sign([service, *certificates.LOOPBACK], days=_LONG)
+    files = {
+        "ca.crt": authority.pem,
+        "ca.key": key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.TraditionalOpenSSL,
+            serialization.NoEncryption(),
+        ),
+        "tls.crt": pair.pem,
+        "tls.key": pair.key_pem,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": SECRET, "namespace": NAMESPACE},
+        "data": {name: base64.b64encode(text).decode() for name, text in files.items()},
+    }
 
 
 def _path(webhook: Json) -> str:

@@ -1,5 +1,6 @@
 """Kueue as a process beside a control plane: installed as its release says, then run with its own rights."""
 
+import base64
 import contextlib
 import json
 import subprocess
@@ -12,10 +13,9 @@ from typing import Any, Final
 import yaml
 
 from roadstead.cli import ports
-from tests import certificates
 from tests.e2e.running import REPOSITORY
 from tests.realkube.kueue import building
-from tests.realkube.kueue.installation import ACCOUNT, NAMESPACE, Installation
+from tests.realkube.kueue.installation import ACCOUNT, NAMESPACE, SECRET, Installation
 from tests.realkube.plane import Plane, await_true
 
 START_TIMEOUT_S: Final = 60
@@ -38,15 +38,14 @@ class KueueProcess:
         self._webhook_port, self._health_port = ports.free(2)
         self._process: subprocess.Popen[Any] | None = None
         folder.mkdir(parents=True)
-        authority = certificates.CA("kueue")
-        certificates.write(folder / "certificates", authority.sign())
-        self._installation = Installation(self._built.manifests, self._webhook_port, authority.pem)
-        self._apply(*self._installation.definitions(), *self._installation.rights())
+        installation = Installation(self._built.manifests, self._webhook_port)
+        self._apply(*installation.definitions(), *installation.rights(), *installation.webhooks())
+        self._mount_certificates()
         self._kubeconfig = plane.kubeconfig_of(ACCOUNT, namespace=NAMESPACE)
         (folder / "config.yaml").write_text(yaml.safe_dump(self._configuration()))
 
     def start(self) -> None:
-        """Run it, and return when it answers and its webhooks are asked."""
+        """Run it, and return when it answers; until then its webhooks refuse what they are asked for."""
         with (self._folder / "kueue.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [
@@ -60,7 +59,6 @@ class KueueProcess:
                 cwd=REPOSITORY,
             )
         await_true(self._answers, what="Kueue is ready", timeout_s=START_TIMEOUT_S)
-        self._apply(*self._installation.webhooks())
 
     def stop(self) -> None:
         """End it; its webhooks stay and refuse what they are asked for, as when its pods are gone."""
@@ -87,6 +85,14 @@ class KueueProcess:
             return bool(answer.status == 200)
         return False
 
+    def _mount_certificates(self) -> None:
+        """What a kubelet would lay out of its Secret."""
+        shown = self._plane.kubectl("get", "secret", SECRET, "-n", NAMESPACE, "-o", "json")
+        target = self._folder / "certificates"
+        target.mkdir()
+        for name, text in json.loads(shown)["data"].items():
+            (target / name).write_bytes(base64.b64decode(text))
+
     def _apply(self, *objects: dict[str, Any]) -> None:
         listed = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
         self._plane.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(listed))
@@ -94,8 +100,8 @@ class KueueProcess:
     def _configuration(self) -> dict[str, Any]:
         """Kueue's configuration file; what is off is of no use to one Kueue on loopback.
 
-        Leader election: there is one. Its certificates are ours, so that no Secret and no Service is needed.
-        Metrics and the visibility API would listen on fixed ports, and the latter asks for a Service.
+        Leader election: there is one. Metrics: nobody reads them. The visibility API: it would need an
+        APIService, which leads to a Service.
         """
         return {
             "apiVersion": "config.kueue.x-k8s.io/v1beta2",
@@ -109,7 +115,6 @@ class KueueProcess:
                 "certDir": str(self._folder / "certificates"),
             },
             "leaderElection": {"leaderElect": False},
-            "internalCertManagement": {"enable": False},
             "featureGates": {"VisibilityOnDemand": False},
             "integrations": {"frameworks": ["batch/job"]},
         }
