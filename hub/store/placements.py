@@ -7,7 +7,13 @@ from sqlalchemy import delete, insert as plain_insert, select, tuple_
 
 from hub.store.dialect import CHUNK, insert
 from hub.store.records.objects import StoredObject
-from hub.store.records.placements import Binding, JobTraits, StoredSnapshot
+from hub.store.records.placements import (
+    Binding,
+    Bound,
+    JobTraits,
+    Revision,
+    StoredSnapshot,
+)
 from hub.store.records.workloads import Workload
 from hub.store.tables import bindings, contents, objects, snapshots, workloads, works
 from hub.store.transaction import Transaction
@@ -65,6 +71,26 @@ def bound_to(tx: Transaction, cluster: str) -> list[Binding]:
     return [Binding._make(row) for row in tx.conn.execute(query.order_by(bindings.c.placement))]
 
 
+def list_bound(
+    tx: Transaction, placement: str, cluster: str, after: tuple[str, str] | None, limit: int
+) -> list[Bound]:
+    """Decisions with their age by (placement, cluster), after a position, at most `limit`.
+
+    `placement` (uid), `cluster`: of that one alone, unless "".
+    """
+    c = bindings.c
+    query = select(*(c[name] for name in Binding._fields), c.bound_at)
+    if placement:
+        query = query.where(c.placement == placement)
+    if cluster:
+        query = query.where(c.cluster == cluster)
+    if after is not None:
+        later = (c.placement == after[0]) & (c.cluster > after[1])
+        query = query.where((c.placement > after[0]) | later)
+    query = query.order_by(c.placement, c.cluster).limit(limit)
+    return [Bound(Binding._make(row[:-1]), row[-1]) for row in tx.conn.execute(query)]
+
+
 def bind(tx: Transaction, decisions: Sequence[Binding]) -> None:
     """Insert or replace decisions; `bound_at` of one that stands is kept."""
     if not decisions:
@@ -111,6 +137,14 @@ def history(tx: Transaction, placement: str, part: str) -> list[tuple[int, JsonV
     query = select(c.index, c.content, c.created_at)
     query = query.where(c.placement == placement, c.part == part).order_by(c.index.desc())
     return [(number, content, at) for number, content, at in tx.conn.execute(query)]
+
+
+def revisions(tx: Transaction, placement: str, part: str) -> list[Revision]:
+    """The same with their hashes."""
+    c = snapshots.c
+    query = select(c.index, c.hash, c.content, c.created_at)
+    query = query.where(c.placement == placement, c.part == part).order_by(c.index.desc())
+    return [Revision._make(row) for row in tx.conn.execute(query)]
 
 
 def add_snapshot(
