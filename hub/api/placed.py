@@ -28,9 +28,7 @@ router = new_router("placements")
 @router.get("/v1/revisions", response_model=RevisionList)
 @allow(ADMINISTRATOR, VIEWER)
 @refuses(RejectCode.NOT_FOUND)
-async def list_revisions(
-    request: Request, asked: Annotated[RevisionFilters, Query()]
-) -> Response:
+async def list_revisions(request: Request, asked: Annotated[RevisionFilters, Query()]) -> Response:
     """Revisions of what a placement selects, newest first: what changed, and which clusters have which."""
     found = await hub_of(request).read(revisions.list_revisions, asked.placement, asked.limit)
     return JsonResponse(found)
@@ -85,9 +83,7 @@ async def roll_back_placement(
     return await _roll_back(request, namespace, name, asked)
 
 
-async def _roll_back(
-    request: Request, namespace: str, name: str, asked: RollbackWish
-) -> Response:
+async def _roll_back(request: Request, namespace: str, name: str, asked: RollbackWish) -> Response:
     if asked.to is None and not asked.release:
         raise Rejected(RejectCode.REQUIRED, "index of the revision to go back to", "to")
     if asked.to is not None and asked.release:

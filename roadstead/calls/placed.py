@@ -9,7 +9,8 @@ from roadstead.steps import Flow, Request, Steps, items, one, pages
 def revisions(placement: str, *, limit: int = 20) -> Steps[list[Revision]]:
     """Revisions of what a placement selects, newest first, at most 100: what changed, who has which.
 
-    `placement`: `name` of a ClusterResourcePlacement, `namespace/name` of a ResourcePlacement. Raises NotFound.
+    `placement`: `name` of a ClusterResourcePlacement, `namespace/name` of a ResourcePlacement. Raises
+    NotFound.
     """
     ask = Request("GET", "/v1/revisions", {"placement": placement, "limit": str(limit)})
     return items(ask, Revision)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import click
 
-from roadstead.cli.nouns import list_verb, show_verb
 from roadstead.cli import revisions
+from roadstead.cli.nouns import list_verb, show_verb
 from roadstead.cli.output import age, answer_option, client, show_one
 from roadstead.cli.tables import Column, indented, wrapped
 from roadstead.client import Client

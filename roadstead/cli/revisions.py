@@ -1,7 +1,5 @@
 """`roadstead placements history|rollback|bindings`: revisions, going back to one, decisions for clusters."""
 
-from collections.abc import Sequence
-
 import click
 
 from roadstead.cli.nouns import list_verb
@@ -18,7 +16,6 @@ from roadstead.client import Client
 from roadstead.models.placed import (
     ChangedField,
     ClusterWork,
-    PlacementBinding,
     Revision,
     RevisionChanges,
     RolledBack,
@@ -43,7 +40,7 @@ def _told(changes: RevisionChanges | None, most: int) -> list[str]:
     lines = [f"+ {_resource(each)}" for each in changes.added]
     lines += [f"- {_resource(each)}" for each in changes.removed]
     for each in changes.changed:
-        shown = [_field(one) for one in each.fields[:most]]
+        shown = [_field(one) for one in each.changed_fields[:most]]
         more = each.field_count - len(shown)
         shown += [f"and {more} more"] if more > 0 else []
         lines.append(f"~ {_resource(each)}  {'; '.join(shown)}".rstrip())
@@ -81,8 +78,12 @@ def history(ctx: click.Context, name: str, limit: int, output: str) -> None:
     ResourcePlacement.
     """
     with client(ctx) as hub:
-        found: Sequence[Revision] = hub.revisions(name, limit=limit)
-        show_list(found, _REVISIONS, output, empty="Nothing of it was selected yet.")
+        show_list(
+            lambda: hub.revisions(name, limit=limit),
+            _REVISIONS,
+            output,
+            empty="Nothing of it was selected yet.",
+        )
 
 
 @click.command("rollback")
@@ -151,12 +152,16 @@ def bindings(ctx: click.Context, name: str, output: str) -> None:
     NAME is that of a ClusterResourcePlacement, or namespace/name of a ResourcePlacement.
     """
     with client(ctx) as hub:
-        found: list[PlacementBinding] = list(hub.bindings(placement=name))
-        show_list(found, _BINDINGS, output, empty="It has chosen no cluster.")
+        show_list(
+            lambda: hub.bindings(placement=name),
+            _BINDINGS,
+            output,
+            empty="It has chosen no cluster.",
+        )
 
 
 def _state(work: ClusterWork) -> str:
-    if work.action != "Apply" and work.action != "Compare":
+    if work.action not in {"Apply", "Compare"}:
         return {"Withdraw": "Leaving", "Keep": "Abandoning"}.get(work.action, work.action)
     if work.phase == "Applied" and work.available is False:
         return "NotAvailable"
@@ -194,7 +199,9 @@ works.add_command(
         options=(
             click.option("--cluster", default="", help="Of this cluster."),
             click.option("--placement", default="", metavar="NAME", help="Of this placement."),
-            click.option("--failed", is_flag=True, help="What is refused, missing or unavailable."),
+            click.option(
+                "--failed", is_flag=True, help="What is refused, missing or unavailable."
+            ),
         ),
     )
 )

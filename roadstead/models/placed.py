@@ -7,7 +7,7 @@ from roadstead.models.record import Record
 
 
 class ChangedField(Record):
-    """A field that differs between two revisions, with its JSON before and after; empty where it is absent."""
+    """A field that differs between two revisions: its JSON before and after, empty where it is absent."""
 
     path: str
     before: str = ""
@@ -17,7 +17,7 @@ class ChangedField(Record):
 class ChangedResource(SelectedResource):
     """An object that both revisions have, and that differs."""
 
-    fields: tuple[ChangedField, ...] = ()
+    changed_fields: tuple[ChangedField, ...] = ()
     field_count: int = 0
 
 

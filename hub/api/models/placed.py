@@ -21,7 +21,7 @@ class ChangedField(Model):
 class ChangedResource(PlannedResource):
     """An object that both revisions have, and that differs."""
 
-    fields: list[ChangedField]
+    changed_fields: list[ChangedField]
     """At most 20."""
     field_count: int
 

@@ -87,7 +87,7 @@ def _placement(
     if jobs and rules.selects_jobs and not may and _by_name(rules, jobs):
         text = (
             "a Job runs in one cluster: PickN with numberOfClusters 1, PickFixed with one name, or "
-            f"annotation {labels.PER_OBJECT}: \"true\""
+            f'annotation {labels.PER_OBJECT}: "true"'
         )
         return view | {"fulfilled": False, "reason": NEEDS_ONE, "message": text, "clusters": []}
     if jobs and len(jobs) == len(resources):
@@ -208,8 +208,7 @@ def _facts(tx: Transaction, jobs: Sequence[Draft], drafts: Sequence[Draft]) -> l
     known = [
         (rules, policy)
         for rules, spec, per_object in given
-        if rules.selects_jobs
-        and one_cluster(policy := read_policy(spec), per_object=per_object)
+        if rules.selects_jobs and one_cluster(policy := read_policy(spec), per_object=per_object)
     ]
     policies = [
         next(

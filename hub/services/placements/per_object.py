@@ -1,7 +1,7 @@
-"""What a placement with roadstead.dev/per-object says in its status: of each Job, where its own placing put it.
+"""What a placement with roadstead.dev/per-object says in its status: of each Job, where it was put by itself.
 
-Jobs alone are scheduled one by one, by their queues. Other objects go together, to all clusters of the policy:
-so do the Namespace and what Jobs need in it, which one Job's cluster alone would leave the others without.
+Jobs alone are scheduled one by one, by their queues. Other objects go together, to all clusters of the
+policy, for Jobs need them wherever they run.
 """
 
 from collections.abc import Iterator
@@ -33,8 +33,8 @@ def notices(outcome: ReconcileOutcome) -> Iterator[str]:
     others = [row for row in outcome.selection.objects.values() if row.kind != NAMESPACE[1]]
     if is_per_object(outcome.row.annotations) and others:
         yield (
-            f"metadata.annotations[{labels.PER_OBJECT}]: counts for Jobs, each of which gets its own cluster; "
-            f"the other objects go together, to all clusters of the policy ({len(others)} here)"
+            f"metadata.annotations[{labels.PER_OBJECT}]: counts for Jobs, each of which gets its own "
+            f"cluster; the other objects go together, to all clusters of the policy ({len(others)} here)"
         )
 
 

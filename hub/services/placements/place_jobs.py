@@ -76,7 +76,7 @@ def _leave_out(tx: Transaction, jobs: Sequence[Workload]) -> None:
     """Jobs that a placement for several clusters can not place wait, and say so."""
     text = (
         "its placement is not for one cluster, and a Job runs in one: use PickN with 1, or annotate the "
-        f"placement with {labels.PER_OBJECT}: \"true\""
+        f'placement with {labels.PER_OBJECT}: "true"'
     )
     workloads.refuse(
         tx,

@@ -69,14 +69,12 @@ def reconcile(
     before = {each.cluster: each for each in placements.bindings_of(tx, uid)}
     used = {int(each.resource_snapshot) for each in before.values() if each.resource_snapshot}
     if (asked := read_pin(row.status)) is not None:
-        used.add(asked.index)
+        used.add(asked.number)
     index = snapshot_resources(tx, uid, selection, spec, used)
     pin = go_back(tx, row, selection)
-    index = index if pin is None else pin.index
+    index = index if pin is None else pin.number
     per_object = is_per_object(row.annotations)
-    fault = _unsupported(
-        policy, selection, only_compares=compares(spec), per_object=per_object
-    )
+    fault = _unsupported(policy, selection, only_compares=compares(spec), per_object=per_object)
     if fault is not None:
         return ReconcileOutcome(
             row, selection, fault, jobs=placements.jobs_of(tx, uid), resource_index=index, pin=pin
@@ -115,7 +113,7 @@ def _unsupported(
     if selection.jobs_by_name and not one_cluster(policy, per_object=per_object):
         text = (
             "a Job runs in one cluster: PickN with numberOfClusters 1, PickFixed with one name, or "
-            f"annotation {labels.PER_OBJECT}: \"true\""
+            f'annotation {labels.PER_OBJECT}: "true"'
         )
         return unscheduled(NEEDS_ONE, text)
     return None

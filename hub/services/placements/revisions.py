@@ -3,8 +3,8 @@
 They are immutable, hashed and kept as `revisionHistoryLimit` says, besides those that clusters have.
 """
 
-import datetime as dt
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from hub.domain.instants import stamp
@@ -71,7 +71,7 @@ def list_revisions(tx: Transaction, placement: str, limit: int = 20) -> Json:
                 "hash": each.hash,
                 "createdAt": stamp(each.created_at),
                 "newest": each.number == newest,
-                "current": each.number == (newest if pin is None else pin.index),
+                "current": each.number == (newest if pin is None else pin.number),
                 "selected": len(each.content.get("selected") or ()),
                 "clusters": clusters[:MOST_CLUSTERS],
                 "changes": _changes(older, each, manifests),
@@ -102,7 +102,7 @@ def _mark(revision: Revision) -> str:
 def _manifests(tx: Transaction, uid: str, shown: Sequence[Revision]) -> Mapping[str, Json]:
     """What is needed to say how objects changed from one revision to the next."""
     wanted: set[str] = set()
-    for newer, older in zip(shown, shown[1:], strict=False):
+    for newer, older in pairwise(shown):
         wanted |= _of_changed(_objects(older), _objects(newer))
     return placements.get_contents(tx, uid, wanted)
 
@@ -138,9 +138,13 @@ def _changes(older: Revision | None, newer: Revision, manifests: Mapping[str, Js
 
 def _changed(one: SelectedObject, other: SelectedObject, manifests: Mapping[str, Json]) -> Json:
     if one.hash not in manifests or other.hash not in manifests:
-        return {**_named(other), "fields": [], "fieldCount": 0}
+        return {**_named(other), "changedFields": [], "fieldCount": 0}
     fields, count = changed_fields(manifests[one.hash], manifests[other.hash])
-    return {**_named(other), "fields": [each.as_json() for each in fields], "fieldCount": count}
+    return {
+        **_named(other),
+        "changedFields": [each.as_json() for each in fields],
+        "fieldCount": count,
+    }
 
 
 def _named(each: SelectedObject) -> Json:
@@ -173,7 +177,7 @@ def roll_back(tx: Transaction, namespace: str, name: str, wish: Wish, principal:
         raise Rejected(RejectCode.INVALID_STATE, "nothing of it was selected yet: try again soon")
     newest = every[0].number
     held = holding(row, _mark(every[0]))
-    now = newest if held is None else held.index
+    now = newest if held is None else held.number
     then = newest if wish.to is None else wish.to
     by_number = {each.number: each for each in every}
     _require(tx, row, then, by_number, newest)
@@ -248,6 +252,4 @@ def _message(now: int, then: int, newest: int) -> str:
         return f"clusters are to have revision {then} already"
     if then == newest:
         return f"from revision {now} to {then}, the newest: changes roll out again"
-    return (
-        f"from revision {now} to {then}: it stays so until what is selected changes, or until it is released"
-    )
+    return f"from revision {now} to {then}: it stays so until what is selected changes or it is released"

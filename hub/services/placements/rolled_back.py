@@ -27,7 +27,7 @@ ENDED: Final = "PlacementRollbackEnded"
 class Pin(NamedTuple):
     """Which revision clusters have, and which was the newest then, with the objects of that one."""
 
-    index: int
+    number: int
     newest: int
     left: str  # mark of the newest one's objects
     by: str
@@ -36,7 +36,7 @@ class Pin(NamedTuple):
     def as_json(self) -> Json:
         """As the status has it."""
         return {
-            "resourceSnapshotIndex": str(self.index),
+            "resourceSnapshotIndex": str(self.number),
             "newestResourceSnapshotIndex": str(self.newest),
             "left": self.left,
             "by": self.by,
@@ -131,7 +131,7 @@ def go_back(tx: Transaction, row: StoredObject, selection: Selection) -> Pin | N
     pin = holding(row, mark_of(objects_of(selection)))
     if pin is None:
         return None
-    found = objects_as_of(tx, row.uid, pin.index)
+    found = objects_as_of(tx, row.uid, pin.number)
     if found is None:
         return None
     selection.objects = found
@@ -150,7 +150,7 @@ def tell(
     past = read_pin(before)
     if past is not None:
         text = (
-            f"clusters had revision {past.index}; what is selected or the strategy has changed since, "
+            f"clusters had revision {past.number}; what is selected or the strategy has changed since, "
             f"and revision {status['observedResourceIndex']} rolls out"
         )
         tx.say(row, ENDED, text)
@@ -162,7 +162,7 @@ def condition(
     """Conditions with `RolledBack`."""
     name = "/".join(each for each in (row.namespace, row.name) if each)
     text = (
-        f"clusters get revision {pin.index}, as {pin.by} asked; the newest is {pin.newest}. That ends with "
+        f"clusters get revision {pin.number}, as {pin.by} asked; the newest is {pin.newest}. That ends with "
         f"any change of what is selected, or with roadstead placements rollback {name} --release"
     )
     return set_condition(conditions, CONDITION, "True", CONDITION, text, tx.now, row.generation)

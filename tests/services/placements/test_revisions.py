@@ -71,7 +71,7 @@ async def test_revisions_say_what_changed_and_which_clusters_have_them(tmp_path:
         assert [each["newest"] for each in told["items"]] == [True, False, False]
         (changed,) = told["items"][0]["changes"]["changed"]
         assert (changed["kind"], changed["name"]) == ("ConfigMap", "settings")
-        assert changed["fields"] == [
+        assert changed["changedFields"] == [
             {"path": "/data/color", "before": '"green"', "after": '"red"'}
         ]
         assert told["items"][2]["changes"] == {
@@ -88,8 +88,13 @@ async def test_a_dry_run_says_what_a_rollback_would_do_and_does_nothing(tmp_path
     async with running_hub(tmp_path) as hub:
         fleet = await with_history(hub)
         told = await asked(fleet, 0, dry_run=True)
-        assert (told["carriedOut"], told["fromIndex"], told["toIndex"], told["newestIndex"]) == (False, 2, 0, 2)
-        assert told["changes"]["changed"][0]["fields"][0]["after"] == '"blue"'
+        assert (told["carriedOut"], told["fromIndex"], told["toIndex"], told["newestIndex"]) == (
+            False,
+            2,
+            0,
+            2,
+        )
+        assert told["changes"]["changed"][0]["changedFields"][0]["after"] == '"blue"'
         assert [each["changes"] for each in told["clusters"]] == [True] * 4
         assert await settled(fleet) == ["red"] * 4
 
