@@ -147,6 +147,45 @@ def revisions(tx: Transaction, placement: str, part: str) -> list[Revision]:
     return [Revision._make(row) for row in tx.conn.execute(query)]
 
 
+def revisions_of(
+    tx: Transaction, uids: Sequence[str], parts: Sequence[str]
+) -> list[tuple[str, str, Revision]]:
+    """(placement, part, revision) of several placements, the newest first."""
+    c = snapshots.c
+    found: list[tuple[str, str, Revision]] = []
+    for start in range(0, len(uids), CHUNK):
+        query = select(c.placement, c.part, c.index, c.hash, c.content, c.created_at).where(
+            c.placement.in_(uids[start : start + CHUNK]), c.part.in_(parts)
+        )
+        rows = tx.conn.execute(query.order_by(c.placement, c.part, c.index.desc()))
+        found += [(row[0], row[1], Revision._make(row[2:])) for row in rows]
+    return found
+
+
+def bound_of(tx: Transaction, uids: Sequence[str]) -> list[Bound]:
+    """Decisions of several placements, with their age, by cluster."""
+    c = bindings.c
+    found: list[Bound] = []
+    for start in range(0, len(uids), CHUNK):
+        query = select(*(c[name] for name in Binding._fields), c.bound_at)
+        query = query.where(c.placement.in_(uids[start : start + CHUNK])).order_by(c.cluster)
+        found += [Bound(Binding._make(row[:-1]), row[-1]) for row in tx.conn.execute(query)]
+    return found
+
+
+def among(tx: Transaction, uids: Sequence[str]) -> set[str]:
+    """Those of `uids` that are placements."""
+    found: set[str] = set()
+    for start in range(0, len(uids), CHUNK):
+        query = select(objects.c.uid).where(
+            objects.c.uid.in_(uids[start : start + CHUNK]),
+            objects.c.api_group == GROUP,
+            objects.c.kind.in_(KINDS),
+        )
+        found.update(tx.conn.execute(query).scalars())
+    return found
+
+
 def add_snapshot(
     tx: Transaction,
     placement: str,

@@ -297,6 +297,17 @@ def of_placement(tx: Transaction, placement: str) -> list[Work]:
     return [Work._make(row) for row in tx.conn.execute(query)]
 
 
+def of_placements(tx: Transaction, placements: Sequence[str]) -> list[Work]:
+    """Works that some placements caused, by cluster and name."""
+    c = works.c
+    found: list[Work] = []
+    for chunk in chunks(placements):
+        query = select(works).where(c.placed_by.in_(chunk))
+        query = query.order_by(c.cluster, c.api_version, c.kind, c.namespace, c.name)
+        found += [Work._make(row) for row in tx.conn.execute(query)]
+    return found
+
+
 def list_page(
     tx: Transaction,
     placement: str,
