@@ -1,6 +1,6 @@
 """Records of a placement, a rollback of it, and Jobs placed one by one, through kubectl and the command line.
 
-hub cluster: ConfigMap ──placement──► m1 … m3, green and back to blue; Jobs ──one placement──► one cluster each
+hub cluster: ConfigMap ──placement──► m1 … m3, green and back to blue; Jobs ──placement──► one cluster each
 """
 
 import json
