@@ -81,9 +81,13 @@ def list_revisions(tx: Transaction, placement: str, limit: int = 20) -> Json:
         "kind": row.kind,
         "namespace": row.namespace if row.kind == "ResourcePlacement" else "",
         "name": row.name,
-        "rollback": None if pin is None else pin.as_json(),
+        "rollback": None if pin is None else _told(pin),
         "items": items,
     }
+
+
+def _told(pin: Pin) -> Json:
+    return {name: value for name, value in pin.as_json().items() if name != "left"}
 
 
 def _given(tx: Transaction, uid: str) -> list[Binding]:
