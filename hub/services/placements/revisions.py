@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from hub.domain.instants import stamp
-from hub.domain.rollout.revisions import changed_fields
 from hub.services.placements.bindings import FOR_A_JOB
+from hub.services.placements.revision_fields import changed_fields
 from hub.services.placements.rolled_back import (
     CONDITION,
     FIELD,
