@@ -175,6 +175,17 @@ class JobOnCluster(NamedTuple):
     epoch: int
     cluster: str
     reason: str
+    annotations: Mapping[str, str]
+
+
+class LostJob(NamedTuple):
+    """A job whose cluster does not answer, and that nothing but that cluster's word could take from there."""
+
+    uid: str
+    epoch: int
+    cluster: str
+    annotations: Mapping[str, str]
+    set_aside: Mapping[str, str] | None
 
 
 class UnseenJob(NamedTuple):
