@@ -387,6 +387,11 @@ class Member:
         self._removed("Pod", pod)
         self._look_soon(pod["job"])
 
+    def destroy(self) -> None:
+        """Nothing is left."""
+        self.checks.destroyed(self.name, self.pods.values())
+        self.jobs, self.pods, self.watchers = {}, {}, []
+
     def drain(self) -> None:
         """All pods are evicted."""
         for pod in list(self.pods.values()):
