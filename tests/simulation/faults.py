@@ -172,7 +172,7 @@ def draw(seed: int) -> Scenario:
         scenario.faults.append(_doubt(die, kind, die.choice(_DOUBTS[kind][2])))
     for _ in range(die.choice((0, 0, 1, 1, 2))):
         scenario.faults.append(_wish(die, f"w{die.randrange(jobs)}", die.choice(_WISHED)))
-    _draw_loss(random.Random(seed ^ 0x1055), scenario)
+    _draw_loss(random.Random(seed ^ 0x1054), scenario)
     scenario.faults.sort(key=lambda fault: fault.at)
     return scenario
 
