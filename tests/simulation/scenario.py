@@ -220,9 +220,10 @@ class Run:
         world = self.world
         self.mend()
         heal = world.now
+        patience_s = _PATIENCE_S + (10.0 * self.scenario.run_s if self.scenario.loss else 0.0)
         while not self._is_over(held_is_rest=True):
             world.run(world.now + _LOOK_S)
-            if world.now - heal > _PATIENCE_S:
+            if world.now - heal > patience_s:
                 raise Violation(
                     *(self.checks.unsettled(self.members) or ("R-01", "it does not end"))
                 )

@@ -141,7 +141,8 @@ def _seconds(instant: dt.datetime) -> str:
 
 def view(tx: Transaction, row: Workload) -> Json:
     """{"clusterLoss", "earlierEpochs"} of one job: what its cluster's silence means, what may run besides."""
-    elsewhere = [work for work in works.of_uids(tx, [row.uid]) if is_superseded(row, work)]
+    held = works.of_uids(tx, [row.uid]) if row.epoch else []
+    elsewhere = [work for work in held if is_superseded(row, work)]
     return {
         "clusterLoss": _loss(tx, row, elsewhere) if row.state == State.UNKNOWN else None,
         "earlierEpochs": [_earlier(tx, work) for work in elsewhere],
@@ -191,11 +192,14 @@ def _earlier(tx: Transaction, work: Work) -> Json:
     }
 
 
-def overlap(row: Workload, held: Sequence[Work]) -> str:
-    """What runs beside a job's present epoch, in words; "" for nothing that is known."""
-    told = [
-        f"epoch {work.epoch} in {work.cluster}"
-        for work in held
-        if is_superseded(row, work) and (work.observed or {}).get("overlap")
-    ]
-    return f"besides epoch {row.epoch}: {', '.join(sorted(told))}" if told else ""
+def beside(rows: Mapping[str, Workload], held: Sequence[Work]) -> dict[str, str]:
+    """By uid of a job, what is known to have run besides its present epoch, in words."""
+    told: dict[str, str] = {}
+    for work in held:
+        row = rows.get(work.uid)
+        if row is not None and (work.observed or {}).get("overlap") and is_superseded(row, work):
+            told[row.uid] = (
+                f"epoch {work.epoch} in {work.cluster} ran beside epoch {row.epoch}, as {LOSS} allows; "
+                f"{work.cluster} is to withdraw it"
+            )
+    return told
