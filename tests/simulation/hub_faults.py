@@ -93,7 +93,7 @@ _MOMENTS: Final = (
 class ReplicatedRun(WholeRun):
     """A scenario played on several hubs."""
 
-    plays_losses = False
+    plays_losses = frozenset({"lost"})
 
     def __init__(self, scenario: Scenario, *, tell: bool = False) -> None:
         super().__init__(scenario, tell=tell)

@@ -128,7 +128,7 @@ class Restorable(Whole):
 class RestoredRun(WholeRun):
     """A scenario in which the store goes back once."""
 
-    plays_losses = False
+    plays_losses = frozenset[str]()
 
     def __init__(self, scenario: Scenario, *, tell: bool = False) -> None:
         super().__init__(scenario, tell=tell)

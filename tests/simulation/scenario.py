@@ -24,7 +24,7 @@ _LOOK_S = 2.5  # between two looks at whether all is at rest
 class Run:
     """One scenario, played."""
 
-    plays_losses = True  # of clusters, for longer than jobs want to wait
+    plays_losses: frozenset[str] = OF_LOSSES  # of clusters
 
     def __init__(self, scenario: Scenario, *, tell: bool = False) -> None:
         self.scenario = scenario
@@ -133,7 +133,7 @@ class Run:
             self.world.after(fault.at, self._comes, there)
 
     def befall(self, fault: Fault) -> None:
-        if self.mended or (fault.kind in OF_LOSSES and not self.plays_losses):
+        if self.mended or fault.kind in OF_LOSSES - self.plays_losses:
             return
         if fault.where in CLUSTERS and self.hub.networks[fault.where].destroyed:
             return
