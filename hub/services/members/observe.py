@@ -67,6 +67,9 @@ class _Writes:
     moves: dict[Transition, list[WorkloadMove]] = field(default_factory=dict)
     actions: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     events: list[dict[str, str]] = field(default_factory=list)  # of drift and of double runs
+    beside: list[str] = field(
+        default_factory=list
+    )  # jobs of which another epoch runs, or no longer does
 
 
 def take_reports(
@@ -109,11 +112,17 @@ def take_reports(
             works.remove(tx, keys)
         else:
             works.act(tx, action, keys)
-    for event in writes.events:
-        tx.event(**event)
+    _tell(tx, writes)
     clusters.hear(tx, order.newest)
     clusters.beat(tx, dict.fromkeys(beats if heard else (), tx.now))
     return taken
+
+
+def _tell(tx: Transaction, writes: _Writes) -> None:
+    for event in writes.events:
+        tx.event(**event)
+    if writes.beside:
+        tx.touch("workloads", *writes.beside)
 
 
 def _take(tx: Transaction, report: ObservedReport, writes: _Writes) -> ReportOutcome:
@@ -215,6 +224,8 @@ def _gather(
 ) -> None:
     if verdict.overlap:
         writes.events.append(_double_run(work, verdict.overlap))
+    if verdict.overlap or (verdict.action == "Remove" and work.overlapped()):
+        writes.beside.append(work.uid)
     if verdict.record:
         writes.observed.append(_row(cluster, entry, work, overlap=bool(verdict.overlap)))
         if entry.drift and work.action != "Compare":
