@@ -94,5 +94,5 @@ def test_a_job_that_its_time_to_live_has_removed_stays_finished(tmp_path):
             assert "brief" not in started(fleet)
             assert states(fleet).get("brief", "Succeeded") == "Succeeded"
         assert len(seen.jobs["brief"].uids) == 1
-        kept = fleet.client().job(uid)
-        assert kept.state == "Succeeded"
+        with fleet.client() as hub:
+            assert hub.job(uid).state == "Succeeded"
