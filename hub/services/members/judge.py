@@ -24,9 +24,9 @@ from hub.domain.workloads.states import (
     attempt,
     beyond,
 )
-from hub.services.members.overlap import overlap_of
 from hub.services.works import restored
 from hub.services.works.avoiding import SET_ASIDE, set_aside
+from hub.services.works.overlap import overlap_of
 from hub.store.records.workloads import CountedPods, JobProgress, MoveColumns
 from hub.store.records.works import StandingWork
 from shared import labels as keys

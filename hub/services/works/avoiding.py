@@ -1,4 +1,4 @@
-"""Clusters that a job avoids for a while: what could not take or run it, or was lost with it. Pure."""
+"""Clusters that a job avoids for a while: what could not take or run it, or was lost with it."""
 
 import datetime as dt
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""A double run that its job allows, detected: what an earlier epoch ran beside the present one. Pure.
+"""A double run that its job allows, detected: what an earlier epoch ran beside the present one.
 
 An epoch is left behind when its cluster is lost and the job may start elsewhere all the same
 (`roadstead.dev/on-cluster-loss: RescheduleAfter(d)`). What the cluster says of it when it is back moves
