@@ -79,6 +79,8 @@ _STANDING = Lookup(
                 type_coerce(workloads.c[name], LargeBinary)
                 for name in ("annotations", "set_aside")
             ),
+            workloads.c.started_at,
+            workloads.c.cluster,
         )
         .select_from(works)
         .outerjoin(workloads, workloads.c.uid == works.c.uid)
