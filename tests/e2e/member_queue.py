@@ -7,6 +7,7 @@ Told of a simulated member (test_member_queue.py) and of a real control plane wi
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -228,13 +229,14 @@ def jobs_are_admitted_there(scene: Scene) -> None:
         _was_started_once(scene.watching.versions[name])
         _nothing_has_drifted(scene, name)
         until(
-            lambda name=name: condition(
-                scene.on_the_hub("job", name, "-n", NAMESPACE), "Complete"
-            ),
-            PATIENCE_S,
-            "the hub cluster shows its completion",
+            partial(_is_complete, scene, name), PATIENCE_S, "the hub cluster shows its completion"
         )
     assert list(scene.hub.drift()) == []
+
+
+def _is_complete(scene: Scene, name: str) -> bool:
+    shown = scene.on_the_hub("job", name, "-n", NAMESPACE)
+    return condition(shown, "Complete").get("status") == "True"
 
 
 def _nothing_has_drifted(scene: Scene, name: str) -> None:
