@@ -20,6 +20,7 @@ from hub.bridge.events import EventRecorder
 from hub.bridge.following import Following
 from hub.bridge.kinds import ALWAYS
 from hub.bridge.mirror import Mirror
+from hub.bridge.old_evictions import OldEvictions
 from hub.bridge.showing import Showing
 from hub.bridge.sources import Sources
 from hub.bridge.workload_objects import WorkloadObjects
@@ -179,6 +180,7 @@ class _Crossing:
             lambda: condition.protection.keeps_mark,
         )
         self._checks = CheckConditions(hub, self._sources)
+        self._old = OldEvictions(hub, client, self._sources)
         self._workloads = WorkloadObjects(hub, client, self._sources, term)
         self._checked_at = self._retried_at = hub.clock.monotonic()
 
@@ -234,6 +236,7 @@ class _Crossing:
         await self._mirror.turn(term, self._hub.settings.intake)
         await self._checks.turn(term)
         await self._deletions.turn(term)
+        await self._old.turn()
         self._condition.lifted = ""
         return AGAIN_S if self._sources.changed else None
 
