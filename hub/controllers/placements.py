@@ -15,6 +15,7 @@ import structlog
 
 from hub.domain.fleet.clusters import Cluster
 from hub.services.context.hub import Hub
+from hub.services.objects import left_behind
 from hub.services.placements import index
 from hub.services.placements.fleet import read_fleet, read_heartbeats
 from hub.services.placements.index import PlacementIndex
@@ -54,6 +55,7 @@ class Placements:
         self._due: dict[str, dt.datetime] = {}  # when to look at those again that time makes ready
         self._unread: dict[str, set[str]] = {}  # keys that have changed, by kind
         self._loaded = False
+        self._orphans_at = 0.0  # when to look for them again
         self._changes = hub.subscribe(*_FOLLOWED)
         self.loop = Loop("placements", self.tick, hub.clock, every_s=EVERY_S, least_s=LEAST_S)
 
@@ -95,7 +97,19 @@ class Placements:
         for start in range(0, len(batch), _TOGETHER):
             few = batch[start : start + _TOGETHER]
             await asyncio.gather(*(self._one(uid, term) for uid in few))
-        return 0.0 if self._dirty and batch else self._until_due()
+        if self._dirty and batch:
+            return 0.0
+        await self._take_back_orphans(term)
+        return self._until_due()
+
+    async def _take_back_orphans(self, term: int) -> None:
+        """All have looked: what clusters that came back hold besides may go."""
+        now = self._hub.clock.monotonic()
+        if self._failed or now < self._orphans_at:
+            return
+        self._orphans_at = now + EVERY_S / 2
+        if await self._hub.read(left_behind.is_any_back):
+            await self._hub.write(left_behind.take_back_orphans, term)
 
     def _forget(self) -> None:
         """Another hub leads: nothing is remembered, and all is read when this one does."""
