@@ -85,6 +85,12 @@ class Spare:
         )  # fmt: skip
         return json.loads(done.stdout) if done.stdout else {}
 
+    def options(self) -> str:
+        """Delete options as the hub has them."""
+        with self.fleet.client() as hub:
+            found = hub.find("MemberCluster", "spare", group="cluster.kubernetes-fleet.io")
+        return str(found.raw["spec"].get("deleteOptions"))
+
     def version(self, namespace: str) -> tuple[str, str]:
         """uid and resourceVersion: equal ones say that nobody has written it."""
         metadata = self.config(namespace).get("metadata") or {}
@@ -204,3 +210,14 @@ def test_what_changed_meanwhile_is_changed_in_place(spare: Spare) -> None:
     assert spare.version("changes")[0] == before[0]
     until(lambda: not spare.config("orphan"), 60, "the orphan is gone")
     spare.leaves()
+
+
+def test_one_that_is_to_be_clean_is_emptied_before_it_goes(spare: Spare) -> None:
+    """By deleteOptions of its MemberCluster, which stays until nothing is left in the cluster."""
+    spare.joins()
+    applied(spare.fleet, everywhere("cleaned"))
+    until(lambda: is_applied(spare.fleet, "crp", "cleaned"), 60, "it is there")
+    applied(spare.fleet, MEMBER + "spec: {deleteOptions: {propagationPolicy: Delete}}\n")
+    until(lambda: "Delete" in spare.options(), 30, "the hub knows")
+    spare.leaves()
+    assert not spare.config("cleaned")
