@@ -197,8 +197,8 @@ def test_what_changed_meanwhile_is_changed_in_place(spare: Spare) -> None:
     spare.joins()
     applied(spare.fleet, everywhere("changes"))
     applied(spare.fleet, everywhere("orphan"))
-    for name in ("changes", "orphan"):
-        until(lambda name=name: is_applied(spare.fleet, "crp", name), 60, f"{name} is there")
+    until(lambda: is_applied(spare.fleet, "crp", "changes"), 60, "it is there")
+    until(lambda: is_applied(spare.fleet, "crp", "orphan"), 60, "the other too")
     before = spare.version("changes")
     spare.leaves()
     applied(spare.fleet, everywhere("changes", data="newer"))
