@@ -26,7 +26,7 @@ from hub.api.reply import JsonResponse
 from hub.api.routing import new_router
 from hub.services.explain.plan import MOST_DOCUMENTS, plan
 from hub.services.explain.plan_jobs import FindIndex
-from hub.services.objects.evicting import evict_placement
+from hub.services.objects.evict_placement import evict_placement
 from hub.services.placements.rebalance import rebalance
 from hub.services.reading.draft import Draft, draft
 from shared.errors import FieldError, Rejected

@@ -13,9 +13,8 @@ from hub.services.jobs import bare_intake
 from hub.services.jobs.accept import missing_classes, occupied, say_missing_class, submit_jobs
 from hub.services.jobs.bare import kind_of
 from hub.services.jobs.revise import revise_job
-from hub.services.objects import effects
+from hub.services.objects import effects, evictions
 from hub.services.objects.hand_over import is_handed_over, refuse_meanwhile
-from hub.services.placements import evictions
 from hub.services.queues import cohort_rules
 from hub.services.queues.defaults import ensure_namespaces, row_of
 from hub.services.queues.refresh import concerns_queues, refresh_queues

@@ -9,10 +9,10 @@ from typing import Final
 
 from hub.domain.rollout.disruption import EvictionVerdict
 from hub.services.context.settings import Settings
+from hub.services.objects import evictions
 from hub.services.objects.clusters import cordon_cluster
-from hub.services.placements import evictions
+from hub.services.objects.evictions import GOING, Evictable
 from hub.services.placements.bindings import FOR_A_JOB
-from hub.services.placements.evictions import GOING, Evictable
 from hub.services.questions.clusters import find_cluster
 from hub.services.works.evict import evict
 from hub.store import audit, objects, on_members, placements, workloads

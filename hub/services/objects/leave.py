@@ -8,10 +8,9 @@ import datetime as dt
 from typing import Final
 
 from hub.domain.rollout.disruption import EvictionVerdict
-from hub.services.objects import effects
-from hub.services.placements import evictions
+from hub.services.objects import effects, evictions
+from hub.services.objects.evictions import Evictable
 from hub.services.placements.bindings import FOR_A_JOB
-from hub.services.placements.evictions import Evictable
 from hub.store import clusters, jobs, objects, placements, works
 from hub.store.records.members import Member
 from hub.store.records.objects import StoredObject

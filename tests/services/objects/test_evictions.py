@@ -11,8 +11,8 @@ from hub.domain.workloads.origin import Origin
 from hub.services.context.settings import Intake
 from hub.services.jobs import retention
 from hub.services.objects.apply import Applied, apply_documents
-from hub.services.objects.evicting import evict_placement
-from hub.services.placements.evictions import REASON
+from hub.services.objects.evict_placement import evict_placement
+from hub.services.objects.evictions import REASON
 from hub.services.reading.draft import draft
 from hub.store import objects, workloads
 from hub.store.transaction import Transaction

@@ -4,9 +4,9 @@ from typing import Final
 
 from hub.services.context.ids import generated_name
 from hub.services.context.settings import Settings
+from hub.services.objects import evictions
 from hub.services.objects.apply import apply_documents
-from hub.services.placements import evictions
-from hub.services.placements.evictions import Evictable
+from hub.services.objects.evictions import Evictable
 from hub.services.reading.draft import draft
 from hub.store import audit, objects, works
 from hub.store.transaction import Transaction
