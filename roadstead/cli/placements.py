@@ -156,7 +156,7 @@ def _moves(found: Rebalanced) -> str:
 @answer_option
 @click.pass_context
 def evict(ctx: click.Context, name: str, cluster: str, dry_run: bool, output: str) -> int:
-    """Take a placement off one cluster, as its disruption budget allows.
+    """Take a placement off one cluster, as budgets allow.
 
     NAME is that of a ClusterResourcePlacement, or namespace/name of a ResourcePlacement. The cluster may
     be picked again unless it is cordoned or tainted.
