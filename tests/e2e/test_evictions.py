@@ -196,6 +196,40 @@ def test_a_disruption_budget_decides(
     placed.remove()
 
 
+def test_a_namespace_has_evictions_and_budgets_of_its_own(fleet: RunningFleet) -> None:
+    """Of its ResourcePlacement, beside it; they are shown by kubectl like the others."""
+    name = "tenant"
+    spaced = {"group": "", "version": "v1", "kind": "Namespace", "name": name}
+    inside = {"group": "", "version": "v1", "kind": "ConfigMap", "name": "c"}
+    applied(
+        fleet,
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}},
+        a({"data": {"a": "b"}}, "ConfigMap", "c", namespace=name, version="v1"),
+        a(
+            {"spec": {"resourceSelectors": [{**spaced, "selectionScope": "NamespaceOnly"}]}},
+            "ClusterResourcePlacement",
+            name,
+        ),
+        a({"spec": {"resourceSelectors": [inside]}}, "ResourcePlacement", "c", namespace=name),
+        a({"spec": {"minAvailable": 3}}, "ResourcePlacementDisruptionBudget", "c", namespace=name),
+    )
+
+    def preview() -> str:
+        return fleet.cli("placements", "evict", f"{name}/c", "m1", "--dry-run").stdout
+
+    until(lambda: "availablePlacements: 3" in preview(), 60, "it is everywhere and available")
+    spec = {"placementName": "c", "clusterName": "m1"}
+    applied(fleet, a({"spec": spec}, "ResourcePlacementEviction", "off", namespace=name))
+
+    def told() -> str:
+        return fleet.kubectl("get", "rpe", "off", "-n", name, "-o", "wide").stdout
+
+    until(lambda: "by specified ResourcePlacementDisruptionBudget" in told(), 30, "it is blocked")
+    assert "minAvailable is 3" in told()
+    fleet.kubectl("delete", "rp", "c", "-n", name, "--wait=false")
+    fleet.kubectl("delete", "crp", name, "--wait=false")
+
+
 def drained(fleet: RunningFleet, member: str, *more: str) -> tuple[int, dict[str, Any]]:
     done = fleet.cli("clusters", "drain", member, "-o", "json", *more)
     return done.returncode, json.loads(done.stdout)
