@@ -58,7 +58,10 @@ _NAMESPACED: Final = {
     "events.k8s.io": {"Event"},
     KUEUE: {"LocalQueue", "Workload"},
     "networking.k8s.io": {"Ingress", "NetworkPolicy"},
-    PLACEMENT: {"ResourcePlacement", "ResourceOverride", "ResourceEnvelope"},
+    PLACEMENT: {
+        "ResourceEnvelope", "ResourceOverride", "ResourcePlacement",
+        "ResourcePlacementDisruptionBudget", "ResourcePlacementEviction",
+    },
     "policy": {"PodDisruptionBudget"},
     "rbac.authorization.k8s.io": {"Role", "RoleBinding"},
     "resource.k8s.io": {"ResourceClaim", "ResourceClaimTemplate"},

@@ -37,6 +37,10 @@ ELSEWHERE = {
         "SelectedResource",
         "DrainedPlacement",
     ),  # by a loop: tests/cli/test_client_streams.py
+    *(
+        *("ChangedField", "ChangedResource", "ClusterWork", "PlacementBinding", "Revision"),
+        *("RevisionChanges", "RolledBack", "RolledCluster"),
+    ),  # by a loop: tests/api/test_placed.py
     *("Decided", "Incarnation", "Leftover"),  # of a store that went back: tests/attack, tests/e2e
     *("LostCluster", "EarlierEpoch"),  # after minutes of silence: tests/cli/test_lost_clusters.py
     *("ClusterQueue.error", "Metadata.deletion_timestamp", "WholeJob.warnings"),
