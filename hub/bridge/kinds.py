@@ -46,6 +46,9 @@ ALWAYS: Final = (
     JOB,
     Mirrored(PLACEMENT, "ClusterResourceOverride", _FLEET_VERSIONS, order=1),
     Mirrored(PLACEMENT, "ResourceOverride", _FLEET_VERSIONS, order=1),
+    Mirrored(PLACEMENT, "ClusterResourceEnvelope", _FLEET_VERSIONS, order=1),
+    Mirrored(PLACEMENT, "ResourceEnvelope", _FLEET_VERSIONS, order=1),
+    Mirrored(PLACEMENT, "ClusterResourcePlacementStatus", _FLEET_VERSIONS, order=1),
     Mirrored(PLACEMENT, "ClusterResourcePlacement", _FLEET_VERSIONS, finalized=True, order=9),
     Mirrored(PLACEMENT, "ResourcePlacement", _FLEET_VERSIONS, finalized=True, order=9),
 )

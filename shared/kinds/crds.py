@@ -154,6 +154,19 @@ DEFINITIONS: Final = (
         )
         for kind, short in (("ClusterResourceOverride", "cro"), ("ResourceOverride", "ro"))
     ),
+    *(
+        Definition(
+            "placement.kubernetes-fleet.io", kind, f"{kind.lower()}s", _FLEET_VERSIONS, "v1beta1",
+            (), placement_status.EnvelopeStatus, (AGE,), ("fleet", "fleet-placement"),
+        )
+        for kind in ("ClusterResourceEnvelope", "ResourceEnvelope")
+    ),
+    Definition(
+        "placement.kubernetes-fleet.io", "ClusterResourcePlacementStatus",
+        "clusterresourceplacementstatuses", _FLEET_VERSIONS, "v1beta1", ("crps",), None,
+        (column("Last-Updated", ".lastUpdatedTime", "date"), AGE),
+        ("fleet", "fleet-placement"),
+    ),
     Definition(
         "cluster.kubernetes-fleet.io", "MemberCluster", "memberclusters", _FLEET_VERSIONS,
         "v1beta1", ("cluster",), cluster_status.MemberClusterStatus,
@@ -178,13 +191,14 @@ DEFINITIONS: Final = (
 def build(definition: Definition) -> dict[str, Any]:
     """The CustomResourceDefinition as apiextensions.k8s.io/v1 takes it."""
     kind = KNOWN[f"{definition.group}/{definition.stored}", definition.kind]
-    names = {
+    names: dict[str, Any] = {
         "kind": definition.kind,
         "listKind": f"{definition.kind}List",
         "plural": definition.plural,
         "singular": definition.kind.lower(),
-        "shortNames": [*definition.short_names],
     }
+    if definition.short_names:
+        names["shortNames"] = [*definition.short_names]
     if definition.categories:
         names["categories"] = [*definition.categories]
     return {

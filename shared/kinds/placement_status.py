@@ -4,11 +4,13 @@ The hub writes these fields; `docs` and `kubectl describe` show them. Lists of d
 bounded at 100 as there.
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from shared.kinds.model import Condition, Model, Opaque, Timestamp, by_type
+from shared.kinds.problems import Problems
+from shared.reject_codes import RejectCode
 
 Hundred = Field(max_length=100)
 
@@ -81,3 +83,25 @@ class PlacementStatus(Model):
     observed_resource_index: str | None = None
     placement_statuses: list[PerClusterStatus] | None = None
     conditions: list[Condition] | None = by_type()
+
+
+class EnvelopeStatus(Model):
+    """Own field: what of an envelope is not placed."""
+
+    conditions: list[Condition] | None = by_type()
+
+
+class StatusCopy(Model):
+    """The content of a ClusterResourcePlacementStatus: a placement's status for readers of its namespace."""
+
+    source_status: PlacementStatus | None = None
+    last_updated_time: Timestamp | None = None
+
+
+def refuse_written(content: dict[str, Any], problems: Problems) -> None:
+    """Nobody but the hub writes one."""
+    rule = (
+        "is kept by the hub: it comes with statusReportingScope NamespaceAccessible of a "
+        "ClusterResourcePlacement"
+    )
+    problems.add("kind", RejectCode.UNSUPPORTED_KIND, rule)

@@ -15,7 +15,7 @@ from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.parsed import Parsed
 from shared.kinds.placement_v1 import GROUP as PLACEMENT
-from shared.kinds.scopes import is_never_placed
+from shared.kinds.scopes import is_enveloping, is_never_placed
 from shared.reject_codes import RejectCode
 
 REASON: Final = "NotActedOn"  # of the Event
@@ -23,6 +23,7 @@ CONDITION: Final = "NotActedOn"
 LOSS: Final = f"{keys.PREFIX}on-cluster-loss"
 _TOPOLOGY: Final = "kueue.x-k8s.io/podset-"  # all of Kueue's that begin so are about topology
 _PLACEMENTS: Final = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
+_OVERRIDES: Final = frozenset({"ClusterResourceOverride", "ResourceOverride"})
 # Kinds of the groups that are the hub's own, which nothing in the hub reads.
 _OURS: Final = frozenset({KUEUE, PLACEMENT, "cluster.kubernetes-fleet.io"})
 _READ: Final = frozenset(
@@ -32,7 +33,10 @@ _READ: Final = frozenset(
             "MultiKueueConfig", "ResourceFlavor", "Workload", "WorkloadPriorityClass",
         )),
         *((PLACEMENT, kind) for kind in _PLACEMENTS),
-        *((PLACEMENT, kind) for kind in ("ClusterResourceOverride", "ResourceOverride")),
+        *((PLACEMENT, kind) for kind in (
+            "ClusterResourceEnvelope", "ClusterResourceOverride", "ResourceEnvelope",
+            "ResourceOverride",
+        )),
         ("cluster.kubernetes-fleet.io", "MemberCluster"),
     }
 )  # fmt: skip
@@ -63,6 +67,11 @@ def _notices(parsed: Parsed) -> Iterator[str]:
             yield f"metadata.labels[{keys.QUEUE_NAME}]: a {parsed.kind} waits in no queue"
     elif parsed.kind in _PLACEMENTS:
         yield from of_placement(parsed.spec)
+    elif is_enveloping(parsed.group, parsed.kind):
+        if parsed.hindrance is not None:
+            yield f"{parsed.hindrance.field}: {parsed.hindrance.message}"
+    elif parsed.kind in _OVERRIDES:
+        yield from _of_override(parsed.spec)
     elif parsed.kind == "ResourceFlavor" and parsed.spec.get("topologyName"):
         yield "spec.topologyName: pods are not placed by topology; quota and node labels count"
     elif parsed.kind == "Workload" and any(
@@ -92,8 +101,6 @@ def of_placement(spec: Mapping[str, Any]) -> Iterator[str]:
     for index, selector in enumerate(spec.get("resourceSelectors") or ()):
         if is_never_placed(selector.get("group") or "", selector.get("kind") or ""):
             yield f"spec.resourceSelectors[{index}]: no placement carries a {selector['kind']}"
-    if spec.get("statusReportingScope") == "NamespaceAccessible":
-        yield "spec.statusReportingScope: the status is at the placement, and not in its namespace too"
     yield from _of_strategy(spec.get("strategy") or {})
     reporting = (spec.get("strategy") or {}).get("reportBackStrategy") or {}
     if reporting.get("destination") == "OriginalResource" and not reports_to_original(spec):
@@ -101,6 +108,13 @@ def of_placement(spec: Mapping[str, Any]) -> Iterator[str]:
             "spec.strategy.reportBackStrategy.destination: more than one cluster can hold the objects; "
             "their statuses are told per cluster, in the placement's status"
         )
+
+
+def _of_override(spec: Mapping[str, Any]) -> Iterator[str]:
+    for field in ("clusterResourceSelectors", "resourceSelectors"):
+        for index, selector in enumerate(spec.get(field) or ()):
+            if is_enveloping(selector["group"], selector["kind"]):
+                yield f"spec.{field}[{index}]: name the objects in the envelope, which members get"
 
 
 def reports_to_original(spec: Mapping[str, Any]) -> bool:

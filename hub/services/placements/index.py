@@ -36,6 +36,8 @@ class PlacementIndex:
         self.unsettled: set[str] = set()  # would gain from other clusters or other placements
         self.overrides: set[str] = set()  # uids of those that are stored
         self.awaiting: dict[str, frozenset[str]] = {}  # by uid, clusters that are to let go
+        self._envelopes: dict[str, frozenset[str]] = {}  # by uid, those whose content it placed
+        self._opened_by: dict[str, set[str]] = {}  # by uid of an envelope
 
     def __len__(self) -> int:
         return len(self._known)
@@ -69,7 +71,23 @@ class PlacementIndex:
         """Forget a placement; False if it was none."""
         self.unsettled.discard(uid)
         self.awaiting.pop(uid, None)
+        self.note_envelopes(uid, frozenset())
         return self._known.pop(uid, None) is not None
+
+    def note_envelopes(self, uid: str, envelopes: frozenset[str]) -> None:
+        """A placement has placed what is in these: it looks again when one of them goes."""
+        for each in self._envelopes.pop(uid, frozenset()) - envelopes:
+            self._opened_by[each].discard(uid)
+            if not self._opened_by[each]:
+                del self._opened_by[each]
+        for each in envelopes:
+            self._opened_by.setdefault(each, set()).add(uid)
+        if envelopes:
+            self._envelopes[uid] = envelopes
+
+    def opening(self, envelope: str) -> set[str]:
+        """Placements that placed what was in an object of this uid."""
+        return set(self._opened_by.get(envelope, ()))
 
     def awaited(self, keys: Iterable[str]) -> set[str]:
         """Placements that wait for one of the clusters behind feed keys to let something go."""

@@ -92,6 +92,10 @@ def _unsupported(policy: Policy, selection: Selection, *, only_compares: bool) -
     if selection.refused:
         text = f"namespaces {', '.join(sorted(selection.refused))} can not be placed"
         return unscheduled("InvalidResourceSelectors", text)
+    if selection.left_out and not selection.objects and not selection.jobs:
+        first = selection.left_out[0].message
+        text = f"nothing of what the selected envelopes hold can be placed: {first}"
+        return unscheduled("InvalidResourceSelectors", text)
     if selection.jobs_by_name and only_compares:
         text = "a Job runs or does not: applyStrategy.type ReportDiff is for other objects"
         return unscheduled("JobsNotCompared", text)

@@ -70,7 +70,12 @@ def write_status(tx: Transaction, outcome: ReconcileOutcome) -> bool:
     status = status_of(_picture(tx, outcome, held), before, tx.now)
     chosen = outcome.decisions.selected
     alone = {uid: work for (cluster, uid), work in held.items() if cluster in chosen}
-    reporting.copy_statuses(tx, row.spec or {}, outcome.selection.objects.values(), alone, row.uid)
+    itself = [
+        each
+        for uid, each in outcome.selection.objects.items()
+        if uid not in outcome.selection.inside
+    ]
+    reporting.copy_statuses(tx, row.spec or {}, itself, alone, row.uid)
     said = list(unheeded.of_placement(row.spec or {}))
     status["conditions"] = unheeded.condition(status["conditions"], said, tx.now, row.generation)
     status["conditions"] = abandon.condition(
@@ -124,6 +129,9 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome, held: _Held) -> Picture
                 _owner(outcome.conflicts.get((cluster, each.uid)), owners),
             )
             for each in given.objects
+        ] + [
+            Item(each.resource, applied=False, reason=each.reason, message=each.message)
+            for each in outcome.selection.left_out
         ]
     compares = abandon.compares(row.spec or {})
     if compares:
@@ -136,11 +144,7 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome, held: _Held) -> Picture
             items.setdefault(job.cluster, []).append(item)
     selected = _selected(outcome)
     told = reporting.per_cluster(
-        row.spec or {},
-        outcome.selection.objects.values(),
-        held,
-        outcome.decisions.selected,
-        row.uid,
+        row.spec or {}, outcome.selection, held, outcome.decisions.selected, row.uid
     )
     return Picture(
         prefix=row.kind,
@@ -222,7 +226,10 @@ def _object_item(
     entry: SelectedObject, work: Work | None, outcome: ReconcileOutcome, owner: str
 ) -> Item:
     group, _, version = entry.api_version.rpartition("/")
-    resource = Resource(group, version, entry.kind, entry.namespace, entry.name)
+    envelope = outcome.selection.inside.get(entry.uid, "")
+    if work is not None and work.placed_by == outcome.row.uid:
+        envelope = work.options.envelope
+    resource = Resource(group, version, entry.kind, entry.namespace, entry.name, envelope)
     if owner:
         text = f"{owner} placed it here first"
         return Item(resource, applied=False, reason="PlacedByAnother", message=text)
@@ -323,12 +330,14 @@ def _member_generation(work: Work | None) -> int:
 @dataclass(frozen=True, slots=True)
 class Next:
     """When to look at a placement again. `unsettled`: it would gain from other clusters; `leaving`: it
-    waits for these to let go what is taken back; `at`: something is due though nothing is told until then.
+    waits for these to let go what is taken back; `at`: something is due though nothing is told until then;
+    `envelopes`: it placed what is in these.
     """
 
     unsettled: bool = False
     leaving: frozenset[str] = frozenset()
     at: dt.datetime | None = None
+    envelopes: frozenset[str] = frozenset()
 
 
 def reconcile_with_status(
@@ -360,4 +369,4 @@ def reconcile_with_status(
     write_status(tx, outcome)
     unsettled = outcome.unfulfilled or bool(outcome.conflicts)
     leaving = outcome.leaving | {work.cluster for work in outcome.abandoned}
-    return Next(unsettled, leaving, outcome.again_at)
+    return Next(unsettled, leaving, outcome.again_at, frozenset(outcome.selection.envelopes))

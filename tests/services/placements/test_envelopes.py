@@ -1,0 +1,211 @@
+"""Members get what is in envelopes, and not these; everything that is said of it names the envelope."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hub.domain.workloads.origin import Origin
+from hub.services.objects.delete import delete_object
+from tests.services.members.hubs import Running, running_hub
+from tests.services.placements.fleet import FLEET, Fleet, conditions
+
+pytestmark = pytest.mark.anyio
+
+PLACEMENT = ("ResourcePlacement", "inside", "shop")
+ENVELOPE = """
+apiVersion: placement.kubernetes-fleet.io/v1beta1
+kind: ResourceEnvelope
+metadata: {name: web, namespace: shop, labels: {tier: web}}
+data:
+  settings.yaml:
+    apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: settings, namespace: shop}
+    data: {color: blue}
+  account.yaml:
+    apiVersion: v1
+    kind: ServiceAccount
+    metadata: {name: web}
+"""
+MORE = """
+apiVersion: placement.kubernetes-fleet.io/v1beta1
+kind: ResourceEnvelope
+metadata: {name: again, namespace: shop, labels: {tier: web}}
+data:
+  other.yaml:
+    apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: settings}
+    data: {color: green}
+"""
+PLACED = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: placement.kubernetes-fleet.io/v1
+kind: ResourcePlacement
+metadata: {name: inside, namespace: shop}
+spec:
+  resourceSelectors:
+  - {group: placement.kubernetes-fleet.io, version: v1beta1, kind: ResourceEnvelope,
+     labelSelector: {matchLabels: {tier: web}}}
+  strategy: {rollingUpdate: {maxUnavailable: "100%"}}
+"""
+TYPED = {"name": "web", "namespace": "shop", "type": "ResourceEnvelope"}
+
+
+async def started(hub: Running, *documents: str, members: tuple[str, ...] = ("m1",)) -> Fleet:
+    fleet = await Fleet.start(hub, *members)
+    for each in documents:
+        await fleet.apply(each)
+    await fleet.sync()
+    return fleet
+
+
+def held(fleet: Fleet, name: str, member: str = "m1") -> dict[str, Any]:
+    """What a member holds under a name: the work; {} for nothing."""
+    works = fleet.agents[member].works.values()
+    return next((w for w in works if w["name"] == name and w["action"] == "Apply"), {})
+
+
+async def removed(fleet: Fleet, kind: str, name: str) -> None:
+    """An object is deleted by REST."""
+    group = FLEET if kind == "ResourceEnvelope" else ""
+    await fleet.hub.write(
+        lambda tx: delete_object(
+            tx, group, kind, "shop", name, origin=Origin.REST, principal="p"
+        )
+    )
+    await fleet.turn()
+
+
+async def test_members_get_what_is_in_it(tmp_path: Path):
+    """With the envelope's namespace where none is named; the status names the envelope as selected."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await started(hub, ENVELOPE, PLACED)
+        assert fleet.held("m1") == ["ConfigMap/settings", "ServiceAccount/web"]
+        assert held(fleet, "web")["manifest"]["metadata"]["namespace"] == "shop"
+        status = await fleet.status(*PLACEMENT)
+        assert conditions(status)["ResourcePlacementAvailable"][0] == "True"
+        (selected,) = status["selectedResources"]
+        assert (selected["kind"], selected["name"]) == ("ResourceEnvelope", "web")
+
+
+async def test_what_changes_in_it_is_followed(tmp_path: Path):
+    """A change, an addition, a removal, and the end of the envelope."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await started(hub, ENVELOPE, PLACED)
+        begin, _, _ = ENVELOPE.partition("  account.yaml")
+        new = "  new.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: new}}\n"
+        await fleet.apply(begin.replace("blue", "red") + new)
+        await fleet.sync()
+        await fleet.sync()
+        assert fleet.held("m1") == ["ConfigMap/new", "ConfigMap/settings"]
+        assert held(fleet, "settings")["manifest"]["data"] == {"color": "red"}
+        await removed(fleet, "ResourceEnvelope", "web")
+        await fleet.sync()
+        assert fleet.held("m1") == []
+
+
+async def test_what_moves_to_another_envelope_stays(tmp_path: Path):
+    """It is the same object: nothing is taken away in between."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await started(hub, ENVELOPE, PLACED)
+        before = held(fleet, "settings")["uid"]
+        begin = ENVELOPE.partition("  settings.yaml")[0]
+        account = "  account.yaml: {apiVersion: v1, kind: ServiceAccount, metadata: {name: web}}\n"
+        await fleet.apply(begin + account + "---" + MORE)
+        await fleet.sync()
+        assert held(fleet, "settings")["uid"] == before
+        assert held(fleet, "settings")["manifest"]["data"] == {"color": "green"}
+
+
+async def test_the_same_object_twice_is_told(tmp_path: Path):
+    """The first envelope by name gives it; of the other it is said, with both names."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await started(hub, ENVELOPE, MORE, PLACED)
+        assert held(fleet, "settings")["manifest"]["data"] == {"color": "green"}
+        status = await fleet.status(*PLACEMENT)
+        assert conditions(status)["ResourcePlacementApplied"] == ("False", "ApplyFailed")
+        (failed,) = status["placementStatuses"][0]["failedPlacements"]
+        assert failed["envelope"] == TYPED
+        assert failed["condition"]["reason"] == "Duplicated"
+        text = failed["condition"]["message"]
+        assert "ResourceEnvelope shop/web" in text
+        assert "ResourceEnvelope shop/again as other.yaml" in text
+
+
+async def test_what_is_selected_by_itself_comes_first(tmp_path: Path):
+    """And the envelope's takes its place once it is gone."""
+    async with running_hub(tmp_path) as hub:
+        plain = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: shop, labels: {tier: web}}
+data: {color: plain}
+"""
+        both = PLACED.replace(
+            "  strategy:",
+            '  - {group: "", version: v1, kind: ConfigMap, name: settings}\n  strategy:',
+        )
+        fleet = await started(hub, plain, ENVELOPE, both)
+        assert held(fleet, "settings")["manifest"]["data"] == {"color": "plain"}
+        (failed,) = (await fleet.status(*PLACEMENT))["placementStatuses"][0]["failedPlacements"]
+        assert "selected by itself too" in failed["condition"]["message"]
+        await removed(fleet, "ConfigMap", "settings")
+        await fleet.sync()
+        assert held(fleet, "settings")["manifest"]["data"] == {"color": "blue"}
+
+
+async def test_two_placements_do_not_fight_over_it(tmp_path: Path):
+    """Whichever came first keeps it; the other says whose it is."""
+    async with running_hub(tmp_path) as hub:
+        plain = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: shop}
+data: {color: plain}
+---
+apiVersion: placement.kubernetes-fleet.io/v1
+kind: ResourcePlacement
+metadata: {name: itself, namespace: shop}
+spec: {resourceSelectors: [{group: "", version: v1, kind: ConfigMap, name: settings}]}
+"""
+        fleet = await started(hub, ENVELOPE, PLACED, plain)
+        assert held(fleet, "settings")["manifest"]["data"] == {"color": "blue"}
+        status = await fleet.status("ResourcePlacement", "itself", "shop")
+        (failed,) = status["placementStatuses"][0]["failedPlacements"]
+        assert failed["condition"]["reason"] == "PlacedByAnother"
+        assert "ResourcePlacement shop/inside" in failed["condition"]["message"]
+
+
+async def test_overrides_reach_what_is_in_it(tmp_path: Path):
+    """By the object's own name, as for any other."""
+    async with running_hub(tmp_path) as hub:
+        override = """
+apiVersion: placement.kubernetes-fleet.io/v1beta1
+kind: ResourceOverride
+metadata: {name: colors, namespace: shop}
+spec:
+  resourceSelectors: [{group: "", version: v1, kind: ConfigMap, name: settings}]
+  policy:
+    overrideRules:
+    - clusterSelector: {}
+      jsonPatchOverrides: [{op: replace, path: /data/color, value: "${MEMBER-CLUSTER-NAME}"}]
+"""
+        fleet = await started(hub, override, ENVELOPE, PLACED, members=("m1", "m2"))
+        found = [held(fleet, "settings", m)["manifest"]["data"]["color"] for m in ("m1", "m2")]
+        assert found == ["m1", "m2"]
+
+
+async def test_what_is_not_available_names_its_envelope(tmp_path: Path):
+    """Availability counts what is inside."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await started(hub, ENVELOPE, PLACED)
+        await fleet.sync(available=False, reason="NotYet", message="no")
+        status = await fleet.status(*PLACEMENT)
+        assert conditions(status)["ResourcePlacementAvailable"][0] == "False"
+        failed = status["placementStatuses"][0]["failedPlacements"]
+        assert [each["envelope"] for each in failed] == [TYPED, TYPED]
