@@ -191,14 +191,13 @@ DEFINITIONS: Final = (
 def build(definition: Definition) -> dict[str, Any]:
     """The CustomResourceDefinition as apiextensions.k8s.io/v1 takes it."""
     kind = KNOWN[f"{definition.group}/{definition.stored}", definition.kind]
-    names: dict[str, Any] = {
+    names = {
         "kind": definition.kind,
         "listKind": f"{definition.kind}List",
         "plural": definition.plural,
         "singular": definition.kind.lower(),
+        "shortNames": [*definition.short_names],
     }
-    if definition.short_names:
-        names["shortNames"] = [*definition.short_names]
     if definition.categories:
         names["categories"] = [*definition.categories]
     return {

@@ -1,7 +1,8 @@
 """KubeFleet's ClusterResourceEnvelope and ResourceEnvelope: objects that are for members and not for the hub.
 
 `data` has manifests by name. `open_envelope` reads them one by one: each is an object that can be placed,
-or has faults. What comes by REST with faults is refused whole; of what the hub cluster has, the rest is placed.
+or has faults. What comes by REST with faults is refused whole; of what the hub cluster has, the rest is
+placed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -181,9 +182,15 @@ def _placeable(parsed: Parsed, kind: str, namespace: str) -> Enveloped:
     )  # fmt: skip
 
 
-def _objections(parsed: Parsed, kind: str, namespace: str) -> Iterator[tuple[RejectCode, str, str]]:
+def _objections(
+    parsed: Parsed, kind: str, namespace: str
+) -> Iterator[tuple[RejectCode, str, str]]:
     one = (parsed.group, parsed.kind)
-    if is_never_placed(*one) or is_enveloping(*one) or is_made_everywhere(parsed.kind, parsed.name):
+    if (
+        is_never_placed(*one)
+        or is_enveloping(*one)
+        or is_made_everywhere(parsed.kind, parsed.name)
+    ):
         text = f"no placement carries {parsed.kind} {parsed.name}: take it out"
         yield RejectCode.UNSUPPORTED_KIND, "kind", text
     if one == ("", "Secret") and parsed.raw.get("type") == "kubernetes.io/service-account-token":
@@ -200,5 +207,7 @@ def _objections(parsed: Parsed, kind: str, namespace: str) -> Iterator[tuple[Rej
             text = f"a {kind} holds objects of its own namespace, {namespace}, alone"
             yield RejectCode.WRONG_SCOPE, "metadata.namespace", text
     elif is_namespaced(*one) or (given and not is_cluster_scoped(*one)):
-        text = f"{parsed.kind} lives in a namespace: put it into a ResourceEnvelope of that namespace"
+        text = (
+            f"{parsed.kind} lives in a namespace: put it into a ResourceEnvelope of that namespace"
+        )
         yield RejectCode.WRONG_SCOPE, "kind", text

@@ -4,15 +4,14 @@ The hub writes these fields; `docs` and `kubectl describe` show them. Lists of d
 bounded at 100 as there.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Final
 
 from pydantic import Field
 
 from shared.kinds.model import Condition, Model, Opaque, Timestamp, by_type
-from shared.kinds.problems import Problems
-from shared.reject_codes import RejectCode
 
 Hundred = Field(max_length=100)
+STATUS_COPY: Final = "ClusterResourcePlacementStatus"
 
 
 class Envelope(Model):
@@ -96,12 +95,3 @@ class StatusCopy(Model):
 
     source_status: PlacementStatus | None = None
     last_updated_time: Timestamp | None = None
-
-
-def refuse_written(content: dict[str, Any], problems: Problems) -> None:
-    """Nobody but the hub writes one."""
-    rule = (
-        "is kept by the hub: it comes with statusReportingScope NamespaceAccessible of a "
-        "ClusterResourcePlacement"
-    )
-    problems.add("kind", RejectCode.UNSUPPORTED_KIND, rule)

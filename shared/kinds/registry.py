@@ -118,9 +118,8 @@ _KINDS: Final = (
     ),
     *(
         Kind(
-            placement_v1.GROUP, version, "ClusterResourcePlacementStatus", True,
+            placement_v1.GROUP, version, placement_status.STATUS_COPY, True,
             placement_status.StatusCopy, placement_status.StatusCopy,
-            placement_status.refuse_written,
         )
         for version in (placement_v1beta1.VERSION, placement_v1.VERSION)
     ),
@@ -138,6 +137,7 @@ _KINDS: Final = (
 
 KNOWN: Final[dict[tuple[str, str], Kind]] = {(k.api_version, k.kind): k for k in _KINDS}
 _JOB: Final = ("batch/v1", "Job")
+_STATUS_COPY: Final = (placement_v1.GROUP, placement_status.STATUS_COPY)
 _VERSIONS: Final = {
     (k.group, k.kind): sorted(o.version for o in _KINDS if (o.group, o.kind) == (k.group, k.kind))
     for k in _KINDS
@@ -176,6 +176,12 @@ def parse(
             manifest, strict=strict, from_client=from_client, default_namespace=default_namespace
         )
     known = KNOWN.get((api_version, kind))
+    if (group, kind) == _STATUS_COPY:
+        text = (
+            f"{kind} is kept by the hub: it comes with statusReportingScope NamespaceAccessible of a "
+            "ClusterResourcePlacement"
+        )
+        raise Rejected(RejectCode.UNSUPPORTED_KIND, text, "kind")
     if known is not None:
         found = known.parse(
             manifest,

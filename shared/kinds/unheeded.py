@@ -65,19 +65,23 @@ def _notices(parsed: Parsed) -> Iterator[str]:
             yield f"{parsed.kind}: objects of this kind are stored; the hub does nothing by them"
         elif parsed.labels.get(keys.QUEUE_NAME):
             yield f"metadata.labels[{keys.QUEUE_NAME}]: a {parsed.kind} waits in no queue"
-    elif parsed.kind in _PLACEMENTS:
-        yield from of_placement(parsed.spec)
-    elif is_enveloping(parsed.group, parsed.kind):
-        if parsed.hindrance is not None:
-            yield f"{parsed.hindrance.field}: {parsed.hindrance.message}"
-    elif parsed.kind in _OVERRIDES:
-        yield from _of_override(parsed.spec)
+    elif parsed.group == PLACEMENT:
+        yield from _of_placing(parsed)
     elif parsed.kind == "ResourceFlavor" and parsed.spec.get("topologyName"):
         yield "spec.topologyName: pods are not placed by topology; quota and node labels count"
     elif parsed.kind == "Workload" and any(
         each.get("topologyRequest") for each in parsed.spec.get("podSets") or ()
     ):
         yield "spec.podSets[].topologyRequest: pods are not placed by topology"
+
+
+def _of_placing(parsed: Parsed) -> Iterator[str]:
+    if parsed.kind in _PLACEMENTS:
+        yield from of_placement(parsed.spec)
+    elif parsed.kind in _OVERRIDES:
+        yield from _of_override(parsed.spec)
+    elif parsed.hindrance is not None:
+        yield f"{parsed.hindrance.field}: {parsed.hindrance.message}"
 
 
 def _of_job(parsed: Parsed) -> Iterator[str]:

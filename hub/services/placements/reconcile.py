@@ -16,6 +16,7 @@ from hub.domain.placement.plugins.eligibility import SUSPECT_AFTER_S
 from hub.domain.placement.rungs import Rung, placed_by_queue, scheduled, unscheduled
 from hub.domain.workloads.placement_policy import Policy, read_policy
 from hub.domain.workloads.states import TERMINAL
+from hub.services.placements import status_copy
 from hub.services.placements.abandon import abandons, being_abandoned, compares, give_up, tell
 from hub.services.placements.bindings import (
     FOR_A_JOB,
@@ -28,7 +29,7 @@ from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.override import Overrides
 from hub.services.placements.place_jobs import NEEDS_ONE, one_cluster, place_jobs, release_jobs
 from hub.services.placements.roll_out import hold, roll_out
-from hub.services.placements.selecting import Selection, read_rules, select
+from hub.services.placements.selecting import CLUSTER_SCOPED, Selection, read_rules, select
 from hub.services.placements.snapshots import policy_hashes, snapshot_policy, snapshot_resources
 from hub.store import clusters, objects, placements, works
 from hub.store.records.objects import StoredObject
@@ -173,6 +174,8 @@ def _take_back(tx: Transaction, uid: str, row: StoredObject | None) -> None:
     if row is None:
         return
     objects.remove(tx, uid)
+    if row.kind == CLUSTER_SCOPED:
+        status_copy.remove(tx, row)
     tx.event(
         uid=uid,
         kind=row.kind,

@@ -16,10 +16,10 @@ from hub.domain.placement.status import (
     status_of,
 )
 from hub.domain.workloads.states import TERMINAL, State
-from hub.services.placements import abandon, reporting
+from hub.services.placements import abandon, reporting, status_copy
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.reconcile import reconcile
-from hub.services.placements.selecting import resource_of_job
+from hub.services.placements.selecting import CLUSTER_SCOPED, resource_of_job
 from hub.store import objects, works
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import SelectedObject
@@ -81,6 +81,8 @@ def write_status(tx: Transaction, outcome: ReconcileOutcome) -> bool:
     status["conditions"] = abandon.condition(
         tx, status["conditions"], outcome.abandoned, row.generation
     )
+    if row.kind == CLUSTER_SCOPED:
+        status_copy.keep(tx, row, outcome.selection, status)
     if status == before:
         return False
     objects.set_statuses(tx, {row.uid: status})
@@ -331,13 +333,13 @@ def _member_generation(work: Work | None) -> int:
 class Next:
     """When to look at a placement again. `unsettled`: it would gain from other clusters; `leaving`: it
     waits for these to let go what is taken back; `at`: something is due though nothing is told until then;
-    `envelopes`: it placed what is in these.
+    `watched`: objects that it placed what is in, or told its status beside.
     """
 
     unsettled: bool = False
     leaving: frozenset[str] = frozenset()
     at: dt.datetime | None = None
-    envelopes: frozenset[str] = frozenset()
+    watched: frozenset[str] = frozenset()
 
 
 def reconcile_with_status(
@@ -369,4 +371,7 @@ def reconcile_with_status(
     write_status(tx, outcome)
     unsettled = outcome.unfulfilled or bool(outcome.conflicts)
     leaving = outcome.leaving | {work.cluster for work in outcome.abandoned}
-    return Next(unsettled, leaving, outcome.again_at, frozenset(outcome.selection.envelopes))
+    watched = outcome.selection.envelopes.keys() | status_copy.watched(
+        outcome.row, outcome.selection
+    )
+    return Next(unsettled, leaving, outcome.again_at, frozenset(watched))

@@ -4,9 +4,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from hub.bridge.shown import object_mirror
 from hub.domain.workloads.origin import Origin
+from hub.services.context.settings import Intake
+from hub.services.objects.apply import Applied, apply_documents
 from hub.services.objects.delete import delete_object
+from hub.services.objects.drift import DriftedObject, settle_drift
+from hub.services.questions.objects import get_object
+from hub.services.reading.draft import draft
+from hub.store import objects
+from hub.store.transaction import Transaction
+from shared.errors import Rejected
+from shared.kinds import parse
 from tests.services.members.hubs import Running, running_hub
 from tests.services.placements.fleet import FLEET, Fleet, conditions
 
@@ -74,9 +85,7 @@ async def removed(fleet: Fleet, kind: str, name: str) -> None:
     """An object is deleted by REST."""
     group = FLEET if kind == "ResourceEnvelope" else ""
     await fleet.hub.write(
-        lambda tx: delete_object(
-            tx, group, kind, "shop", name, origin=Origin.REST, principal="p"
-        )
+        lambda tx: delete_object(tx, group, kind, "shop", name, origin=Origin.REST, principal="p")
     )
     await fleet.turn()
 
@@ -209,3 +218,191 @@ async def test_what_is_not_available_names_its_envelope(tmp_path: Path):
         assert conditions(status)["ResourcePlacementAvailable"][0] == "False"
         failed = status["placementStatuses"][0]["failedPlacements"]
         assert [each["envelope"] for each in failed] == [TYPED, TYPED]
+
+
+async def from_kubectl(fleet: Fleet, text: str) -> None:
+    """Applied on the hub cluster, where nothing is refused at the door."""
+    document = yaml.safe_load(text)
+
+    def take(tx: Transaction) -> list[Applied]:
+        parsed = parse(document, strict=False, origin="hub-cluster")
+        made = draft(parsed, tx.now, origin=Origin.HUB_CLUSTER, uid="of-kubectl")
+        return apply_documents(tx, [made], Intake())
+
+    (result,) = await fleet.hub.write(take)
+    assert result.error is None
+    await fleet.turn()
+
+
+async def test_what_can_not_be_placed_is_told_and_the_rest_placed(tmp_path: Path):
+    """A Job in an envelope of the hub cluster does not run, and both sides say what to do instead."""
+    async with running_hub(tmp_path) as hub:
+        job = """
+  job.yaml:
+    apiVersion: batch/v1
+    kind: Job
+    metadata: {name: train}
+    spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: busybox}]}}}
+"""
+        fleet = await started(hub, PLACED)
+        await from_kubectl(fleet, ENVELOPE + job)
+        await fleet.sync()
+        assert fleet.held("m1") == ["ConfigMap/settings", "ServiceAccount/web"]
+        (failed,) = (await fleet.status(*PLACEMENT))["placementStatuses"][0]["failedPlacements"]
+        assert (failed["kind"], failed["name"], failed["envelope"]) == ("Job", "train", TYPED)
+        assert failed["condition"]["reason"] == "ManifestNotPlaceable"
+        assert "take it out of the envelope and submit it" in failed["condition"]["message"]
+        row = await fleet.hub.hub.read(objects.find, FLEET, "ResourceEnvelope", "shop", "web")
+        assert row is not None
+        assert row.status is not None
+        assert "data[job.yaml].kind" in row.status["conditions"][0]["message"]
+
+
+async def test_an_envelope_of_nothing_placeable_is_no_success(tmp_path: Path):
+    """The placement is not scheduled, and says why."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await started(hub, PLACED)
+        begin = ENVELOPE.partition("  settings.yaml")[0]
+        role = "  role: {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: r}}"
+        await from_kubectl(fleet, begin + role)
+        status = await fleet.status(*PLACEMENT)
+        assert conditions(status)["ResourcePlacementScheduled"] == (
+            "False",
+            "InvalidResourceSelectors",
+        )
+        assert "put it into a ClusterResourceEnvelope" in status["conditions"][0]["message"]
+
+
+async def test_a_namespace_brings_its_envelopes(tmp_path: Path):
+    """A ClusterResourcePlacement of the namespace, and one of it alone beside a ResourcePlacement."""
+    async with running_hub(tmp_path) as hub:
+        whole = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: placement.kubernetes-fleet.io/v1
+kind: ClusterResourcePlacement
+metadata: {name: shop}
+spec:
+  resourceSelectors: [{group: "", version: v1, kind: Namespace, name: shop}]
+"""
+        fleet = await started(hub, ENVELOPE, whole)
+        assert fleet.held("m1") == ["ConfigMap/settings", "Namespace/shop", "ServiceAccount/web"]
+        await fleet.apply(
+            whole.replace("name: shop}]", "name: shop, selectionScope: NamespaceOnly}]")
+        )
+        await fleet.sync()
+        assert fleet.held("m1") == ["Namespace/shop"]
+        await fleet.apply(PLACED)
+        await fleet.sync()
+        assert fleet.held("m1") == ["ConfigMap/settings", "Namespace/shop", "ServiceAccount/web"]
+
+
+CLUSTER_WIDE = """
+apiVersion: placement.kubernetes-fleet.io/v1
+kind: ClusterResourceEnvelope
+metadata: {name: roles}
+data:
+  role: {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: reader}, rules: []}
+---
+apiVersion: placement.kubernetes-fleet.io/v1
+kind: ClusterResourcePlacement
+metadata: {name: roles}
+spec:
+  resourceSelectors:
+  - {group: placement.kubernetes-fleet.io, version: v1, kind: ClusterResourceEnvelope, name: roles}
+"""
+
+
+async def test_cluster_scoped_objects_have_an_envelope_of_their_own(tmp_path: Path):
+    """Placed without a namespace; the envelope has none in the status either."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await started(hub, CLUSTER_WIDE)
+        assert "namespace" not in held(fleet, "reader")["manifest"]["metadata"]
+        await fleet.sync(available=False)
+        status = await fleet.status("ClusterResourcePlacement", "roles")
+        (failed,) = status["placementStatuses"][0]["failedPlacements"]
+        assert failed["envelope"] == {"name": "roles", "type": "ClusterResourceEnvelope"}
+
+
+DRIFT = {
+    "path": "/data/color",
+    "hub": '"blue"',
+    "member": '"red"',
+    "first_seen": "2026-05-01T00:00:00Z",
+}
+MAP = DriftedObject("m1", "configmap", "shop", "settings")
+
+
+async def test_drift_names_the_envelope_and_is_settled_in_it(tmp_path: Path):
+    """Accepted values and ignored paths go into the envelope's manifest."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await started(hub, ENVELOPE, PLACED)
+        await fleet.sync(drift=[DRIFT])
+        status = await fleet.status(*PLACEMENT)
+        drifted = status["placementStatuses"][0]["driftedPlacements"]
+        assert [each["envelope"] for each in drifted] == [TYPED, TYPED]
+        intake = hub.hub.settings.intake
+        await hub.write(settle_drift, "accept", MAP, "ann", intake)
+        await fleet.turn()
+        await fleet.sync(drift=[DRIFT])
+        assert held(fleet, "settings")["manifest"]["data"] == {"color": "red"}
+        await hub.write(settle_drift, "ignore", MAP, "ann", intake)
+        await fleet.turn()
+        await fleet.sync()
+        assert held(fleet, "settings")["ignore_drift"] == ["/data/color"]
+
+
+@pytest.mark.parametrize(
+    ("how", "command"),
+    [
+        ("accept", '"path":"/data/settings.yaml/data/color","value":"red"'),
+        ("ignore", '"value":{"roadstead.dev/ignore-drift":"/data/color"}'),
+    ],
+)
+async def test_drift_of_kubectls_envelope_is_settled_by_kubectl(
+    tmp_path: Path, how: str, command: str
+):
+    """The refusal says how."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await started(hub, PLACED)
+        await from_kubectl(fleet, ENVELOPE)
+        await fleet.sync(drift=[DRIFT])
+        with pytest.raises(Rejected) as refused:
+            await hub.write(settle_drift, how, MAP, "ann", hub.hub.settings.intake)
+        assert refused.value.code == "OwnedElsewhere"
+        assert "kubectl patch resourceenvelope web -n shop --type json" in refused.value.detail
+        assert command in refused.value.detail
+
+
+async def test_a_secret_in_it_is_kept_as_secrets_are(tmp_path: Path):
+    """In clear only in the manifest, which is sealed; whoever reads the envelope sees marks."""
+    async with running_hub(tmp_path) as hub:
+        secret = (
+            "  s: {apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {key: hush}}\n"
+        )
+        fleet = await started(hub, ENVELOPE + secret, PLACED)
+        row = await fleet.hub.hub.read(objects.find, FLEET, "ResourceEnvelope", "shop", "web")
+        assert row is not None
+        assert "hush" not in str((row.spec, row.status, row.annotations))
+        shown_there = object_mirror(row)
+        assert "hush" not in str(shown_there)
+        assert shown_there["data"]["s"]["stringData"] == {"key": "[hidden]"}
+        read = await fleet.hub.hub.read(get_object, FLEET, "ResourceEnvelope", "shop", "web")
+        assert "hush" not in str(read)
+        assert held(fleet, "s")["manifest"]["stringData"] == {"key": "hush"}
+
+
+async def test_what_is_reported_of_it_is_told_at_the_placement(tmp_path: Path):
+    """There is no object on the hub that could have its status."""
+    async with running_hub(tmp_path) as hub:
+        one = PLACED.replace(
+            "  strategy: {rollingUpdate",
+            "  policy: {placementType: PickN, numberOfClusters: 1}\n"
+            "  strategy: {reportBackStrategy: {type: Mirror, destination: OriginalResource}, rollingUpdate",
+        )
+        fleet = await started(hub, ENVELOPE, one)
+        await fleet.sync(status={"x": 1})
+        told = (await fleet.status(*PLACEMENT))["placementStatuses"][0]["reportedStatuses"]
+        assert {each["envelope"]["name"] for each in told} == {"web"}
