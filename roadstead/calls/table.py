@@ -43,6 +43,7 @@ class Calls:
     placements = Call(object_calls.placements)
     placement = Call(object_calls.placement)
     rebalance = Call(object_calls.rebalance)
+    render = Call(object_calls.render)
     drift = Listing(object_calls.drift)
     settle_drift = Call(object_calls.settle_drift)
 

@@ -16,7 +16,6 @@ from hub.domain.placement.plugins.eligibility import SUSPECT_AFTER_S
 from hub.domain.placement.rungs import Rung, placed_by_queue, scheduled, unscheduled
 from hub.domain.workloads.placement_policy import Policy, read_policy
 from hub.domain.workloads.states import TERMINAL
-from hub.services.placements import status_copy
 from hub.services.placements.abandon import abandons, being_abandoned, compares, give_up, tell
 from hub.services.placements.bindings import (
     FOR_A_JOB,
@@ -25,6 +24,7 @@ from hub.services.placements.bindings import (
     bind,
     placed_by_its_queue,
 )
+from hub.services.placements.manifests import status_copy
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.override import Overrides
 from hub.services.placements.place_jobs import NEEDS_ONE, one_cluster, place_jobs, release_jobs

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from hub.domain.placement.status import Resource
-from hub.services.placements.envelopes import LeftOut, is_envelope, open_all
+from hub.services.placements.manifests.envelopes import NotPlaced, is_envelope, open_all
 from hub.store import objects, placements, workloads
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
@@ -93,7 +93,7 @@ class Selection:
     refused: list[str] = field(default_factory=list)  # namespaces that no placement may select
     envelopes: dict[str, StoredObject] = field(default_factory=dict)
     inside: dict[str, str] = field(default_factory=dict)  # by uid of an object
-    left_out: list[LeftOut] = field(default_factory=list)
+    left_out: list[NotPlaced] = field(default_factory=list)
 
     def open(self, tx: Transaction) -> None:
         """Put what envelopes hold in their place."""
@@ -145,6 +145,13 @@ def needed_kinds(spec: JsonView) -> tuple[set[tuple[str, str, str]], bool]:
 
 def select(tx: Transaction, rules: SelectionRules) -> Selection:
     """What the placement selects now."""
+    found = choose(tx, rules)
+    found.open(tx)
+    return found
+
+
+def choose(tx: Transaction, rules: SelectionRules) -> Selection:
+    """The same, envelopes not yet opened."""
     found = Selection()
     chosen = [
         rule
@@ -170,7 +177,6 @@ def select(tx: Transaction, rules: SelectionRules) -> Selection:
         else:
             for row in _objects(tx, rule, rules.namespace or inside):
                 found.objects[row.uid] = row
-    found.open(tx)
     return found
 
 

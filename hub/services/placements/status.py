@@ -16,7 +16,8 @@ from hub.domain.placement.status import (
     status_of,
 )
 from hub.domain.workloads.states import TERMINAL, State
-from hub.services.placements import abandon, reporting, status_copy
+from hub.services.placements import abandon, reporting
+from hub.services.placements.manifests import status_copy
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.reconcile import reconcile
 from hub.services.placements.selecting import CLUSTER_SCOPED, resource_of_job

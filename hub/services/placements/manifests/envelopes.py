@@ -32,7 +32,7 @@ Identity = tuple[str, str, str, str]  # group, kind, namespace, name
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class NotPlaced:
     """A manifest of an envelope that is not placed, and why."""
 
     resource: Resource
@@ -45,7 +45,7 @@ class Contents(NamedTuple):
 
     rows: dict[str, StoredObject]
     inside: dict[str, str]
-    left_out: list[LeftOut]
+    left_out: list[NotPlaced]
 
 
 def is_envelope(row: StoredObject) -> bool:
@@ -106,13 +106,13 @@ def _add(found: Contents, row: StoredObject, one: Enveloped, taken: dict[Identit
     if one.faults or one.manifest is None:
         generated = one.faults and one.faults[0].code == RejectCode.FORBIDDEN_FIELD
         reason = _GENERATED_NAME if generated else NOT_PLACEABLE
-        found.left_out.append(LeftOut(resource, reason, one.why))
+        found.left_out.append(NotPlaced(resource, reason, one.why))
         return
     identity = (one.group, one.kind, one.namespace, one.name)
     where = f"{row.kind} {'/'.join(part for part in (row.namespace, row.name) if part)}"
     if identity in taken:
         text = f"data[{one.key}] of {where}: the same object is {taken[identity]}; take one out"
-        found.left_out.append(LeftOut(resource, DUPLICATED, text))
+        found.left_out.append(NotPlaced(resource, DUPLICATED, text))
         return
     taken[identity] = f"in {where} as {one.key}, which comes first"
     body = orjson.dumps(one.manifest, option=orjson.OPT_SORT_KEYS)
