@@ -176,12 +176,14 @@ async def _of_objects(hub: Served, seen: Seen) -> None:
     await call(hub, objects.apply(given, content_type="application/yaml"), seen)
     planned = json.dumps([placement, a_job("planned", queue="gold")])
     await call(hub, objects.plan(planned), seen)
+    await call(hub, objects.plan(json.dumps([placement]), manifests=True), seen)
     for steps in (
         objects.objects("Namespace"),
         objects.find("Namespace", "n"),
         objects.placements(),
         objects.placement("p"),
         objects.rebalance("p"),
+        objects.render("p", "c"),
         objects.drift(),
         objects.kinds(),
         objects.hand_over(

@@ -53,7 +53,7 @@ async def plan(
 ) -> Json:
     """{"placements", "jobs", "complete"}, as `hub.api.models.plan` has them.
 
-    `wanted`: what is told of manifests. Raises Rejected: NotFound where it names a cluster that is not there.
+    `wanted`: what is told of manifests. Raises Rejected: InvalidValue where it names a cluster that is not there.
     """
     index = find_index()
     promised: Promised = {} if index is None else index.members.all_promised()
@@ -75,7 +75,7 @@ def _placements(
     fleet = read_fleet(tx, promised=promised) if given else {}
     if wanted.cluster and wanted.cluster not in fleet:
         text = f"there is no cluster {wanted.cluster[:64]}"
-        raise Rejected(RejectCode.NOT_FOUND, text, "cluster")
+        raise Rejected(RejectCode.INVALID_VALUE, text, "cluster")
     told: list[Json] = []
     for each in given:
         found, chosen = _placement(tx, each, drafts, fleet, settings)
