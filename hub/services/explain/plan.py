@@ -53,7 +53,7 @@ async def plan(
 ) -> Json:
     """{"placements", "jobs", "complete"}, as `hub.api.models.plan` has them.
 
-    `wanted`: what is told of manifests. Raises Rejected: InvalidValue where it names a cluster that is not there.
+    `wanted`: what is told of manifests. Raises Rejected (InvalidValue) where its cluster is not there.
     """
     index = find_index()
     promised: Promised = {} if index is None else index.members.all_promised()

@@ -5,7 +5,6 @@ from typing import Final
 
 from hub.domain.placement.overrides import Override
 from hub.domain.placement.status import Resource
-from hub.services.placements.manifests.envelopes import identity_of
 from hub.services.placements.manifests.render import Rendered, render
 from hub.services.placements.override import Overrides
 from hub.services.placements.selecting import (
@@ -17,6 +16,7 @@ from hub.services.placements.selecting import (
 )
 from hub.services.queues.defaults import row_of
 from hub.services.reading.draft import Draft
+from hub.services.reading.envelopes import identity_of
 from hub.store import placements
 from hub.store.transaction import Transaction
 from shared.documents import Json

@@ -6,9 +6,9 @@ from dataclasses import replace
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.services.placements import reporting
 from hub.services.placements.abandon import HELD, abandons, compares, give_up
-from hub.services.placements.manifests import envelopes
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.selecting import Selection
+from hub.services.reading import envelopes
 from hub.services.works import compose
 from hub.store import objects, works
 from hub.store.records.objects import StoredObject

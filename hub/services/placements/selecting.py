@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from hub.domain.placement.status import Resource
-from hub.services.placements.manifests.envelopes import NotPlaced, is_envelope, open_all
+from hub.services.reading.envelopes import NotPlaced, is_envelope, open_all
 from hub.store import objects, placements, workloads
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload

@@ -1,1 +1,1 @@
-"""Manifests that placements open, show and write: envelopes, what clusters would get, copies of statuses."""
+"""Manifests that placements show and write: what clusters would get, copies of statuses."""
