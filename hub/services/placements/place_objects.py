@@ -61,7 +61,7 @@ def _known_otherwise(tx: Transaction, selection: Selection) -> dict[str, str]:
     """Uids by which other placements would know objects → by which this one does."""
     if not (selection.inside or envelopes.are_stored(tx)):
         return {}
-    inner = [selection.objects[uid] for uid in selection.inside]
+    inner = [selection.objects[uid] for uid in selection.inside if uid in selection.objects]
     stored = objects.uids_of(tx, [envelopes.identity_of(row) for row in inner])
     found = {
         stored[identity]: row.uid

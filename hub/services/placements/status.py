@@ -16,7 +16,7 @@ from hub.domain.placement.status import (
     status_of,
 )
 from hub.domain.workloads.states import TERMINAL, State
-from hub.services.placements import abandon, reporting
+from hub.services.placements import abandon, per_object, reporting, rolled_back
 from hub.services.placements.manifests import status_copy
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.reconcile import reconcile
@@ -77,12 +77,14 @@ def write_status(tx: Transaction, outcome: ReconcileOutcome) -> bool:
         if uid not in outcome.selection.inside
     ]
     reporting.copy_statuses(tx, row.spec or {}, itself, alone, row.uid)
-    said = list(unheeded.of_placement(row.spec or {}))
+    said = [*unheeded.of_placement(row.spec or {}), *per_object.notices(outcome)]
     status["conditions"] = unheeded.condition(status["conditions"], said, tx.now, row.generation)
     status["conditions"] = abandon.condition(
         tx, status["conditions"], outcome.abandoned, row.generation
     )
-    if row.kind == CLUSTER_SCOPED:
+    rolled_back.tell(tx, row, status, outcome.pin, before)
+    per_object.tell(status, outcome)
+    if row.kind == CLUSTER_SCOPED:  # whole by now
         status_copy.keep(tx, row, outcome.selection, status)
     if status == before:
         return False
