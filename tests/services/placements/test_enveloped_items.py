@@ -10,8 +10,7 @@ from hub.services.questions.objects import get_object
 from hub.store import objects
 from shared.errors import Rejected
 from tests.services.members.hubs import running_hub
-from tests.services.placements.fleet import FLEET
-from tests.services.placements.test_envelopes import (
+from tests.services.placements.enveloped import (
     ENVELOPE,
     PLACED,
     PLACEMENT,
@@ -20,6 +19,7 @@ from tests.services.placements.test_envelopes import (
     held,
     started,
 )
+from tests.services.placements.fleet import FLEET
 
 pytestmark = pytest.mark.anyio
 

@@ -1,89 +1,25 @@
 """Members get what is in envelopes, and not these; everything that is said of it names the envelope."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
-from hub.domain.workloads.origin import Origin
-from hub.services.context.settings import Intake
-from hub.services.objects.apply import Applied, apply_documents
-from hub.services.objects.delete import delete_object
-from hub.services.reading.draft import draft
 from hub.store import objects
-from hub.store.transaction import Transaction
-from shared.kinds import parse
-from tests.services.members.hubs import Running, running_hub
-from tests.services.placements.fleet import FLEET, Fleet, conditions
+from tests.services.members.hubs import running_hub
+from tests.services.placements.enveloped import (
+    ENVELOPE,
+    MORE,
+    PLACED,
+    PLACEMENT,
+    TYPED,
+    from_kubectl,
+    held,
+    removed,
+    started,
+)
+from tests.services.placements.fleet import FLEET, conditions
 
 pytestmark = pytest.mark.anyio
-
-PLACEMENT = ("ResourcePlacement", "inside", "shop")
-ENVELOPE = """
-apiVersion: placement.kubernetes-fleet.io/v1beta1
-kind: ResourceEnvelope
-metadata: {name: web, namespace: shop, labels: {tier: web}}
-data:
-  settings.yaml:
-    apiVersion: v1
-    kind: ConfigMap
-    metadata: {name: settings, namespace: shop}
-    data: {color: blue}
-  account.yaml:
-    apiVersion: v1
-    kind: ServiceAccount
-    metadata: {name: web}
-"""
-MORE = """
-apiVersion: placement.kubernetes-fleet.io/v1beta1
-kind: ResourceEnvelope
-metadata: {name: again, namespace: shop, labels: {tier: web}}
-data:
-  other.yaml:
-    apiVersion: v1
-    kind: ConfigMap
-    metadata: {name: settings}
-    data: {color: green}
-"""
-PLACED = """
-apiVersion: v1
-kind: Namespace
-metadata: {name: shop}
----
-apiVersion: placement.kubernetes-fleet.io/v1
-kind: ResourcePlacement
-metadata: {name: inside, namespace: shop}
-spec:
-  resourceSelectors:
-  - {group: placement.kubernetes-fleet.io, version: v1beta1, kind: ResourceEnvelope,
-     labelSelector: {matchLabels: {tier: web}}}
-  strategy: {rollingUpdate: {maxUnavailable: "100%"}}
-"""
-TYPED = {"name": "web", "namespace": "shop", "type": "ResourceEnvelope"}
-
-
-async def started(hub: Running, *documents: str, members: tuple[str, ...] = ("m1",)) -> Fleet:
-    fleet = await Fleet.start(hub, *members)
-    for each in documents:
-        await fleet.apply(each)
-    await fleet.sync()
-    return fleet
-
-
-def held(fleet: Fleet, name: str, member: str = "m1") -> dict[str, Any]:
-    """What a member holds under a name: the work; {} for nothing."""
-    works = fleet.agents[member].works.values()
-    return next((w for w in works if w["name"] == name and w["action"] == "Apply"), {})
-
-
-async def removed(fleet: Fleet, kind: str, name: str) -> None:
-    """An object is deleted by REST."""
-    group = FLEET if kind == "ResourceEnvelope" else ""
-    await fleet.hub.write(
-        lambda tx: delete_object(tx, group, kind, "shop", name, origin=Origin.REST, principal="p")
-    )
-    await fleet.turn()
 
 
 async def test_members_get_what_is_in_it(tmp_path: Path):
@@ -214,20 +150,6 @@ async def test_what_is_not_available_names_its_envelope(tmp_path: Path):
         assert conditions(status)["ResourcePlacementAvailable"][0] == "False"
         failed = status["placementStatuses"][0]["failedPlacements"]
         assert [each["envelope"] for each in failed] == [TYPED, TYPED]
-
-
-async def from_kubectl(fleet: Fleet, text: str) -> None:
-    """Applied on the hub cluster, where nothing is refused at the door."""
-    document = yaml.safe_load(text)
-
-    def take(tx: Transaction) -> list[Applied]:
-        parsed = parse(document, strict=False, origin="hub-cluster")
-        made = draft(parsed, tx.now, origin=Origin.HUB_CLUSTER, uid="of-kubectl")
-        return apply_documents(tx, [made], Intake())
-
-    (result,) = await fleet.hub.write(take)
-    assert result.error is None
-    await fleet.turn()
 
 
 async def test_what_can_not_be_placed_is_told_and_the_rest_placed(tmp_path: Path):
