@@ -5,7 +5,7 @@ from roadstead.errors import NotFound
 from roadstead.media_types import type_of
 from roadstead.models.objects import Applied, Deleted, HandedOver, HeldKind, KubernetesObject
 from roadstead.models.placements import DriftedField, Placement, SettledDrift
-from roadstead.models.plan import Plan, Rebalanced, RenderedPlacement
+from roadstead.models.plan import Evicted, Plan, Rebalanced, RenderedPlacement
 from roadstead.paths import either, object_path, part
 from roadstead.steps import Flow, Request, Steps, counted_pages, items, one, pages
 
@@ -135,6 +135,16 @@ def render(name: str, cluster: str) -> Steps[RenderedPlacement]:
     """
     path = f"/v1/placements/{either(name)}/manifests"
     return one(Request("GET", path, {"cluster": cluster}), RenderedPlacement)
+
+
+def evict(name: str, cluster: str, *, dry_run: bool = False) -> Steps[Evicted]:
+    """Take a placement off one cluster, where its disruption budget allows it; `dry_run` only asks.
+
+    `name` as for `placement`. Raises NotFound.
+    """
+    asked = {"cluster": cluster, "dryRun": dry_run}
+    path = f"/v1/placements/{either(name)}/evict"
+    return one(Request("POST", path, body=body_of(asked)), Evicted)
 
 
 def drift() -> Flow[DriftedField]:

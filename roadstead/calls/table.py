@@ -50,6 +50,7 @@ class Calls:
     release_rollback = Call(placed_calls.release_rollback)
     bindings = Listing(placed_calls.bindings)
     works = Listing(placed_calls.works)
+    evict = Call(object_calls.evict)
     drift = Listing(object_calls.drift)
     settle_drift = Call(object_calls.settle_drift)
 

@@ -60,7 +60,7 @@ _NAMESPACED: Final = {
     "networking.k8s.io": {"Ingress", "NetworkPolicy"},
     PLACEMENT: {
         "ClusterResourcePlacementStatus", "ResourceEnvelope", "ResourceOverride",
-        "ResourcePlacement",
+        "ResourcePlacement", "ResourcePlacementDisruptionBudget", "ResourcePlacementEviction",
     },
     "policy": {"PodDisruptionBudget"},
     "rbac.authorization.k8s.io": {"Role", "RoleBinding"},

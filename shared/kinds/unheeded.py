@@ -12,6 +12,7 @@ from typing import Any, Final
 from shared import labels as keys
 from shared.conditions import Condition, remove, set_condition
 from shared.errors import Rejected
+from shared.kinds.eviction_v1 import BUDGETS, EVICTIONS
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.parsed import Parsed
 from shared.kinds.placement_v1 import GROUP as PLACEMENT
@@ -36,6 +37,7 @@ _READ: Final = frozenset(
             "ClusterResourceEnvelope", "ClusterResourceOverride", "ResourceEnvelope",
             "ResourceOverride",
         )),
+        *((PLACEMENT, kind) for kind in (*EVICTIONS, *BUDGETS)),
         ("cluster.kubernetes-fleet.io", "MemberCluster"),
     }
 )  # fmt: skip

@@ -32,7 +32,7 @@ from roadstead.models.jobs import Event, Job, WholeJob
 from roadstead.models.objects import Applied, Deleted, HandedOver, HeldKind, KubernetesObject
 from roadstead.models.placed import ClusterWork, PlacementBinding, Revision, RolledBack
 from roadstead.models.placements import DriftedField, Placement, SettledDrift
-from roadstead.models.plan import Plan, Rebalanced, RenderedPlacement
+from roadstead.models.plan import Evicted, Plan, Rebalanced, RenderedPlacement
 from roadstead.models.queues import ClusterQueue, LocalQueue, PendingWorkload
 from roadstead.models.record import Record
 from tests.cli.filled import filled
@@ -189,6 +189,14 @@ CALLS: list[Call] = [
         None,
         [ClusterWork],
     ),
+    (
+        "evict",
+        ("n/p", "c"),
+        {"dry_run": True},
+        "POST /v1/placements/n/p/evict",
+        {"cluster": "c", "dryRun": True},
+        Evicted,
+    ),
     ("apply", (b"{}",), {"namespace": "n"}, "POST /v1/apply?namespace=n", {}, [Applied]),
     ("objects", ("Kind",), {}, "GET /v1/objects/core/Kind?limit=500", None, [KubernetesObject]),
     (
@@ -304,6 +312,14 @@ CALLS: list[Call] = [
     ("cordon", ("c",), {}, "POST /v1/clusters/c/cordon", None, Cluster),
     ("cordon", ("c",), {"on": False}, "POST /v1/clusters/c/uncordon", None, Cluster),
     ("remove_cluster", ("c",), {}, "DELETE /v1/clusters/c", None, Deleted),
+    (
+        "remove_cluster",
+        ("c",),
+        {"objects": "Delete"},
+        "DELETE /v1/clusters/c?propagationPolicy=Delete",
+        None,
+        Deleted,
+    ),
     ("drain", ("c",), {}, "POST /v1/clusters/c/drain", {}, Drained),
     ("drain", ("c",), {"dry_run": True}, "POST /v1/clusters/c/drain", {"dryRun": True}, Drained),
     ("fence", ("c", "d"), {}, "POST /v1/clusters/c/fence", {"confirm": "d"}, Fenced),

@@ -59,10 +59,6 @@ PARTS = [
         "topologyName",
     ),
     (of_kind(KUEUE, "Topology", levels=[{"nodeLabel": "rack"}]), "Topology"),
-    (
-        of_kind("placement.kubernetes-fleet.io/v1beta1", "ClusterResourcePlacementEviction"),
-        "Eviction",
-    ),
     (of_kind("placement.kubernetes-fleet.io/v1", "StagedUpdateRun"), "StagedUpdateRun"),
     (
         a_placement_of("placement.kubernetes-fleet.io", "ClusterResourceOverride"),

@@ -12,12 +12,13 @@ from hub.domain.placement import registry
 from hub.domain.placement.framework import Filter
 from hub.domain.placement.pick import Decisions, Scores, pick
 from hub.domain.placement.plugins.affinity import satisfies
-from hub.domain.placement.plugins.eligibility import SUSPECT_AFTER_S
+from hub.domain.placement.plugins.eligibility import SUSPECT_AFTER_S, Standing
 from hub.domain.placement.rungs import Rung, placed_by_queue, scheduled, unscheduled
 from hub.domain.workloads.placement_policy import Policy, read_policy
 from hub.domain.workloads.states import TERMINAL
 from hub.services.placements.abandon import abandons, being_abandoned, compares, give_up, tell
 from hub.services.placements.bindings import (
+    EVICTED,
     FOR_A_JOB,
     LEAVING,
     REBALANCED,
@@ -34,6 +35,7 @@ from hub.services.placements.place_jobs import (
     place_jobs,
     release_jobs,
 )
+from hub.services.placements.place_objects import read_held
 from hub.services.placements.roll_out import hold, roll_out
 from hub.services.placements.rolled_back import go_back, read_pin
 from hub.services.placements.selecting import CLUSTER_SCOPED, Selection, read_rules, select
@@ -85,7 +87,7 @@ def reconcile(
         row, selection, scheduled(0, 0), resource_index=index, before=before, pin=pin
     )
     if selection.objects:
-        filters = registry.filters(suspect_after_s)
+        filters = (*registry.filters(suspect_after_s), *_letting_go(tx, outcome))
         outcome.decisions = _decide(
             tx, outcome, policy, fleet, versions, filters, compatible=compatible
         )
@@ -160,6 +162,17 @@ def _decide(
         and (b.policy_snapshot not in versions or not satisfies(policy.enduring, found[b.cluster]))
     }
     return hold(tx, outcome, decisions, leaving)
+
+
+def _letting_go(tx: Transaction, outcome: ReconcileOutcome) -> tuple[Filter, ...]:
+    """A cluster that was evicted lets go of what it has before it may be picked again."""
+    evicted = [b.cluster for b in outcome.before.values() if b.policy_snapshot == EVICTED]
+    held = read_held(tx, outcome.row.uid) if evicted else {}
+    why = (
+        "an eviction took back what it has of this placement: it is picked again once that is gone"
+    )
+    left = {cluster: why for cluster in evicted if cluster in held}
+    return (Standing(left),) if left else ()
 
 
 def _first_rung(outcome: ReconcileOutcome) -> Rung:
