@@ -48,6 +48,12 @@ _KINDS: dict[Kind, tuple[str, ...]] = {
         "cro",
     ),
     Kind(_PLACEMENT, "ResourceOverride", namespaced=True): ("resourceoverrides", "ro"),
+    Kind(_PLACEMENT, "ClusterResourceEnvelope", namespaced=False): ("clusterresourceenvelopes",),
+    Kind(_PLACEMENT, "ResourceEnvelope", namespaced=True): ("resourceenvelopes",),
+    Kind(_PLACEMENT, "ClusterResourcePlacementStatus", namespaced=True): (
+        "clusterresourceplacementstatuses",
+        "crps",
+    ),
     Kind(_PLACEMENT, "ClusterResourcePlacementEviction", namespaced=False): (
         "clusterresourceplacementevictions",
         "crpe",

@@ -36,16 +36,6 @@ def a_placement(**strategy):
     }
 
 
-def reported_in_its_namespace():
-    placement = a_placement()
-    selector = {"group": "", "version": "v1", "kind": "Namespace", "name": "lab"}
-    placement["spec"] |= {
-        "resourceSelectors": [selector],
-        "statusReportingScope": "NamespaceAccessible",
-    }
-    return placement
-
-
 def a_placement_of(group, kind):
     placement = a_placement()
     selector = {"group": group, "version": "v1", "kind": kind, "name": "a"}
@@ -64,7 +54,6 @@ PARTS = [
     (a_job(template={"kueue.x-k8s.io/podset-topology-spreading": "{}"}), "podset-topology-spr"),
     (a_job(resourceClaims=[{"name": "gpu", "resourceClaimName": "g"}]), "resourceClaims"),
     (a_placement(type="External"), "staged runs"),
-    (reported_in_its_namespace(), "statusReportingScope"),
     (
         of_kind(KUEUE, "ResourceFlavor", nodeLabels={"a": "b"}, topologyName="racks"),
         "topologyName",

@@ -25,6 +25,7 @@ from hub.services.placements.bindings import (
     bind,
     placed_by_its_queue,
 )
+from hub.services.placements.manifests import status_copy
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.override import Overrides
 from hub.services.placements.place_jobs import (
@@ -37,7 +38,7 @@ from hub.services.placements.place_jobs import (
 from hub.services.placements.place_objects import read_held
 from hub.services.placements.roll_out import hold, roll_out
 from hub.services.placements.rolled_back import go_back, read_pin
-from hub.services.placements.selecting import Selection, read_rules, select
+from hub.services.placements.selecting import CLUSTER_SCOPED, Selection, read_rules, select
 from hub.services.placements.snapshots import policy_hashes, snapshot_policy, snapshot_resources
 from hub.store import clusters, objects, placements, works
 from hub.store.records.objects import StoredObject
@@ -108,6 +109,10 @@ def _unsupported(
     """Why the placement can not be carried out as it is written."""
     if selection.refused:
         text = f"namespaces {', '.join(sorted(selection.refused))} can not be placed"
+        return unscheduled("InvalidResourceSelectors", text)
+    if selection.left_out and not selection.objects and not selection.jobs:
+        first = selection.left_out[0].message
+        text = f"nothing of what the selected envelopes hold can be placed: {first}"
         return unscheduled("InvalidResourceSelectors", text)
     if selection.jobs_by_name and only_compares:
         text = "a Job runs or does not: applyStrategy.type ReportDiff is for other objects"
@@ -198,6 +203,8 @@ def _take_back(tx: Transaction, uid: str, row: StoredObject | None) -> None:
     if row is None:
         return
     objects.remove(tx, uid)
+    if row.kind == CLUSTER_SCOPED:
+        status_copy.remove(tx, row)
     tx.event(
         uid=uid,
         kind=row.kind,
