@@ -1,7 +1,7 @@
 """A placement that was rolled back: its clusters have an older revision until what is selected changes.
 
 That it is so stands in the placement's status (`rollback`): which revision clusters have, and which objects
-were selected when somebody asked. Any other objects than those end it, as does a strategy External, whose
+were selected when somebody asked. Other objects than those end it, as does a strategy External, whose
 runs say by themselves what clusters get. Jobs are no part of it, though revisions list them: a Job is what
 it was when it was given.
 """
@@ -135,7 +135,16 @@ def go_back(tx: Transaction, row: StoredObject, selection: Selection) -> Pin | N
     if found is None:
         return None
     selection.objects = found
+    selection.inside = _inside_as_of(tx, row.uid, pin.number)
+    selection.left_out = []
     return pin
+
+
+def _inside_as_of(tx: Transaction, uid: str, index: int) -> dict[str, str]:
+    """In which envelopes objects of a revision lay, by their uids."""
+    content = next((c for n, c, _ in placements.history(tx, uid, RESOURCES) if n == index), {})
+    found: dict[str, str] = dict(content.get("inside") or {})
+    return found
 
 
 def tell(
