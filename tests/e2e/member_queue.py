@@ -22,6 +22,7 @@ MEMBER: Final = "north"
 NAMESPACE: Final = "compute-jobs"
 LOCAL_QUEUE: Final = "local-queue"
 CLUSTER_QUEUE: Final = "cluster-queue"
+FLAVOR: Final = "default-flavor"
 NODE_LABELS: Final = {
     "kubernetes.io/arch": "amd64"
 }  # of the nodes of the flavor, injected on admission
@@ -120,16 +121,10 @@ def condition(found: Json, kind: str) -> Json:
 
 
 def queues_of_the_guide() -> list[Json]:
-    """Flavor, ClusterQueue, namespace, LocalQueue and their placements, as the guide has them.
-
-    The flavor has labels of nodes besides, so that the queue manager writes into a Job what nobody placed.
-    """
+    """Flavor, ClusterQueue, namespace, LocalQueue and their placements, as the guide has them."""
     made: list[Json] = []
     for path in sorted((REPOSITORY / "examples" / "guide").glob("guide-*.yaml")):
         made += [each for each in yaml.safe_load_all(path.read_text()) if each]
-    for each in made:
-        if each["kind"] == "ResourceFlavor":
-            each["spec"] = {"nodeLabels": NODE_LABELS}
     return [
         each
         for each in made
@@ -185,11 +180,17 @@ def its_placement(name: str, strategy: Json) -> Json:
 
 
 def queues_are_placed(scene: Scene) -> None:
-    """What the hub places is served by the member's queue manager: the hub may offer Jobs to its queue."""
+    """What the hub places is served by the member's queue manager: the hub may offer Jobs to its queue.
+
+    The member's administrator says which nodes the flavor is of, so that the queue manager writes into a Job
+    what nobody has placed.
+    """
     scene.apply(*queues_of_the_guide())
     queue = ("localqueue", LOCAL_QUEUE, "-n", NAMESPACE)
     until(lambda: is_active(scene, *queue), PATIENCE_S, "the member's LocalQueue is Active")
     until(lambda: is_placed(scene), PATIENCE_S, "the hub knows that its queues are there")
+    patch = json.dumps({"spec": {"nodeLabels": NODE_LABELS}})
+    scene.member("patch", "resourceflavor", FLAVOR, "--type=merge", "-p", patch)
     assert list(scene.hub.drift()) == [], "what a queue manager writes into queues is no drift"
 
 
@@ -250,6 +251,7 @@ def _was_started_once(versions: list[Version]) -> None:
     assert suspended == sorted(suspended, reverse=True), f"suspended again: {versions}"
     waiting, running = versions[0], versions[-1]
     assert waiting.suspended, "it was given suspended"
+    assert not waiting.node_selector, "nobody has asked for nodes"
     assert waiting.queue in {NO_QUEUE, LOCAL_QUEUE}
     assert not running.suspended
     assert running.queue == LOCAL_QUEUE
