@@ -127,6 +127,7 @@ def _decide(
         tx.now,
         chosen={b.cluster: scores[b.cluster] for b in bound if b.policy_snapshot in versions},
         obsolete=[b.cluster for b in bound if b.policy_snapshot not in {*versions, LEAVING}],
+        unbound=[b.cluster for b in bound if not b.resource_snapshot],
         filters=filters,
         compatible=compatible,
     )
