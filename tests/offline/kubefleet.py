@@ -17,7 +17,10 @@ from typing import Any
 Json = dict[str, Any]
 USAGE = "resources.kubernetes-fleet.io/"
 _SUFFIXES: dict[str, Fraction] = {
-    **{"": Fraction(1), "n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000)},
+    "": Fraction(1),
+    "n": Fraction(1, 10**9),
+    "u": Fraction(1, 10**6),
+    "m": Fraction(1, 1000),
     **{s: Fraction(1000**i) for i, s in enumerate("kMGTPE", start=1)},
     **{f"{s}i": Fraction(1024**i) for i, s in enumerate("KMGTPE", start=1)},
 }
@@ -137,9 +140,9 @@ def _tolerated(taint: Json, tolerations: Sequence[Json]) -> bool:
         if effect in {"", taint["effect"]}:
             if each.get("operator") == "Exists" and key in {"", taint["key"]}:
                 return True
-            if each.get("operator", "Equal") == "Equal" and key == taint["key"]:
-                if each.get("value", "") == taint["value"]:
-                    return True
+            same = key == taint["key"] and each.get("value", "") == taint["value"]
+            if each.get("operator", "Equal") == "Equal" and same:
+                return True
     return False
 
 
@@ -153,7 +156,7 @@ def _eligible(member: Json, now: str) -> bool:
         return False
     if told is None:
         return True
-    agent = next((a for a in told if a["type"] == "MemberAgent"), {})
+    agent: Json = next((a for a in told if a["type"] == "MemberAgent"), {})
     heard = agent.get("lastReceivedHeartbeat")
     conditions = {c["type"]: c for c in agent.get("conditions", ())}
     if heard is None or _seconds(heard, now) > 300 or not {"Joined", "Healthy"} <= set(conditions):

@@ -54,8 +54,16 @@ def picked(*objects: Any, compatible: bool = True) -> dict[str, list[str]]:
 
 def test_lists_and_several_placements_are_read() -> None:
     """A v1 List, a list of one kind whose items do not say it, both versions, both kinds."""
-    listed = {"apiVersion": "v1", "kind": "List", "items": [a_member("a"), a_placement("one", n(1))]}
-    of_a_kind = {**a_member("none"), "kind": "MemberClusterList", "items": [{"metadata": {"name": "b"}}]}
+    listed = {
+        "apiVersion": "v1",
+        "kind": "List",
+        "items": [a_member("a"), a_placement("one", n(1))],
+    }
+    of_a_kind = {
+        **a_member("none"),
+        "kind": "MemberClusterList",
+        "items": [{"metadata": {"name": "b"}}],
+    }
     two: Json = a_placement("two") | {"kind": "ResourcePlacement", "apiVersion": f"{PLACEMENT}/v1"}
     assert picked(listed, of_a_kind, two) == {"one": ["b"], "two": ["b", "a"]}  # fmt: skip
 
@@ -138,7 +146,10 @@ def test_nothing_is_rounded_and_nothing_stands_in_for_what_is_not_told() -> None
     ]
     members.append(a_member("e") | {"status": {"resourceUsage": {"allocatable": {"memory": "9"}}}})
     for view, expected in (("available", ["c", "d", "b", "e", "a"]), ("total", list("edcba"))):
-        sorter = {"name": f"resources.kubernetes-fleet.io/{view}-memory", "sortOrder": "Descending"}
+        sorter = {
+            "name": f"resources.kubernetes-fleet.io/{view}-memory",
+            "sortOrder": "Descending",
+        }
         term = {"weight": 100, "preference": {"propertySorter": sorter}}
         affinity = {"preferredDuringSchedulingIgnoredDuringExecution": [term]}
         policy = n(5, affinity={"clusterAffinity": affinity})
@@ -162,7 +173,9 @@ def test_an_unreadable_property_that_is_asked_for_is_warned_of() -> None:
 
 @pytest.mark.parametrize("compatible", [True, False])
 @pytest.mark.parametrize("told", [{"namespaces": {}}, {}])
-def test_one_that_collects_namespaces_and_has_none_lacks_them(told: Json, compatible: bool) -> None:
+def test_one_that_collects_namespaces_and_has_none_lacks_them(
+    told: Json, compatible: bool
+) -> None:
     """A ResourcePlacement is not for it; where nothing is said of collecting, it is not asked."""
     collects = {"type": "NamespaceCollectionSucceeded", "status": "True"}
     namespaced = a_placement() | {"kind": "ResourcePlacement"}

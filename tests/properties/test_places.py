@@ -63,7 +63,9 @@ def an_agent(rnd: Random) -> Json:
         if rnd.random() < 0.95:
             status = rnd.choice(["True"] * 6 + ["False", "Unknown"])
             since = ago(rnd.choice([10, 299, 300, 301, 4000]))
-            told["conditions"].append({"type": kind, "status": status, "lastTransitionTime": since})
+            told["conditions"].append(
+                {"type": kind, "status": status, "lastTransitionTime": since}
+            )
     return told
 
 
@@ -89,7 +91,10 @@ def a_preference(rnd: Random) -> Json:
     preference: Json = {"labelSelector": a_selector(rnd)} if rnd.random() < 0.4 else {}
     if not preference or rnd.random() < 0.7:
         preference["propertySorter"] = {"name": rnd.choice(PROPERTIES), "sortOrder": order}
-    return {"weight": rnd.choice([0, 1, -1, 25, -25, 50, 100, -100, 33, 7]), "preference": preference}
+    return {
+        "weight": rnd.choice([0, 1, -1, 25, -25, 50, 100, -100, 33, 7]),
+        "preference": preference,
+    }
 
 
 def a_policy(rnd: Random, names: list[str]) -> Json:
@@ -100,7 +105,9 @@ def a_policy(rnd: Random, names: list[str]) -> Json:
     policy: Json = {"placementType": kind, "affinity": {"clusterAffinity": affinity}}
     if rnd.random() < 0.4:
         terms = [a_term(rnd) for _ in range(rnd.randint(1, 2))]
-        affinity["requiredDuringSchedulingIgnoredDuringExecution"] = {"clusterSelectorTerms": terms}
+        affinity["requiredDuringSchedulingIgnoredDuringExecution"] = {
+            "clusterSelectorTerms": terms
+        }
     if rnd.random() < 0.3:
         tolerations = [{"operator": "Exists"}, {"key": "k", "operator": "Exists"}, {"key": "j"}]
         tolerations.append({"key": "k", "value": "v", "effect": "NoSchedule"})

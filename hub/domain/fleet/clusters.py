@@ -93,7 +93,9 @@ class Cluster:
     node_count: int = 0
     growing: tuple[GrowingPool, ...] = ()  # those that may add nodes
     down: str = ""  # why its API server does not answer its agent; "": it does
-    told: Mapping[str, Decimal] | None = None  # exact figures of usage by property; None: those above
+    told: Mapping[str, Decimal] | None = (
+        None  # exact figures of usage by property; None: those above
+    )
 
     def available(self, resource: str) -> int | None:
         """What is free beyond all promises; None where no node of it has the resource."""

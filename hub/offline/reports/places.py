@@ -69,9 +69,7 @@ def _gone(scene: PlacingScene) -> set[str]:
     return {name for name, member in scene.members.items() if member.agent.has_left}
 
 
-def _filters(
-    scene: PlacingScene, given: GivenPlacement, now: dt.datetime
-) -> tuple[Filter, ...]:
+def _filters(scene: PlacingScene, given: GivenPlacement, now: dt.datetime) -> tuple[Filter, ...]:
     """KubeFleet's, in both modes: its agents are heard of once a minute, and not as often as the hub's."""
     refused = {
         name: why
