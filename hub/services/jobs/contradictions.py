@@ -39,7 +39,7 @@ class Contradictions:
         excluded = [n for n in wanted if n in labels and not selector.matches(labels[n])]
         if not wanted or len(excluded) < len(wanted):
             return None
-        words = f"{CLUSTERS} names {', '.join(wanted[:5])}, and {CLUSTER_SELECTOR} excludes them: change either"
-        return Rejected(
-            RejectCode.CONTRADICTION, words, f"metadata.annotations[{CLUSTER_SELECTOR}]"
-        )
+        what = ", ".join(wanted[:5])
+        words = f"{CLUSTERS} names {what}, and {CLUSTER_SELECTOR} excludes them: change either"
+        field = f"metadata.annotations[{CLUSTER_SELECTOR}]"
+        return Rejected(RejectCode.CONTRADICTION, words, field)

@@ -1,6 +1,6 @@
 """A member's queue manager starts a Job that it was given suspended, whatever the placement's apply strategy.
 
-Kueue flips `suspend` and writes into the template where the pods go; neither is taken back, and neither is told as drift.
+Kueue flips `suspend` and writes where the pods go into the template; neither is taken back or told as drift.
 """
 
 import pytest
