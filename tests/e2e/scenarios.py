@@ -106,7 +106,8 @@ class Acceptance:
 
     def held_by(self, name: str, namespace: str, expected: Sequence[str]) -> None:
         """Wait until these members and no others hold a ConfigMap."""
-        self.until(lambda: self.holders(name, namespace) == list(expected), f"held by {expected}")
+        what = f"{namespace}/{name} is held by {list(expected)}"
+        self.until(lambda: self.holders(name, namespace) == list(expected), what)
 
     def until(self, holds: Callable[[], T], what: str, within_s: float = WITHIN_S) -> T:
         return until(holds, within_s, what)
@@ -129,13 +130,18 @@ class Acceptance:
     def rung(self, rung: str, name: str, namespace: str = "", *, said: str) -> None:
         """Wait until a condition has this status or reason."""
         self.until(
-            lambda: said in self.rungs(name, namespace).get(rung, ()), f"{name}: {rung} is {said}"
+            lambda: said in self.rungs(name, namespace).get(rung, ()),
+            f"{namespace}/{name}: {rung} is {said}",
         )
 
     def entry(self, name: str, namespace: str, member: str) -> Json:
         """What a placement's status says of one member."""
         listed = self.status(name, namespace).get("placementStatuses") or ()
         return next((dict(each) for each in listed if each.get("clusterName") == member), {})
+
+    def told(self, ask: Callable[[], Json], what: str, within_s: float = WITHIN_S) -> Any:
+        """Wait until an answer says something of this; what it says."""
+        return self.until(lambda: ask().get(what), f"{what} is told", within_s)
 
     def settled(self, name: str, namespace: str = "") -> None:
         """Wait until a placement has decided and carried out what it is now."""

@@ -4,6 +4,7 @@ Two members, m1 (tier x) and m2 (tier y), through the hub cluster's API.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -140,12 +141,16 @@ def test_what_overrides_make(fleet: Acceptance) -> None:
     for name, (_, expected) in MADE.items():
         home = f"over-{name}"
         fleet.settled(home)
-        fleet.until(lambda home=home, expected=expected: data(fleet, home) == expected, home)
+        fleet.until(partial(_made, fleet, home, expected), home)
         counted = name not in {"none", "other", "scope"}
         reason = "OverriddenSucceeded" if counted else "NoOverrideSpecified"
         assert fleet.rungs(home)["Overridden"] == ("True", reason), name
     labels = [m["metadata"]["labels"] for m in fleet.in_members("v1", "Namespace", "over-both")]
     assert [each["from"] for each in labels] == ["cluster"] * 2
+
+
+def _made(fleet: Acceptance, home: str, expected: list[Json]) -> bool:
+    return data(fleet, home) == expected
 
 
 def test_what_overrides_can_not_make(fleet: Acceptance) -> None:

@@ -4,6 +4,7 @@ Two members, m1 (tier x) and m2 (tier y). Where a scenario has a namespaced twin
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -164,13 +165,12 @@ def test_large_selections_arrive_whole_and_versions_are_counted(fleet: Acceptanc
     first = int(fleet.status("large")["observedResourceIndex"])
     for number in (1, 2):
         fleet.apply(a_map("a", "large", text=str(number)))
-        fleet.until(
-            lambda number=number: all(
-                fleet.entry("large", "", m).get("observedResourceIndex") == str(first + number)
-                for m in BOTH
-            ),
-            "both have the next version",
-        )
+        fleet.until(partial(_both_have, fleet, str(first + number)), "both have the next version")
+
+
+def _both_have(fleet: Acceptance, index: str) -> bool:
+    entries = [fleet.entry("large", "", member) for member in BOTH]
+    return all(each.get("observedResourceIndex") == index for each in entries)
 
 
 def test_what_can_not_be_applied_is_told(fleet: Acceptance) -> None:
@@ -247,7 +247,15 @@ def test_what_is_there_already(fleet: Acceptance) -> None:
             {"owner": OWNER, "data": {"a": "2"}},
             True,
         ),
-        "server-side": ({"type": "ServerSideApply", "whenToTakeOver": "Always"}, {"data": {"a": "2"}}, False),
+        "unforced": (
+            {
+                "type": "ServerSideApply",
+                "whenToTakeOver": "Always",
+                "serverSideApplyConfig": {"force": False},
+            },
+            {"data": {"a": "2"}},
+            False,
+        ),
         "forced": (
             {
                 "type": "ServerSideApply",
@@ -260,7 +268,7 @@ def test_what_is_there_already(fleet: Acceptance) -> None:
     }  # fmt: skip
     for name, (applying, given, _) in cases.items():
         home = f"there-{name}"
-        there = a_map("it", home, **given["data"])
+        there = a_map("it", home) | {"data": given["data"]}
         if "owner" in given:
             there["metadata"]["ownerReferences"] = given["owner"]
         fleet.apply(a_namespace(home), there, cluster="m1")
@@ -286,7 +294,7 @@ def test_the_strategy_may_change(fleet: Acceptance) -> None:
     """A large object client-side, compared only, server-side: what differs is told, and then mended."""
     home = "changes"
     big = {"a": "1", "big": "x" * 300_000}
-    fleet.apply(a_namespace(home), a_map(home, home, **big))
+    fleet.apply(a_namespace(home), a_map(home, home) | {"data": big})
     fleet.apply(a_placement(home, strategy=strategy(type="ClientSideApply")))
     fleet.held_by(home, home, BOTH)
     fleet.settled(home)
@@ -340,12 +348,7 @@ def test_drift(fleet: Acceptance, namespaced: bool) -> None:
         if mended:
             fleet.until(lambda: data() == {"a": "1"}, "it is put back")
             continue
-        drifted = fleet.until(
-            lambda tag=tag, namespace=namespace: fleet.entry(tag, namespace, "m2").get(
-                "driftedPlacements"
-            ),
-            "the drift is told",
-        )
+        drifted = fleet.told(partial(fleet.entry, tag, namespace, "m2"), "driftedPlacements")
         ((path, value),) = change["data"].items()
         (seen,) = drifted[0]["observedDrifts"]
         assert (seen["path"], seen.get("valueInMember")) == (f"/data/{path}", f'"{value}"')

@@ -15,8 +15,10 @@ from tests.offline.kubefleet import USAGE, place
 Json = dict[str, Any]
 NOW = "2026-01-01T12:00:00+00:00"
 LABELS = {"zone": "abc", "region": "xy", "tier": "12"}
-AMOUNTS = ("0", "1", "2", "4", "8", "8", "8", "16", "1500m", "0.5", ".25", "100u", "250n", "1e3")
-AMOUNTS += ("12e-3", "1Ki", "2Mi", "1.5Gi", "7k", "1M", "4G", "5T", "1Pi", "2E", "-2")
+AMOUNTS: tuple[str, ...] = (
+    *("0", "1", "2", "4", "8", "8", "8", "16", "1500m", "0.5", ".25", "100u", "250n", "1e3"),
+    *("12e-3", "1Ki", "2Mi", "1.5Gi", "7k", "1M", "4G", "5T", "1Pi", "2E", "-2"),
+)
 UNREADABLE = ("bad", "", "1.2.3", "5 apples")
 OWN = ("example.com/cost", "kubernetes-fleet.io/node-count", "example.com/absent")
 RESOURCES = ("cpu", "memory", "nvidia.com/gpu", "ephemeral-storage")

@@ -3,13 +3,15 @@
 Kueue flips `suspend` and writes where the pods go into the template; neither is taken back or told as drift.
 """
 
+from typing import Any
+
 import pytest
 
 from tests.agent.build import drifts_of, edit
 from tests.agent.scripted_hub import a_job
 
 pytestmark = pytest.mark.anyio
-STARTED = {
+STARTED: dict[str, Any] = {
     "spec": {
         "suspend": False,
         "template": {
@@ -21,7 +23,7 @@ STARTED = {
         },
     }
 }
-STRATEGIES = {
+STRATEGIES: dict[str, dict[str, Any]] = {
     "always": {},
     "if not drifted": {"when_to_apply": "IfNotDrifted"},
     "full comparison": {"compare_all": True},
