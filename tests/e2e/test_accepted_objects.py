@@ -220,7 +220,7 @@ def test_nothing_is_placed_twice(fleet: Acceptance, namespaced: bool) -> None:
         fleet.held_by(tag, tag, BOTH)
 
 
-OWNER = [{"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "u-1"}]
+OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "boss"}
 
 
 def test_what_is_there_already(fleet: Acceptance) -> None:
@@ -269,9 +269,11 @@ def test_what_is_there_already(fleet: Acceptance) -> None:
     for name, (applying, given, _) in cases.items():
         home = f"there-{name}"
         there = a_map("it", home) | {"data": given["data"]}
+        fleet.apply(a_namespace(home), a_map("boss", home), cluster="m1")
         if "owner" in given:
-            there["metadata"]["ownerReferences"] = given["owner"]
-        fleet.apply(a_namespace(home), there, cluster="m1")
+            boss = fleet.get("m1", "v1", "ConfigMap", "boss", home)["metadata"]["uid"]
+            there["metadata"]["ownerReferences"] = [{**given["owner"], "uid": boss}]
+        fleet.apply(there, cluster="m1")
         namespace_first = [by_name("Namespace", home, selectionScope="NamespaceOnly")]
         taking = {"whenToTakeOver": "Always"}
         fleet.apply(a_namespace(home), a_map("it", home, a="1"))

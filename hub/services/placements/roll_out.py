@@ -218,6 +218,10 @@ def _note(
         if cluster in give:
             given.settled_at = None
             given.overrides = version.overrides
+            wanted = {
+                entry.uid for entry in version.objects
+            }  # it lets go of the rest, and says so
+            given.leaving = given.leaving or any(e.uid not in wanted for e in given.objects)
         if cluster in give or each.holding.current:
             given.index, given.objects = str(outcome.resource_index), version.objects
 
