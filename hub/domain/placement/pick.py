@@ -20,7 +20,7 @@ from hub.domain.placement.plugins.affinity import satisfies
 from hub.domain.placement.plugins.eligibility import Eligible, Standing
 from hub.domain.placement.plugins.naming import Named
 from hub.domain.placement.scoring.preferences import Ranking
-from hub.domain.placement.spread import spread_score
+from hub.domain.placement.spread import Spreading
 from hub.domain.workloads.demand import Constraints
 from hub.domain.workloads.placement_policy import Policy
 
@@ -184,9 +184,13 @@ class _Picker:
         for name, _ in by_score[wanted:]:
             self._rejections[name] = "more clusters were picked than are wanted now"
         self._rank()
-        while len(picked) < wanted and (best := self._best(picked)) is not None:
-            picked[best[0]] = best[1]
-            self._order.append(best[0])
+        fleet, repairs = self._clusters.values(), not self._compatible
+        spreading = Spreading(self._policy.spread, fleet, picked, repairs=repairs)
+        while len(picked) < wanted and (best := self._best(picked, spreading)) is not None:
+            name, scores = best
+            picked[name] = scores
+            self._order.append(name)
+            spreading.add(self._clusters[name])
         return self._decide(picked, wanted, fulfilled=len(picked) == wanted)
 
     def _worth(self, kept: tuple[str, Scores]) -> tuple[bool, int, int, str]:
@@ -206,20 +210,16 @@ class _Picker:
         self._affinity = dict(zip(layout.names, ranking.scores.tolist(), strict=True))
         self._notes = ranking.notes
 
-    def _best(self, picked: Mapping[str, Scores]) -> tuple[str, Scores] | None:
+    def _best(
+        self, picked: Mapping[str, Scores], spreading: Spreading
+    ) -> tuple[str, Scores] | None:
         """The next cluster: topology, affinity, already bound, larger name."""
         ranked = []
         self._topology = {}
         for cluster in self._open:
             if cluster.name in picked:
                 continue
-            spread = spread_score(
-                self._policy.spread,
-                cluster,
-                self._clusters.values(),
-                picked.keys(),
-                repairs=not self._compatible,
-            )
+            spread = spreading.score(cluster)
             if spread.refused:
                 self._rejections[cluster.name] = spread.refused
                 continue
