@@ -134,11 +134,13 @@ def _drafts(
     return documents
 
 
-def _version_of(value: Any) -> tuple[Any, str]:
+def _version_of(value: object) -> tuple[object, str]:
     """A declaration without the version that it is to replace, and that version; Jobs have none."""
-    metadata = value.get("metadata") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or value.get("kind") in {"Job", "Workload"}:
+        return value, ""
+    metadata = value.get("metadata")
     version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
-    if not isinstance(version, str) or not metadata or value.get("kind") in {"Job", "Workload"}:
+    if not isinstance(metadata, dict) or not isinstance(version, str):
         return value, ""
     rest = {key: each for key, each in metadata.items() if key != "resourceVersion"}
     return {**value, "metadata": rest}, version

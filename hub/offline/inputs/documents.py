@@ -136,7 +136,7 @@ def _read_file(path: Path, kinds: Collection[tuple[str, str]] | None) -> list[Do
     return found
 
 
-def _items(document: Any) -> list[Any]:
+def _items(document: object) -> list[object]:
     """The items of a list of one kind, as API servers answer it: its items need not say what they are."""
     kind = document.get("kind") if isinstance(document, dict) else None
     items = document.get("items") if isinstance(kind, str) and kind.endswith("List") else None
@@ -146,7 +146,7 @@ def _items(document: Any) -> list[Any]:
     return [{**said, **item} if isinstance(item, dict) else item for item in items]
 
 
-def _kind(path: Path, number: int, manifest: Any) -> tuple[str, str]:
+def _kind(path: Path, number: int, manifest: object) -> tuple[str, str]:
     try:
         group, _, kind = identify(manifest)
     except Rejected as refusal:
@@ -182,7 +182,7 @@ def _completed(group: str, kind: str, manifest: Json) -> Json:
         return copy
     if kind != "MemberCluster" and not (group == PLACEMENT and kind in _ANYTHING):
         return manifest
-    told: Json = _without_nulls(_with_values(manifest))
+    told = {k: _without_nulls(v) for k, v in _with_values(manifest).items() if v is not None}
     spec = told.get("spec")
     if isinstance(spec, dict) and kind == "MemberCluster":
         told["spec"] = {k: v for k, v in spec.items() if k not in {"pools", "nodePools"}}
@@ -201,7 +201,7 @@ def _with_values(manifest: Json) -> Json:
     return {**manifest, "metadata": {**metadata, "labels": given}}
 
 
-def _without_nulls(value: Any) -> Any:
+def _without_nulls(value: object) -> object:
     """A field that is null is not given, as API servers read it."""
     if isinstance(value, dict):
         return {k: _without_nulls(v) for k, v in value.items() if v is not None}
