@@ -164,6 +164,30 @@ class EventFilters(Paged):
     name: str = ""
 
 
+class BindingFilters(Paged):
+    """Decisions of which placement, for which cluster."""
+
+    placement: Annotated[str, Field(examples=["team-a/settings"])] = ""
+    """`name` of a ClusterResourcePlacement, `namespace/name` of a ResourcePlacement."""
+    cluster: str = ""
+
+
+class WorkFilters(BindingFilters):
+    """What is given to which cluster, by which placement."""
+
+    failed: Flag = False
+    """Only what could not be applied, or is not available."""
+
+
+class RevisionFilters(Filters):
+    """Revisions of which placement."""
+
+    placement: Annotated[str, Field(examples=["team-a/settings"])]
+    """`name` of a ClusterResourcePlacement, `namespace/name` of a ResourcePlacement."""
+    limit: _limit(100) = 20  # type: ignore[valid-type]  # bounds made by a function
+    """At most so many, the newest."""
+
+
 class ObjectPages(Paged):
     """Of a list whose pages are counted by object."""
 

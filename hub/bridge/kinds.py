@@ -52,6 +52,9 @@ ALWAYS: Final = (
 STATIC: Final = frozenset((each.group, each.kind) for each in ALWAYS)
 # Namespaces of the hub cluster's own machinery.
 SYSTEM_NAMESPACES: Final = frozenset({"kube-system", "kube-public", "kube-node-lease"})
+WORKS_NAMESPACE: Final = (
+    "fleet-member-"  # … and those that the bridge makes, of each member's Works
+)
 # Shown on the hub cluster where they came by REST, besides Jobs; Namespaces are made where one is lacking.
 SHOWN: Final = tuple(each for each in ALWAYS if each not in (NAMESPACE, WORKLOAD, JOB))
 
@@ -66,10 +69,11 @@ def mirror_of(obj: Json) -> str:
     if labels.ORIGIN not in (metadata.get("labels") or {}):
         return ""
     uid = (metadata.get("annotations") or {}).get(labels.MIRROR_OF)
-    return str(uid) if uid and _has_written(metadata, labels.MIRROR_OF) else ""
+    return str(uid) if uid and has_written(metadata, labels.MIRROR_OF) else ""
 
 
-def _has_written(metadata: Json, annotation: str) -> bool:
+def has_written(metadata: Json, annotation: str) -> bool:
+    """Is it the bridge that wrote this annotation, by the managed fields?"""
     for entry in metadata.get("managedFields") or ():
         if entry.get("manager") == labels.BRIDGE_FIELD_MANAGER and not entry.get("subresource"):
             fields = (entry.get("fieldsV1") or {}).get("f:metadata") or {}

@@ -6,6 +6,7 @@ from roadstead.calls import (
     hub as hub_calls,
     jobs as job_calls,
     objects as object_calls,
+    placed as placed_calls,
     waiting,
     workloads as workload_calls,
 )
@@ -43,6 +44,11 @@ class Calls:
     placements = Listing(object_calls.placements)
     placement = Call(object_calls.placement)
     rebalance = Call(object_calls.rebalance)
+    revisions = Call(placed_calls.revisions)
+    roll_back = Call(placed_calls.roll_back)
+    release_rollback = Call(placed_calls.release_rollback)
+    bindings = Listing(placed_calls.bindings)
+    works = Listing(placed_calls.works)
     drift = Listing(object_calls.drift)
     settle_drift = Call(object_calls.settle_drift)
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import click
 
+from roadstead.cli import revisions
 from roadstead.cli.nouns import list_verb, show_verb
 from roadstead.cli.output import age, answer_option, client, show_one
 from roadstead.cli.tables import Column, indented, wrapped
@@ -107,6 +108,9 @@ placements.add_command(
         """,
     )
 )
+
+for _verb in (revisions.history, revisions.rollback, revisions.bindings):
+    placements.add_command(_verb)
 
 
 _ANEW = [

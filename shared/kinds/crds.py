@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import yaml
 
-from shared.groups import KUEUE
-from shared.kinds import cluster_status, kueue_status, placement_status
+from shared.groups import KUEUE, PLACEMENT
+from shared.kinds import cluster_status, kueue_status, placement_status, records
 from shared.kinds.kind import Kind
 from shared.kinds.model import Model
 from shared.kinds.registry import KNOWN
@@ -236,7 +236,12 @@ def _object_schema(definition: Definition, kind: Kind) -> Schema:
 
 def all_crds() -> dict[str, dict[str, Any]]:
     """Every CustomResourceDefinition of ours, by the name of its file."""
-    return {f"{d.group}_{d.plural}.yaml": build(d) for d in DEFINITIONS}
+    made = {f"{d.group}_{d.plural}.yaml": build(d) for d in DEFINITIONS}
+    for kind in records.RECORDS:
+        crd = records.definition(kind)
+        crd["metadata"]["labels"] = {**OWNER}
+        made[f"{PLACEMENT}_{kind.plural}.yaml"] = crd
+    return made
 
 
 def queue_crds() -> list[dict[str, Any]]:

@@ -20,7 +20,6 @@ from shared.reject_codes import RejectCode
 
 REASON: Final = "NotActedOn"  # of the Event
 CONDITION: Final = "NotActedOn"
-LOSS: Final = f"{keys.PREFIX}on-cluster-loss"
 _TOPOLOGY: Final = "kueue.x-k8s.io/podset-"  # all of Kueue's that begin so are about topology
 _PLACEMENTS: Final = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
 # Kinds of the groups that are the hub's own, which nothing in the hub reads.
@@ -72,9 +71,6 @@ def _notices(parsed: Parsed) -> Iterator[str]:
 
 
 def _of_job(parsed: Parsed) -> Iterator[str]:
-    loss = parsed.annotations.get(LOSS)
-    if loss and loss != "Wait":
-        yield f"metadata.annotations[{LOSS}]: a job on a lost cluster waits for it, whatever is asked"
     template = parsed.spec.get("template") or {}
     asked = (template.get("metadata") or {}).get("annotations") or ()
     for name in asked:

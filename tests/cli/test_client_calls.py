@@ -30,6 +30,7 @@ from roadstead.models.hub import (
 )
 from roadstead.models.jobs import Event, Job, WholeJob
 from roadstead.models.objects import Applied, Deleted, HandedOver, HeldKind, KubernetesObject
+from roadstead.models.placed import ClusterWork, PlacementBinding, Revision, RolledBack
 from roadstead.models.placements import DriftedField, Placement, SettledDrift
 from roadstead.models.plan import Plan, Rebalanced
 from roadstead.models.queues import ClusterQueue, LocalQueue, PendingWorkload
@@ -131,6 +132,46 @@ CALLS: list[Call] = [
         "POST /v1/placements/n/p/rebalance",
         {"carryOut": True},
         Rebalanced,
+    ),
+    (
+        "revisions",
+        ("n/p",),
+        {"limit": 5},
+        "GET /v1/revisions?placement=n%2Fp&limit=5",
+        None,
+        [Revision],
+    ),
+    (
+        "roll_back",
+        ("n/p", 3),
+        {"dry_run": True},
+        "POST /v1/placements/n/p/rollback",
+        {"to": 3, "dryRun": True},
+        RolledBack,
+    ),
+    (
+        "release_rollback",
+        ("p",),
+        {"dry_run": True},
+        "POST /v1/placements/p/rollback",
+        {"release": True, "dryRun": True},
+        RolledBack,
+    ),
+    (
+        "bindings",
+        (),
+        {"cluster": "c", "placement": "n/p"},
+        "GET /v1/bindings?placement=n%2Fp&cluster=c&limit=500",
+        None,
+        [PlacementBinding],
+    ),
+    (
+        "works",
+        (),
+        {"placement": "p", "cluster": "c", "failed": True},
+        "GET /v1/works?cluster=c&placement=p&failed=true&limit=500",
+        None,
+        [ClusterWork],
     ),
     ("apply", (b"{}",), {"namespace": "n"}, "POST /v1/apply?namespace=n", {}, [Applied]),
     ("objects", ("Kind",), {}, "GET /v1/objects/core/Kind?limit=500", None, [KubernetesObject]),

@@ -154,6 +154,10 @@ class BridgeSettings:
     """As many Jobs of REST are shown at a time; those that have ended make room for others."""
     ended_jobs: dt.timedelta = dt.timedelta(hours=1)
     """How long a Job of REST is shown after its end."""
+    records: Literal["On", "Off"] = "On"
+    """Snapshots, bindings and works of placements are shown there, read-only, by KubeFleet's names."""
+    records_at_most: int = 5000
+    """As many records are shown, of placements as a whole; a large one counts once more per 8 KiB."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from hub.services.objects import effects
 from hub.services.objects.hand_over import refuse_meanwhile
 from hub.services.questions.objects import find
 from hub.services.works.evict import evict
-from hub.store import audit, jobs, objects
+from hub.store import audit, jobs, objects, on_members
 from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -80,7 +80,7 @@ def _refuse_if_used(tx: Transaction, row: StoredObject) -> None:
                     RejectCode.NAMESPACE_NOT_EMPTY, f"namespace {name} still holds objects or jobs"
                 )
         case (group, "MemberCluster") if group == FLEET:
-            held = jobs.count_by_cluster(tx).get(name, 0)
+            held = jobs.count_by_cluster(tx).get(name, 0) + on_members.left_behind(tx, name)
             if held:
                 raise Rejected(
                     RejectCode.CLUSTER_NOT_EMPTY,

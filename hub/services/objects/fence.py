@@ -13,7 +13,7 @@ from typing import Final
 from hub.domain.workloads.states import State, Transition, WithdrawTo, beyond
 from hub.services.access import credentials
 from hub.services.index.fleet import state_of
-from hub.services.works import restored
+from hub.services.works import cluster_loss, restored
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import audit, clusters, on_members, workloads, works
 from hub.store.records.members import Member
@@ -40,6 +40,10 @@ _AFTER: Final[Mapping[WithdrawTo, Transition]] = {
     WithdrawTo.DEACTIVATED: Transition.DEACTIVATE,
     WithdrawTo.HELD: Transition.HOLD,
 }
+
+_FOR_ITS_OWNER: Final = (
+    "see whether it has had its effect, then release it (it starts elsewhere) or cancel it"
+)
 
 
 def fence_cluster(
@@ -107,7 +111,9 @@ def _release(tx: Transaction, name: str, principal: str) -> list[str]:
     by_transition: dict[Transition, list[WorkloadMove]] = {}
     for row in left:
         move = WorkloadMove(uid=row.uid, epoch=row.epoch, reason=FENCED, message=why)
-        after = _AFTER.get(row.withdraw_to, Transition.REQUEUE)
+        after = _AFTER.get(row.withdraw_to) or cluster_loss.after_fence(row.annotations)
+        if after is Transition.HOLD and row.withdraw_to == WithdrawTo.PENDING:
+            move["message"] = f"{why}, and {cluster_loss.WAIT} was asked for: {_FOR_ITS_OWNER}"
         if row.uid in doubtful:
             move["new_epoch"] = beyond(row.epoch, tx.now)
             if after in {Transition.REQUEUE, Transition.HOLD}:

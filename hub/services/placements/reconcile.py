@@ -26,13 +26,21 @@ from hub.services.placements.bindings import (
 )
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.override import Overrides
-from hub.services.placements.place_jobs import NEEDS_ONE, one_cluster, place_jobs, release_jobs
+from hub.services.placements.place_jobs import (
+    NEEDS_ONE,
+    is_per_object,
+    one_cluster,
+    place_jobs,
+    release_jobs,
+)
 from hub.services.placements.roll_out import hold, roll_out
+from hub.services.placements.rolled_back import go_back, read_pin
 from hub.services.placements.selecting import Selection, read_rules, select
 from hub.services.placements.snapshots import policy_hashes, snapshot_policy, snapshot_resources
 from hub.store import clusters, objects, placements, works
 from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
+from shared import labels
 
 
 def reconcile(
@@ -60,15 +68,20 @@ def reconcile(
     selection = select(tx, read_rules(row.kind, row.namespace, spec))
     before = {each.cluster: each for each in placements.bindings_of(tx, uid)}
     used = {int(each.resource_snapshot) for each in before.values() if each.resource_snapshot}
+    if (asked := read_pin(row.status)) is not None:
+        used.add(asked.number)
     index = snapshot_resources(tx, uid, selection, spec, used)
-    fault = _unsupported(policy, selection, only_compares=compares(spec))
+    pin = go_back(tx, row, selection)
+    index = index if pin is None else pin.number
+    per_object = is_per_object(row.annotations)
+    fault = _unsupported(policy, selection, only_compares=compares(spec), per_object=per_object)
     if fault is not None:
         return ReconcileOutcome(
-            row, selection, fault, jobs=placements.jobs_of(tx, uid), resource_index=index
+            row, selection, fault, jobs=placements.jobs_of(tx, uid), resource_index=index, pin=pin
         )
     version, versions = snapshot_policy(tx, uid, spec), policy_hashes(spec)
     outcome = ReconcileOutcome(
-        row, selection, scheduled(0, 0), resource_index=index, before=before
+        row, selection, scheduled(0, 0), resource_index=index, before=before, pin=pin
     )
     if selection.objects:
         filters = registry.filters(suspect_after_s)
@@ -87,7 +100,9 @@ def reconcile(
     return outcome
 
 
-def _unsupported(policy: Policy, selection: Selection, *, only_compares: bool) -> Rung | None:
+def _unsupported(
+    policy: Policy, selection: Selection, *, only_compares: bool, per_object: bool
+) -> Rung | None:
     """Why the placement can not be carried out as it is written."""
     if selection.refused:
         text = f"namespaces {', '.join(sorted(selection.refused))} can not be placed"
@@ -95,9 +110,10 @@ def _unsupported(policy: Policy, selection: Selection, *, only_compares: bool) -
     if selection.jobs_by_name and only_compares:
         text = "a Job runs or does not: applyStrategy.type ReportDiff is for other objects"
         return unscheduled("JobsNotCompared", text)
-    if selection.jobs_by_name and not one_cluster(policy):
+    if selection.jobs_by_name and not one_cluster(policy, per_object=per_object):
         text = (
-            "a Job runs in one cluster: PickN with numberOfClusters 1, or PickFixed with one name"
+            "a Job runs in one cluster: PickN with numberOfClusters 1, PickFixed with one name, or "
+            f'annotation {labels.PER_OBJECT}: "true"'
         )
         return unscheduled(NEEDS_ONE, text)
     return None
