@@ -138,11 +138,12 @@ def _read_file(path: Path, kinds: Collection[tuple[str, str]] | None) -> list[Do
 
 def _items(document: object) -> list[object]:
     """The items of a list of one kind, as API servers answer it: its items need not say what they are."""
-    kind = document.get("kind") if isinstance(document, dict) else None
-    items = document.get("items") if isinstance(kind, str) and kind.endswith("List") else None
-    if not isinstance(items, list):
+    if not isinstance(document, dict):
         return [document]
-    said = {"apiVersion": document.get("apiVersion"), "kind": str(kind).removesuffix("List")}
+    kind, items = document.get("kind"), document.get("items")
+    if not isinstance(kind, str) or not kind.endswith("List") or not isinstance(items, list):
+        return [document]
+    said = {"apiVersion": document.get("apiVersion"), "kind": kind.removesuffix("List")}
     return [{**said, **item} if isinstance(item, dict) else item for item in items]
 
 

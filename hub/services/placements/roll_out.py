@@ -70,10 +70,14 @@ def roll_out(
         version = overrides.version(selected, cluster, labels[cluster])
         taken = {of for at, of in outcome.conflicts if at == cluster}
         there, binding = held.get(cluster, {}), bound.get(cluster)
-        newest = _has(there, binding, version, taken, outcome.resource_index)
-        found[cluster] = _look(
+        exactly = _is(there, version, taken)
+        newest = exactly or _has(there, binding, version, taken, outcome.resource_index)
+        each = _look(
             tx, binding, cluster, there, rolling, version, newest=newest, taken=bool(taken)
         )
+        if exactly:  # whatever it was made by before
+            each.given.overrides = version.overrides
+        found[cluster] = each
     for cluster in sorted(held.keys() - set(chosen)):
         found[cluster] = _look(tx, bound.get(cluster), cluster, held[cluster], rolling)
     able = [each.holding for each in found.values() if not each.stays_away]
@@ -95,6 +99,18 @@ def roll_out(
         outcome.again_at = min(due, default=None)
 
 
+def _is(there: Mapping[str, Work], version: Version, taken: Collection[str]) -> bool:
+    """Is what a cluster holds this version, to the letter?"""
+    if version.fault:
+        return False
+    kept = {uid: work for uid, work in there.items() if work.action in HELD}
+    wanted = {each.uid: each for each in version.objects if each.uid not in taken}
+    return kept.keys() == wanted.keys() and all(
+        work.hash == compose.digest(wanted[uid].hash, work.options, 0)
+        for uid, work in kept.items()
+    )
+
+
 def _has(
     there: Mapping[str, Work],
     binding: Binding | None,
@@ -102,20 +118,14 @@ def _has(
     taken: Collection[str],
     index: int,
 ) -> bool:
-    """Does a cluster have this version, whatever revision it was given it by?
+    """Does a cluster that holds something else have this version all the same?
 
     Overrides that are not for this placement alone count with its next version: until then it has what
     they made before. What can not be made is not given.
     """
-    kept = {uid: work for uid, work in there.items() if work.action in HELD}
+    kept = any(work.action in HELD for work in there.values())
     if version.fault:
-        return bool(kept)
-    wanted = {each.uid: each for each in version.objects if each.uid not in taken}
-    if kept.keys() == wanted.keys() and all(
-        work.hash == compose.digest(wanted[uid].hash, work.options, 0)
-        for uid, work in kept.items()
-    ):
-        return True
+        return kept
     if binding is None or not kept or taken or binding.resource_snapshot != str(index):
         return False
     return list(binding.overrides or ()) != version.overrides and (
