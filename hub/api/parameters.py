@@ -5,7 +5,7 @@
 A text that is empty asks for nothing, as if it were not given; a number or a state that is none is refused.
 """
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
     BaseModel,
@@ -232,3 +232,10 @@ class Removal(Filters):
 
     drain: Flag = False
     """Takes back first what it has admitted; else it is refused while it is used."""
+
+
+class Leaving(Filters):
+    """What becomes of the objects of a member that is deleted."""
+
+    propagation_policy: Literal["", "Delete", "Abandon"] = ""
+    """Delete: they are taken back first; Abandon: they stay. Empty: as its `spec.deleteOptions` says."""

@@ -13,13 +13,22 @@ from hub.api import openapi_parts
 from hub.api.apply import Read
 from hub.api.bodies import off_loop, read_many
 from hub.api.models.objects import Manifest
-from hub.api.models.plan import FoundPlan, Rebalanced, RebalanceWish
+from hub.api.models.plan import (
+    EvictionAnswer,
+    EvictionWish,
+    FoundPlan,
+    Rebalanced,
+    RebalanceWish,
+    RenderedPlacement,
+)
 from hub.api.openapi_parts import A_JOB, JSON, NDJSON, YAML, listed, ref
 from hub.api.policy import ADMINISTRATOR, allow, caller, hub_of
 from hub.api.reply import JsonResponse
 from hub.api.routing import new_router
-from hub.services.explain.plan import MOST_DOCUMENTS, plan
+from hub.services.explain.plan import MOST_DOCUMENTS, WantedManifests, plan
 from hub.services.explain.plan_jobs import FindIndex
+from hub.services.objects.evict_placement import evict_placement
+from hub.services.placements.manifests.render import render_placement
 from hub.services.placements.rebalance import rebalance
 from hub.services.reading.draft import Draft, draft
 from shared.errors import FieldError, Rejected
@@ -44,13 +53,18 @@ router = new_router("objects")
 )
 @allow(ADMINISTRATOR)
 async def plan_documents(
-    request: Request, namespace: Annotated[str, Query()] = "default"
+    request: Request,
+    namespace: Annotated[str, Query()] = "default",
+    manifests: Annotated[bool, Query()] = False,
+    cluster: Annotated[str, Query()] = "",
 ) -> Response:
     """Where the placements and Jobs among documents would go now: every cluster's score or refusal.
 
     Takes what `/v1/apply` takes, at most 200 documents, and stores nothing. Placements are decided with the
     other documents as if they were there; each Job is looked at by itself, with the queues that the hub has.
     A document that can not be read refuses the whole. `namespace` is for documents that name none.
+    `manifests` tells what each picked cluster would get, as overrides and envelopes make it, and what they
+    can not make; `cluster` tells it of that one alone.
     """
     namespace = namespace or "default"
     if not is_dns_label(namespace):
@@ -64,7 +78,35 @@ async def plan_documents(
         size = len(await request.body())
         drafts = await off_loop(request, size, _drafts, read, namespace, hub.clock.now())
         find_index: FindIndex = getattr(request.app.state, "schedule_index", _no_index)
-        return JsonResponse(await plan(hub, drafts, find_index))
+        return JsonResponse(
+            await plan(hub, drafts, find_index, WantedManifests(manifests, cluster))
+        )
+
+
+@router.get(
+    "/v1/placements/{name}/manifests", response_model=RenderedPlacement, tags=["placements"]
+)
+@allow(ADMINISTRATOR)
+async def render_cluster_placement(
+    request: Request, name: str, cluster: Annotated[str, Query()]
+) -> Response:
+    """What a ClusterResourcePlacement would give a cluster now, Jobs aside, picked or not."""
+    found = hub_of(request).read(render_placement, "", name, cluster)
+    return JsonResponse(await found)
+
+
+@router.get(
+    "/v1/placements/{namespace}/{name}/manifests",
+    response_model=RenderedPlacement,
+    tags=["placements"],
+)
+@allow(ADMINISTRATOR)
+async def render_namespaced_placement(
+    request: Request, namespace: str, name: str, cluster: Annotated[str, Query()]
+) -> Response:
+    """What a ResourcePlacement would give a cluster now, Jobs aside, picked or not."""
+    found = hub_of(request).read(render_placement, namespace, name, cluster)
+    return JsonResponse(await found)
 
 
 @router.post("/v1/placements/{name}/rebalance", response_model=Rebalanced, tags=["placements"])
@@ -88,6 +130,35 @@ async def rebalance_placement(
 ) -> Response:
     """What would move of a ResourcePlacement, were it picked anew; `carryOut` moves it."""
     return await _rebalance(request, namespace, name, asked)
+
+
+@router.post("/v1/placements/{name}/evict", response_model=EvictionAnswer, tags=["placements"])
+@allow(ADMINISTRATOR)
+async def evict_cluster_placement(request: Request, name: str, asked: EvictionWish) -> Response:
+    """Take a ClusterResourcePlacement off one cluster, where its disruption budget allows it.
+
+    Makes a ClusterResourcePlacementEviction, which is carried out once. With `dryRun` nothing is made.
+    """
+    return await _evict(request, "", name, asked)
+
+
+@router.post(
+    "/v1/placements/{namespace}/{name}/evict", response_model=EvictionAnswer, tags=["placements"]
+)
+@allow(ADMINISTRATOR)
+async def evict_placement_of_namespace(
+    request: Request, namespace: str, name: str, asked: EvictionWish
+) -> Response:
+    """Take a ResourcePlacement off one cluster, where its disruption budget allows it."""
+    return await _evict(request, namespace, name, asked)
+
+
+async def _evict(request: Request, namespace: str, name: str, asked: EvictionWish) -> Response:
+    hub = hub_of(request)
+    carry_out = not asked.dry_run
+    do = functools.partial(evict_placement, carry_out=carry_out)
+    given = (namespace, name, asked.cluster, hub.settings, caller(request).name)
+    return JsonResponse(await (hub.write if carry_out else hub.read)(do, *given))
 
 
 async def _rebalance(

@@ -20,6 +20,7 @@ from hub.bridge.events import EventRecorder
 from hub.bridge.following import Following
 from hub.bridge.kinds import ALWAYS
 from hub.bridge.mirror import Mirror
+from hub.bridge.old_evictions import OldEvictions
 from hub.bridge.records import Records
 from hub.bridge.showing import Showing
 from hub.bridge.sources import Sources
@@ -184,6 +185,7 @@ class _Crossing:
         )
         self._checks = CheckConditions(hub, self._sources)
         self._records = Records(hub, client, self._recorder.wake)
+        self._old = OldEvictions(hub, client, self._sources)
         self._workloads = WorkloadObjects(hub, client, self._sources, term)
         self._checked_at = self._retried_at = hub.clock.monotonic()
 
@@ -242,6 +244,7 @@ class _Crossing:
         await self._mirror.turn(term, self._hub.settings.intake)
         await self._checks.turn(term)
         await self._deletions.turn(term)
+        await self._old.turn()
         self._condition.lifted = ""
         return AGAIN_S if self._sources.changed else None
 

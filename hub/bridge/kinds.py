@@ -6,6 +6,7 @@ from typing import Final
 from shared import labels
 from shared.documents import Json
 from shared.groups import CLUSTER, KUEUE, PLACEMENT
+from shared.kinds.eviction_v1 import BUDGETS, EVICTIONS
 from shared.kinds.metadata import controllers_of
 
 
@@ -46,8 +47,13 @@ ALWAYS: Final = (
     JOB,
     Mirrored(PLACEMENT, "ClusterResourceOverride", _FLEET_VERSIONS, order=1),
     Mirrored(PLACEMENT, "ResourceOverride", _FLEET_VERSIONS, order=1),
+    Mirrored(PLACEMENT, "ClusterResourceEnvelope", _FLEET_VERSIONS, order=1),
+    Mirrored(PLACEMENT, "ResourceEnvelope", _FLEET_VERSIONS, order=1),
+    Mirrored(PLACEMENT, "ClusterResourcePlacementStatus", _FLEET_VERSIONS, order=1),
+    *(Mirrored(PLACEMENT, kind, _FLEET_VERSIONS, order=1) for kind in BUDGETS),
     Mirrored(PLACEMENT, "ClusterResourcePlacement", _FLEET_VERSIONS, finalized=True, order=9),
     Mirrored(PLACEMENT, "ResourcePlacement", _FLEET_VERSIONS, finalized=True, order=9),
+    *(Mirrored(PLACEMENT, kind, _FLEET_VERSIONS, order=10) for kind in EVICTIONS),
 )
 STATIC: Final = frozenset((each.group, each.kind) for each in ALWAYS)
 # Namespaces of the hub cluster's own machinery.

@@ -64,6 +64,18 @@ def bindings_of(tx: Transaction, placement: str) -> list[Binding]:
     return [Binding._make(row) for row in tx.conn.execute(query)]
 
 
+def bindings_by_placement(tx: Transaction, uids: Iterable[str]) -> dict[str, list[Binding]]:
+    """The decisions of several placements, by placement."""
+    every, found = sorted(uids), dict[str, list[Binding]]()
+    for start in range(0, len(every), CHUNK):
+        query = select(*(bindings.c[name] for name in Binding._fields))
+        query = query.where(bindings.c.placement.in_(every[start : start + CHUNK]))
+        for row in tx.conn.execute(query.order_by(bindings.c.placement, bindings.c.cluster)):
+            each = Binding._make(row)
+            found.setdefault(each.placement, []).append(each)
+    return found
+
+
 def bound_to(tx: Transaction, cluster: str) -> list[Binding]:
     """The decisions of all placements for one cluster, where it is chosen."""
     query = select(*(bindings.c[name] for name in Binding._fields))

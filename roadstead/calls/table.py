@@ -44,11 +44,13 @@ class Calls:
     placements = Listing(object_calls.placements)
     placement = Call(object_calls.placement)
     rebalance = Call(object_calls.rebalance)
+    render = Call(object_calls.render)
     revisions = Call(placed_calls.revisions)
     roll_back = Call(placed_calls.roll_back)
     release_rollback = Call(placed_calls.release_rollback)
     bindings = Listing(placed_calls.bindings)
     works = Listing(placed_calls.works)
+    evict = Call(object_calls.evict)
     drift = Listing(object_calls.drift)
     settle_drift = Call(object_calls.settle_drift)
 

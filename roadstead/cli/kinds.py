@@ -48,6 +48,28 @@ _KINDS: dict[Kind, tuple[str, ...]] = {
         "cro",
     ),
     Kind(_PLACEMENT, "ResourceOverride", namespaced=True): ("resourceoverrides", "ro"),
+    Kind(_PLACEMENT, "ClusterResourceEnvelope", namespaced=False): ("clusterresourceenvelopes",),
+    Kind(_PLACEMENT, "ResourceEnvelope", namespaced=True): ("resourceenvelopes",),
+    Kind(_PLACEMENT, "ClusterResourcePlacementStatus", namespaced=True): (
+        "clusterresourceplacementstatuses",
+        "crps",
+    ),
+    Kind(_PLACEMENT, "ClusterResourcePlacementEviction", namespaced=False): (
+        "clusterresourceplacementevictions",
+        "crpe",
+    ),
+    Kind(_PLACEMENT, "ResourcePlacementEviction", namespaced=True): (
+        "resourceplacementevictions",
+        "rpe",
+    ),
+    Kind(_PLACEMENT, "ClusterResourcePlacementDisruptionBudget", namespaced=False): (
+        "clusterresourceplacementdisruptionbudgets",
+        "crpdb",
+    ),
+    Kind(_PLACEMENT, "ResourcePlacementDisruptionBudget", namespaced=True): (
+        "resourceplacementdisruptionbudgets",
+        "rpdb",
+    ),
     Kind("cluster.kubernetes-fleet.io", "MemberCluster", namespaced=False): (
         "memberclusters",
         "cluster",

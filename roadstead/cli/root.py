@@ -29,7 +29,11 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "hub-cluster": ("hub_cluster", "hub_cluster", "The bridge to the hub cluster: show, resume."),
     "jobs": ("jobs", "jobs", "Jobs: list, show, hold, release, cancel, delete."),
     "plan": ("plan", "plan", "Where manifests would go, were they applied now."),
-    "placements": ("placements", "placements", "Placements: list, show, history, roll back."),
+    "placements": (
+        "placements",
+        "placements",
+        "Placements: list, show, roll back, rebalance, evict.",
+    ),
     "queues": ("queues", "queues", "Queues: quota, usage, who waits."),
     "restored": ("restored", "restored", "Whether the hub's store went back, and how to go on."),
     "simulate": ("simulate", "simulate", "What the scheduler would decide, from files alone."),

@@ -13,7 +13,7 @@ from typing import Any, Final
 import yaml
 
 from shared.groups import KUEUE, PLACEMENT
-from shared.kinds import cluster_status, kueue_status, placement_status, records
+from shared.kinds import cluster_status, eviction_v1, kueue_status, placement_status, records
 from shared.kinds.kind import Kind
 from shared.kinds.model import Model
 from shared.kinds.registry import KNOWN
@@ -153,6 +153,48 @@ DEFINITIONS: Final = (
             (short,), None, (AGE,),
         )
         for kind, short in (("ClusterResourceOverride", "cro"), ("ResourceOverride", "ro"))
+    ),
+    *(
+        Definition(
+            "placement.kubernetes-fleet.io", kind, f"{kind.lower()}s", _FLEET_VERSIONS, "v1beta1",
+            (), placement_status.EnvelopeStatus, (AGE,), ("fleet", "fleet-placement"),
+        )
+        for kind in ("ClusterResourceEnvelope", "ResourceEnvelope")
+    ),
+    Definition(
+        "placement.kubernetes-fleet.io", "ClusterResourcePlacementStatus",
+        "clusterresourceplacementstatuses", _FLEET_VERSIONS, "v1beta1", ("crps",), None,
+        (column("Last-Updated", ".lastUpdatedTime", "date"), AGE),
+        ("fleet", "fleet-placement"),
+    ),
+    *(
+        Definition(
+            "placement.kubernetes-fleet.io", kind, f"{kind.lower()}s", _FLEET_VERSIONS, "v1beta1",
+            (short,), eviction_v1.EvictionStatus,
+            (
+                column("Placement", ".spec.placementName"),
+                column("Cluster", ".spec.clusterName"),
+                _condition("Valid", "Valid"),
+                _condition("Executed", "Executed"),
+                _condition("Why", "Executed", "message", wide=True),
+                AGE,
+            ),
+            ("fleet", "fleet-placement"),
+        )
+        for kind, short in zip(eviction_v1.EVICTIONS, ("crpe", "rpe"), strict=True)
+    ),
+    *(
+        Definition(
+            "placement.kubernetes-fleet.io", kind, f"{kind.lower()}s", _FLEET_VERSIONS, "v1beta1",
+            (short,), None,
+            (
+                column("Max-Unavailable", ".spec.maxUnavailable"),
+                column("Min-Available", ".spec.minAvailable"),
+                AGE,
+            ),
+            ("fleet", "fleet-placement"),
+        )
+        for kind, short in zip(eviction_v1.BUDGETS, ("crpdb", "rpdb"), strict=True)
     ),
     Definition(
         "cluster.kubernetes-fleet.io", "MemberCluster", "memberclusters", _FLEET_VERSIONS,

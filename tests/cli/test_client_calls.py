@@ -32,7 +32,7 @@ from roadstead.models.jobs import Event, Job, WholeJob
 from roadstead.models.objects import Applied, Deleted, HandedOver, HeldKind, KubernetesObject
 from roadstead.models.placed import ClusterWork, PlacementBinding, Revision, RolledBack
 from roadstead.models.placements import DriftedField, Placement, SettledDrift
-from roadstead.models.plan import Plan, Rebalanced
+from roadstead.models.plan import Evicted, Plan, Rebalanced, RenderedPlacement
 from roadstead.models.queues import ClusterQueue, LocalQueue, PendingWorkload
 from roadstead.models.record import Record
 from tests.cli.filled import filled
@@ -126,6 +126,22 @@ CALLS: list[Call] = [
     ("apply", ('{"a": 1}',), {}, "POST /v1/apply", {"a": 1}, [Applied]),
     ("plan", (b"{}",), {"namespace": "n"}, "POST /v1/plan?namespace=n", {}, Plan),
     (
+        "plan",
+        (b"{}",),
+        {"manifests": True, "cluster": "c"},
+        "POST /v1/plan?manifests=true&cluster=c",
+        {},
+        Plan,
+    ),
+    (
+        "render",
+        ("n/p", "c"),
+        {},
+        "GET /v1/placements/n/p/manifests?cluster=c",
+        None,
+        RenderedPlacement,
+    ),
+    (
         "rebalance",
         ("n/p",),
         {"carry_out": True},
@@ -172,6 +188,14 @@ CALLS: list[Call] = [
         "GET /v1/works?cluster=c&placement=p&failed=true&limit=500",
         None,
         [ClusterWork],
+    ),
+    (
+        "evict",
+        ("n/p", "c"),
+        {"dry_run": True},
+        "POST /v1/placements/n/p/evict",
+        {"cluster": "c", "dryRun": True},
+        Evicted,
     ),
     ("apply", (b"{}",), {"namespace": "n"}, "POST /v1/apply?namespace=n", {}, [Applied]),
     ("objects", ("Kind",), {}, "GET /v1/objects/core/Kind?limit=500", None, [KubernetesObject]),
@@ -288,6 +312,14 @@ CALLS: list[Call] = [
     ("cordon", ("c",), {}, "POST /v1/clusters/c/cordon", None, Cluster),
     ("cordon", ("c",), {"on": False}, "POST /v1/clusters/c/uncordon", None, Cluster),
     ("remove_cluster", ("c",), {}, "DELETE /v1/clusters/c", None, Deleted),
+    (
+        "remove_cluster",
+        ("c",),
+        {"objects": "Delete"},
+        "DELETE /v1/clusters/c?propagationPolicy=Delete",
+        None,
+        Deleted,
+    ),
     ("drain", ("c",), {}, "POST /v1/clusters/c/drain", {}, Drained),
     ("drain", ("c",), {"dry_run": True}, "POST /v1/clusters/c/drain", {"dryRun": True}, Drained),
     ("fence", ("c", "d"), {}, "POST /v1/clusters/c/fence", {"confirm": "d"}, Fenced),

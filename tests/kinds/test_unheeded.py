@@ -36,16 +36,6 @@ def a_placement(**strategy):
     }
 
 
-def reported_in_its_namespace():
-    placement = a_placement()
-    selector = {"group": "", "version": "v1", "kind": "Namespace", "name": "lab"}
-    placement["spec"] |= {
-        "resourceSelectors": [selector],
-        "statusReportingScope": "NamespaceAccessible",
-    }
-    return placement
-
-
 def a_placement_of(group, kind):
     placement = a_placement()
     selector = {"group": group, "version": "v1", "kind": kind, "name": "a"}
@@ -64,16 +54,11 @@ PARTS = [
     (a_job(template={"kueue.x-k8s.io/podset-topology-spreading": "{}"}), "podset-topology-spr"),
     (a_job(resourceClaims=[{"name": "gpu", "resourceClaimName": "g"}]), "resourceClaims"),
     (a_placement(type="External"), "staged runs"),
-    (reported_in_its_namespace(), "statusReportingScope"),
     (
         of_kind(KUEUE, "ResourceFlavor", nodeLabels={"a": "b"}, topologyName="racks"),
         "topologyName",
     ),
     (of_kind(KUEUE, "Topology", levels=[{"nodeLabel": "rack"}]), "Topology"),
-    (
-        of_kind("placement.kubernetes-fleet.io/v1beta1", "ClusterResourcePlacementEviction"),
-        "Eviction",
-    ),
     (of_kind("placement.kubernetes-fleet.io/v1", "StagedUpdateRun"), "StagedUpdateRun"),
     (
         a_placement_of("placement.kubernetes-fleet.io", "ClusterResourceOverride"),

@@ -1,6 +1,6 @@
 """Where documents would go, were they applied now."""
 
-from hub.api.models.base import Body, Model, example_of
+from hub.api.models.base import Body, Kubernetes, Model, example_of
 
 
 class PlannedResource(Model):
@@ -23,6 +23,37 @@ class PlannedCluster(Model):
     message: str
 
 
+class PlannedEnvelope(Model):
+    """The envelope that an object lies in."""
+
+    type: str
+    namespace: str
+    name: str
+
+
+class PlannedManifest(Model):
+    """One object as a member would get it."""
+
+    cluster: str
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    envelope: PlannedEnvelope | None
+    overrides: list[str]
+    """Those that made it so, in their order."""
+    manifest: Kubernetes
+    """Without what Roadstead writes on it; of Secrets marks stand for values."""
+
+
+class PlannedFault(Model):
+    """What a member would not get, and why."""
+
+    cluster: str
+    """Empty: no member would get it."""
+    message: str
+
+
 class PlannedPlacement(Model):
     """A placement of the documents."""
 
@@ -38,6 +69,11 @@ class PlannedPlacement(Model):
     message: str
     clusters: list[PlannedCluster]
     """Best first: picked, competing, refused; at most 200."""
+    manifests: list[PlannedManifest] | None
+    """What the picked ones would get, Jobs aside; null where it was not asked for. At most 500, of 2 MiB."""
+    faults: list[PlannedFault]
+    manifests_left: int
+    """For which there was no room: ask for one cluster."""
 
 
 class JobStand(Model):
@@ -82,6 +118,22 @@ class FoundPlan(Model):
     """There was time for every Job."""
 
 
+class RenderedPlacement(Model):
+    """What a placement that is there would give a member now."""
+
+    kind: str
+    namespace: str
+    name: str
+    cluster: str
+    selected: bool
+    """The member was picked."""
+    message: str
+    manifests: list[PlannedManifest]
+    """At most 500, of 2 MiB."""
+    faults: list[PlannedFault]
+    manifests_left: int
+
+
 class RebalanceWish(Body):
     """Whether what is shown is done."""
 
@@ -105,3 +157,33 @@ class Rebalanced(Model):
     message: str
     clusters: list[PlannedCluster]
     """Best first; at most 200."""
+
+
+class EvictionWish(Body):
+    """Which cluster a placement is to leave."""
+
+    model_config = example_of({"cluster": "east", "dryRun": True})
+
+    cluster: str
+    dry_run: bool | None = None
+    """Say what would leave, and make no eviction."""
+
+
+class EvictionAnswer(Model):
+    """What a placement loses in one cluster, or would."""
+
+    kind: str
+    namespace: str
+    name: str
+    cluster: str
+    valid: bool
+    """It can be asked: the placement has that cluster, and may be evicted at all."""
+    allowed: bool
+    """Its disruption budget lets it leave now."""
+    message: str
+    object_count: int
+    """Objects that it has there."""
+    job_count: int
+    """Jobs of it that are there and have not ended: they wait for a cluster again."""
+    eviction: str
+    """Name of the eviction that was made; empty of what is only shown."""

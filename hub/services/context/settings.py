@@ -171,6 +171,8 @@ class Retention:
     explanations: dt.timedelta = dt.timedelta(days=1)
     shapes: dt.timedelta = dt.timedelta(days=1)
     tokens: dt.timedelta = dt.timedelta(days=30)
+    evictions: dt.timedelta = dt.timedelta(days=7)
+    """Evictions of placements, those made on the hub cluster too."""
     every_s: float = 10.0
     """How often old rows are looked for, s."""
     rows_per_turn: int = 5000

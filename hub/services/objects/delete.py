@@ -3,7 +3,7 @@
 from typing import Final
 
 from hub.domain.workloads.origin import Origin, place_of
-from hub.services.objects import effects
+from hub.services.objects import effects, leave
 from hub.services.objects.hand_over import refuse_meanwhile
 from hub.services.questions.objects import find
 from hub.services.works.evict import evict
@@ -14,6 +14,7 @@ from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds.cluster_v1 import GROUP as FLEET
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.kinds.placement_status import STATUS_COPY
 from shared.kinds.placement_v1 import GROUP as PLACEMENT
 from shared.reject_codes import RejectCode
 
@@ -32,10 +33,12 @@ def delete_object(
     principal: str,
     expected: str = "",
     drain: bool = False,
+    policy: str = "",
 ) -> Json:
     """Delete one object; {"result": "deleted" | "deleting"}. `drain`: what a ClusterQueue runs goes first.
 
-    A placement is only marked: it goes when what it caused is gone. Raises Rejected: NotFound,
+    A placement is only marked: it goes when what it caused is gone; so does a member that is to be emptied
+    first (`policy`: Delete or Abandon; "" as its spec says). Raises Rejected: NotFound,
     OwnedElsewhere, PreconditionFailed (another uid), NamespaceNotEmpty, ClusterNotEmpty, QueueNotEmpty.
     """
     row = find(tx, group, kind, namespace, name)
@@ -43,6 +46,11 @@ def delete_object(
         raise Rejected(
             RejectCode.PRECONDITION_FAILED, f"the object has uid {row.uid}", "preconditions.uid"
         )
+    if (group, kind) == (PLACEMENT, STATUS_COPY):
+        text = (
+            f"{kind} {name} is kept by the hub: it goes when its placement no longer asks for it"
+        )
+        raise Rejected(RejectCode.OWNED_ELSEWHERE, text)
     if row.origin not in {origin, Origin.ANY, Origin.HUB}:
         text = f"{kind} {name} came from {row.origin}: delete it {place_of(row.origin)}"
         raise Rejected(RejectCode.OWNED_ELSEWHERE, text)
@@ -56,6 +64,9 @@ def delete_object(
     if group == PLACEMENT and kind in _TAKEN_BACK:
         if row.deleted_at is None:
             objects.change(tx, row.uid, deleted_at=tx.now)
+        return {"uid": row.uid, "result": "deleting"}
+    if leave.cleans_up(row, policy):
+        leave.begin(tx, row, principal)
         return {"uid": row.uid, "result": "deleting"}
     objects.remove(tx, row.uid)
     effects.deleted(tx, row)

@@ -13,6 +13,7 @@ from typing import Final
 from hub.domain.workloads.states import State, Transition, WithdrawTo, beyond
 from hub.services.access import credentials
 from hub.services.index.fleet import state_of
+from hub.services.objects import left_behind
 from hub.services.works import cluster_loss, restored
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import audit, clusters, on_members, workloads, works
@@ -69,6 +70,7 @@ def fence_cluster(
         text = "send the cluster's name as `confirm`: what runs there will be started elsewhere"
         raise Rejected(RejectCode.CONFIRMATION_MISMATCH, text, "confirm")
     credentials.forget_agent(tx, name)
+    left_behind.forget(tx, member.cluster_uid)
     clusters.change(
         tx, name, cordoned=True, session="", cluster_uid="", joined_at=None, heartbeat_at=None
     )

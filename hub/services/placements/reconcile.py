@@ -12,18 +12,20 @@ from hub.domain.placement import registry
 from hub.domain.placement.framework import Filter
 from hub.domain.placement.pick import Decisions, Scores, pick
 from hub.domain.placement.plugins.affinity import satisfies
-from hub.domain.placement.plugins.eligibility import SUSPECT_AFTER_S
+from hub.domain.placement.plugins.eligibility import SUSPECT_AFTER_S, Standing
 from hub.domain.placement.rungs import Rung, placed_by_queue, scheduled, unscheduled
 from hub.domain.workloads.placement_policy import Policy, read_policy
 from hub.domain.workloads.states import TERMINAL
 from hub.services.placements.abandon import abandons, being_abandoned, compares, give_up, tell
 from hub.services.placements.bindings import (
+    EVICTED,
     FOR_A_JOB,
     LEAVING,
     REBALANCED,
     bind,
     placed_by_its_queue,
 )
+from hub.services.placements.manifests import status_copy
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.override import Overrides
 from hub.services.placements.place_jobs import (
@@ -33,9 +35,10 @@ from hub.services.placements.place_jobs import (
     place_jobs,
     release_jobs,
 )
+from hub.services.placements.place_objects import read_held
 from hub.services.placements.roll_out import hold, roll_out
 from hub.services.placements.rolled_back import go_back, read_pin
-from hub.services.placements.selecting import Selection, read_rules, select
+from hub.services.placements.selecting import CLUSTER_SCOPED, Selection, read_rules, select
 from hub.services.placements.snapshots import policy_hashes, snapshot_policy, snapshot_resources
 from hub.store import clusters, objects, placements, works
 from hub.store.records.objects import StoredObject
@@ -84,7 +87,7 @@ def reconcile(
         row, selection, scheduled(0, 0), resource_index=index, before=before, pin=pin
     )
     if selection.objects:
-        filters = registry.filters(suspect_after_s)
+        filters = (*registry.filters(suspect_after_s), *_letting_go(tx, outcome))
         outcome.decisions = _decide(
             tx, outcome, policy, fleet, versions, filters, compatible=compatible
         )
@@ -106,6 +109,10 @@ def _unsupported(
     """Why the placement can not be carried out as it is written."""
     if selection.refused:
         text = f"namespaces {', '.join(sorted(selection.refused))} can not be placed"
+        return unscheduled("InvalidResourceSelectors", text)
+    if selection.left_out and not selection.objects and not selection.jobs:
+        first = selection.left_out[0].message
+        text = f"nothing of what the selected envelopes hold can be placed: {first}"
         return unscheduled("InvalidResourceSelectors", text)
     if selection.jobs_by_name and only_compares:
         text = "a Job runs or does not: applyStrategy.type ReportDiff is for other objects"
@@ -158,6 +165,17 @@ def _decide(
     return hold(tx, outcome, decisions, leaving)
 
 
+def _letting_go(tx: Transaction, outcome: ReconcileOutcome) -> tuple[Filter, ...]:
+    """A cluster that was evicted lets go of what it has before it may be picked again."""
+    evicted = [b.cluster for b in outcome.before.values() if b.policy_snapshot == EVICTED]
+    held = read_held(tx, outcome.row.uid) if evicted else {}
+    why = (
+        "an eviction took back what it has of this placement: it is picked again once that is gone"
+    )
+    left = {cluster: why for cluster in evicted if cluster in held}
+    return (Standing(left),) if left else ()
+
+
 def _first_rung(outcome: ReconcileOutcome) -> Rung:
     """Scheduled, from the decisions and from the Jobs that still wait."""
     waiting = [job for job in outcome.jobs if not job.cluster and job.state not in TERMINAL]
@@ -186,6 +204,8 @@ def _take_back(tx: Transaction, uid: str, row: StoredObject | None) -> None:
     if row is None:
         return
     objects.remove(tx, uid)
+    if row.kind == CLUSTER_SCOPED:
+        status_copy.remove(tx, row)
     tx.event(
         uid=uid,
         kind=row.kind,
