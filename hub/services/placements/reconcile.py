@@ -25,6 +25,7 @@ from hub.services.placements.bindings import (
     bind,
     placed_by_its_queue,
 )
+from hub.services.placements.history.rolled_back import go_back, read_pin
 from hub.services.placements.manifests import status_copy
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.override import Overrides
@@ -37,7 +38,6 @@ from hub.services.placements.place_jobs import (
 )
 from hub.services.placements.place_objects import read_held
 from hub.services.placements.roll_out import hold, roll_out
-from hub.services.placements.rolled_back import go_back, read_pin
 from hub.services.placements.selecting import CLUSTER_SCOPED, Selection, read_rules, select
 from hub.services.placements.snapshots import policy_hashes, snapshot_policy, snapshot_resources
 from hub.store import clusters, objects, placements, works
