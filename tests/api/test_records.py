@@ -38,6 +38,7 @@ ELSEWHERE = {
         "PlacementStatus",
         "SelectedResource",
         "DrainedPlacement",
+        "Evicted",
     ),  # by a loop: tests/cli/test_client_streams.py
     *(
         *("ChangedField", "ChangedResource", "ClusterWork", "PlacementBinding", "Revision"),
