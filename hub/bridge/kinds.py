@@ -7,6 +7,7 @@ from shared import labels
 from shared.documents import Json
 from shared.groups import CLUSTER, KUEUE, PLACEMENT
 from shared.kinds.metadata import controllers_of
+from shared.kinds.staged_v1 import REQUEST_KINDS, RUN_KINDS, STRATEGY_KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,11 @@ ALWAYS: Final = (
     JOB,
     Mirrored(PLACEMENT, "ClusterResourceOverride", _FLEET_VERSIONS, order=1),
     Mirrored(PLACEMENT, "ResourceOverride", _FLEET_VERSIONS, order=1),
+    *(
+        Mirrored(PLACEMENT, kind, _FLEET_VERSIONS, order=order)
+        for kinds, order in ((STRATEGY_KINDS, 1), (RUN_KINDS, 10), (REQUEST_KINDS, 11))
+        for kind in kinds
+    ),
     Mirrored(PLACEMENT, "ClusterResourcePlacement", _FLEET_VERSIONS, finalized=True, order=9),
     Mirrored(PLACEMENT, "ResourcePlacement", _FLEET_VERSIONS, finalized=True, order=9),
 )

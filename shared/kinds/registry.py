@@ -15,9 +15,11 @@ from shared.kinds import (
     placement_rules as rules,
     placement_v1,
     placement_v1beta1,
+    staged_v1 as staged,
     unheeded,
 )
-from shared.kinds.kind import Kind
+from shared.kinds.kind import Kind, no_rule
+from shared.kinds.metadata import SUBDOMAIN_NAME
 from shared.kinds.parsed import Parsed
 from shared.kinds.problems import type_name
 from shared.quantity import shown
@@ -104,6 +106,18 @@ _KINDS: Final = (
             ("ClusterResourceOverride", False, override_v1.ClusterOverride),
             ("ResourceOverride", True, override_v1.NamespacedOverride),
         )
+    ),
+    *(
+        Kind(
+            placement_v1.GROUP, version, kind, namespaced, model, model, check, name_rule=name_rule
+        )
+        for version in (placement_v1beta1.VERSION, placement_v1.VERSION)
+        for kinds, model, check, name_rule in (
+            (staged.STRATEGY_KINDS, staged.Strategy, staged.check_strategy, SUBDOMAIN_NAME),
+            (staged.RUN_KINDS, staged.Run, no_rule, staged.RUN_NAME),
+            (staged.REQUEST_KINDS, staged.Request, no_rule, SUBDOMAIN_NAME),
+        )
+        for namespaced, kind in zip((False, True), kinds, strict=True)
     ),
     *(
         Kind(

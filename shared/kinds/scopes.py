@@ -31,7 +31,7 @@ _CLUSTER: Final = {
     PLACEMENT: {
         "ClusterResourceEnvelope", "ClusterResourceOverride", "ClusterResourcePlacement",
         "ClusterResourcePlacementDisruptionBudget", "ClusterResourcePlacementEviction",
-        "ClusterStagedUpdateRun", "ClusterStagedUpdateStrategy",
+        "ClusterStagedUpdateRun", "ClusterStagedUpdateStrategy", "ClusterApprovalRequest",
     },
     "rbac.authorization.k8s.io": {"ClusterRole", "ClusterRoleBinding"},
     "resource.k8s.io": {
@@ -58,7 +58,10 @@ _NAMESPACED: Final = {
     "events.k8s.io": {"Event"},
     KUEUE: {"LocalQueue", "Workload"},
     "networking.k8s.io": {"Ingress", "NetworkPolicy"},
-    PLACEMENT: {"ResourcePlacement", "ResourceOverride", "ResourceEnvelope"},
+    PLACEMENT: {
+        "ApprovalRequest", "ResourcePlacement", "ResourceOverride", "ResourceEnvelope",
+        "StagedUpdateRun", "StagedUpdateStrategy",
+    },
     "policy": {"PodDisruptionBudget"},
     "rbac.authorization.k8s.io": {"Role", "RoleBinding"},
     "resource.k8s.io": {"ResourceClaim", "ResourceClaimTemplate"},
