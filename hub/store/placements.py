@@ -17,12 +17,19 @@ from shared.groups import PLACEMENT
 
 GROUP = PLACEMENT
 KINDS = ("ClusterResourcePlacement", "ResourcePlacement")
+RUNS = ("ClusterStagedUpdateRun", "StagedUpdateRun")
 OVERRIDES = ("ClusterResourceOverride", "ResourceOverride")
 
 
 def list_all(tx: Transaction) -> list[StoredObject]:
     """Every placement of both kinds, those being deleted too."""
     query = select(objects).where(objects.c.api_group == GROUP, objects.c.kind.in_(KINDS))
+    return [StoredObject._make(row) for row in tx.conn.execute(query)]
+
+
+def list_runs(tx: Transaction) -> list[StoredObject]:
+    """Every staged update run of both kinds, those that are over too."""
+    query = select(objects).where(objects.c.api_group == GROUP, objects.c.kind.in_(RUNS))
     return [StoredObject._make(row) for row in tx.conn.execute(query)]
 
 
@@ -111,6 +118,14 @@ def history(tx: Transaction, placement: str, part: str) -> list[tuple[int, JsonV
     query = select(c.index, c.content, c.created_at)
     query = query.where(c.placement == placement, c.part == part).order_by(c.index.desc())
     return [(number, content, at) for number, content, at in tx.conn.execute(query)]
+
+
+def get_snapshot(tx: Transaction, placement: str, part: str, index: int) -> JsonView | None:
+    """The content of one revision; None if it is not kept."""
+    c = snapshots.c
+    query = select(c.content).where(c.placement == placement, c.part == part, c.index == index)
+    content: JsonView | None = tx.conn.execute(query).scalar()
+    return content
 
 
 def add_snapshot(

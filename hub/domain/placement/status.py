@@ -15,7 +15,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from hub.domain.placement.rungs import Rung, Status, all_overridden, applicable, overridden
+from hub.domain.placement.rungs import (
+    Rung,
+    Status,
+    all_overridden,
+    applicable,
+    given_by_run,
+    given_by_runs,
+    overridden,
+)
 from hub.domain.placement.words import (
     APPLIED,
     AVAILABLE,
@@ -84,7 +92,8 @@ class Picture:
     """A placement as it stands. `refused`: cluster → why it was not picked.
 
     `left_out`: overrides that name Jobs, which are sent as they are. `compares`: nothing is
-    applied, how the objects differ is reported.
+    applied, how the objects differ is reported. `driven`: staged update runs alone give versions, and
+    which of them does so now, in words.
     """
 
     prefix: str  # ClusterResourcePlacement | ResourcePlacement
@@ -96,6 +105,7 @@ class Picture:
     resource_index: int = 0
     left_out: Sequence[str] = ()
     compares: bool = False
+    driven: str | None = None
     leftovers: Sequence[
         str
     ] = ()  # where something is still to be taken back, and why it is not yet
@@ -119,7 +129,7 @@ def status_of(picture: Picture, before: JsonView | None, now: dt.datetime) -> Js
     kept = [c for c in before.get("conditions") or () if not c["type"].startswith(picture.prefix)]
     status: Json = {
         "conditions": [*conditions, *kept],
-        "observedResourceIndex": str(picture.resource_index),
+        "observedResourceIndex": _observed_index(picture),
         "placementStatuses": targets + _refusals(picture, before, now),
         "selectedResources": [each.named() for each in picture.selected],
     }
@@ -148,10 +158,11 @@ RUNGS: Final = (
 
 
 def _target_status(target: Target, picture: Picture, before: JsonView, now: dt.datetime) -> Json:
-    rungs = [Rung("Scheduled", "True", "Scheduled", target.message), _begun(target)]
-    if not target.held:
+    rungs = [Rung("Scheduled", "True", "Scheduled", target.message), _begun(target, picture)]
+    begun = rungs[-1].status == "True"
+    if begun:
         rungs.append(overridden(target.fault, target.overrides, picture.left_out))
-    if not (target.held or target.fault):
+    if begun and not target.fault:
         rungs += [
             Rung(
                 "WorkSynchronized",
@@ -194,8 +205,19 @@ def _target_status(target: Target, picture: Picture, before: JsonView, now: dt.d
     return status
 
 
-def _begun(target: Target) -> Rung:
-    """Whether a cluster was given the newest version."""
+def _observed_index(picture: Picture) -> str:
+    """The version that clusters have; "" where runs gave them different ones, or none."""
+    if picture.driven is None:
+        return str(picture.resource_index)
+    indexes = {each.index for each in picture.targets if each.items or each.index}
+    return indexes.pop() if len(indexes) == 1 else ""
+
+
+def _begun(target: Target, picture: Picture) -> Rung:
+    """Whether a cluster was given the newest version; by runs, any."""
+    if picture.driven is not None:
+        index = target.index if target.index or not target.items else "of Jobs"
+        return given_by_run(index, picture.driven)
     if not target.held:
         text = "Detected the new changes on the resources and started the rollout process"
         return Rung("RolloutStarted", "True", "RolloutStarted", text)
@@ -288,6 +310,9 @@ def _whole(picture: Picture, targets: Sequence[JsonView]) -> list[Rung]:
 
 def _all_begun(picture: Picture) -> Rung:
     left = f"; still to be taken back: {'; '.join(picture.leftovers)}" if picture.leftovers else ""
+    if picture.driven is not None:
+        indexes = [each.index for each in picture.targets]
+        return given_by_runs(indexes, str(picture.resource_index), picture.driven, left)
     held = [each for each in picture.targets if each.held]
     if held:
         text = (

@@ -29,6 +29,7 @@ from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds import unheeded
 from shared.kinds.placement_v1 import GROUP as PLACEMENT
+from shared.kinds.staged_v1 import fault_of_change
 from shared.reject_codes import RejectCode
 
 _PLACEMENTS = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
@@ -195,6 +196,7 @@ def _settle(
             raise Rejected(RejectCode.BEING_DELETED, f"{row.kind} {row.name} is being deleted")
         else:
             refuse_meanwhile(row)
+            _refuse_change(row, given)
     if given.parsed.kind == "Cohort" and given.origin == Origin.REST:
         parents.hang(given.name, str(given.parsed.spec.get("parentName") or ""))
     new = row_of(given, tx)
@@ -226,6 +228,14 @@ def _settle(
     _say(tx, updated, "Configured")
     _say_unheeded(tx, updated, given, row.status)
     return CONFIGURED, row.uid
+
+
+def _refuse_change(row: StoredObject, given: Draft) -> None:
+    """Raise Rejected (Immutable) for what may not change so in an object of its kind."""
+    if given.parsed.group == PLACEMENT:
+        field, rule = fault_of_change(row.kind, row.spec or {}, given.parsed.spec)
+        if rule:
+            raise Rejected(RejectCode.IMMUTABLE, rule, field)
 
 
 def _say_unheeded(tx: Transaction, row: StoredObject, given: Draft, status: Json | None) -> None:

@@ -1,6 +1,7 @@
 """What follows when objects of some kinds are applied or deleted: members, queues, bare Workloads."""
 
 from hub.services.access import credentials
+from hub.services.placements.approvals import forget_requests
 from hub.services.queues import conditions as queue_conditions
 from hub.services.queues.refresh import concerns_queues, refresh_queues
 from hub.store import clusters, objects, works
@@ -10,7 +11,9 @@ from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds.cluster_v1 import GROUP as FLEET
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.kinds.placement_v1 import GROUP as PLACEMENT
 from shared.kinds.registry import parse
+from shared.kinds.staged_v1 import RUN_KINDS
 
 
 def applied(tx: Transaction, row: StoredObject) -> None:
@@ -27,6 +30,8 @@ def deleted(tx: Transaction, row: StoredObject) -> None:
         credentials.forget_agent(tx, row.name)
         clusters.remove(tx, row.name)
         works.remove(tx, [(row.name, uid) for uid in works.uids_of(tx, row.name)])
+    elif row.api_group == PLACEMENT and row.kind in RUN_KINDS:
+        forget_requests(tx, row)
     elif row.api_group == KUEUE and concerns_queues(row.kind):
         refresh_queues(tx)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.placement.plugins.affinity import satisfies
 from hub.domain.workloads.placement_policy import Required, read_policy
+from hub.services.placements.run_index import RunIndex
 from hub.services.placements.selecting import JOB, SelectionRules, read_rules
 from hub.store import objects, placements, works
 from hub.store.records.objects import StoredObject
@@ -36,6 +37,7 @@ class PlacementIndex:
         self.unsettled: set[str] = set()  # would gain from other clusters or other placements
         self.overrides: set[str] = set()  # uids of those that are stored
         self.awaiting: dict[str, frozenset[str]] = {}  # by uid, clusters that are to let go
+        self.runs = RunIndex()
 
     def __len__(self) -> int:
         return len(self._known)
@@ -47,6 +49,7 @@ class PlacementIndex:
     def put(self, row: StoredObject) -> bool:
         """Take a placement's row; False if nothing but its status has changed."""
         rules = read_rules(row.kind, row.namespace, row.spec or {})
+        self.runs.put_placement(row)
         mark = (row.generation, row.hash, row.deleted_at is not None)
         old = self._known.get(row.uid)
         if old is not None and old.mark == mark:
@@ -69,6 +72,7 @@ class PlacementIndex:
         """Forget a placement; False if it was none."""
         self.unsettled.discard(uid)
         self.awaiting.pop(uid, None)
+        self.runs.drop_placement(uid)
         return self._known.pop(uid, None) is not None
 
     def awaited(self, keys: Iterable[str]) -> set[str]:
@@ -132,6 +136,11 @@ def load_placements(tx: Transaction) -> list[StoredObject]:
 def load_overrides(tx: Transaction) -> set[str]:
     """The uids of all overrides."""
     return placements.override_uids(tx)
+
+
+def load_runs(tx: Transaction) -> list[StoredObject]:
+    """All staged update runs."""
+    return placements.list_runs(tx)
 
 
 def job_traits(tx: Transaction, uids: Iterable[str]) -> list[JobTraits]:

@@ -36,6 +36,7 @@ class Version:
     objects: Sequence[SelectedObject]
     overrides: list[Json] = field(default_factory=list)
     fault: str = ""
+    made_of: dict[str, SelectedObject] = field(default_factory=dict)  # by uid: before overrides
 
 
 def tied_of(overrides: Sequence[JsonView] | None) -> set[tuple[str, int]]:
@@ -47,13 +48,22 @@ class Overrides:
     """Those that name what one placement selects."""
 
     def __init__(
-        self, tx: Transaction, row: StoredObject, selection: Selection, uids: Collection[str]
+        self,
+        tx: Transaction,
+        row: StoredObject,
+        selection: Selection,
+        uids: Collection[str],
+        older: Sequence[SelectedObject] = (),
     ) -> None:
-        """`uids`: of all overrides that are stored: mostly none, and then nothing is asked."""
+        """`uids`: of all overrides that are stored: mostly none, and then nothing is asked.
+
+        `older`: objects of a version that is kept, selected or not.
+        """
         self._tx = tx
         self._placement = row.uid
         self._rows = selection.objects
-        self._resources = {uid: resource_of(each) for uid, each in selection.objects.items()}
+        self._resources = {each.uid: _resource(each) for each in older}
+        self._resources |= {uid: resource_of(each) for uid, each in selection.objects.items()}
         kept = [
             Override(each.kind, each.namespace, each.name, _spec(each), each.uid, each.generation)
             for each in (objects.get_many(tx, uids).values() if uids else ())
@@ -71,7 +81,9 @@ class Overrides:
         mine = [each for each in self._all if rules_for(each, labels)]
         if not mine:
             return Version(objects_)
-        made = Version([], [_kept(each) for each in mine])
+        made = Version(
+            [], [_kept(each) for each in mine], made_of={each.uid: each for each in objects_}
+        )
         found: list[SelectedObject] = []
         try:
             for each in objects_:
@@ -106,23 +118,38 @@ class Overrides:
         if key not in remembered:
             if len(remembered) >= _MOST_REMEMBERED:
                 remembered.clear()
-            made = overridden(self._rows[one.uid].manifest, naming_it, cluster, labels)
+            made = overridden(self._manifest(one), naming_it, cluster, labels)
             remembered[key] = None if made is None else digest(made)
         return remembered[key]
+
+    def _manifest(self, one: SelectedObject) -> JsonView:
+        """What an object is in its version. Raises OverrideFailed where that is not kept."""
+        row = self._rows.get(one.uid)
+        if row is not None and row.hash == one.hash:
+            return row.manifest
+        kept = placements.get_contents(self._tx, self._placement, [one.hash])
+        if one.hash not in kept:
+            raise OverrideFailed(f"{one.kind} {one.name}: its version is not kept any more")
+        return kept[one.hash]
 
     def keep(self, version: Version, cluster: str, labels: Mapping[str, str]) -> None:
         """Before a cluster is given it: what it is composed from is kept."""
         made: dict[str, Json] = {}
         mine = [each for each in self._all if rules_for(each, labels)]
         for one in version.objects:
-            row = self._rows[one.uid]
-            if one.hash == row.hash:
+            before = version.made_of.get(one.uid)
+            if before is None or one.hash == before.hash:
                 continue
             naming_it = [each for each in mine if names(each, self._resources[one.uid])]
-            result = overridden(row.manifest, naming_it, cluster, labels)
+            result = overridden(self._manifest(before), naming_it, cluster, labels)
             if result is not None:
                 made[one.hash] = result
         placements.add_contents(self._tx, self._placement, made)
+
+
+def _resource(one: SelectedObject) -> Resource:
+    group, _, version = one.api_version.rpartition("/")
+    return Resource(group, version, one.kind, one.namespace, one.name)
 
 
 def digest(manifest: JsonView) -> str:

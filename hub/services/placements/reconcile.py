@@ -6,6 +6,7 @@ taken back. Jobs are the scheduler's to place: here they only get their placemen
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Final
 
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.placement import registry
@@ -16,7 +17,15 @@ from hub.domain.placement.plugins.eligibility import SUSPECT_AFTER_S
 from hub.domain.placement.rungs import Rung, placed_by_queue, scheduled, unscheduled
 from hub.domain.workloads.placement_policy import Policy, read_policy
 from hub.domain.workloads.states import TERMINAL
-from hub.services.placements.abandon import abandons, being_abandoned, compares, give_up, tell
+from hub.services.context.settings import Rollouts
+from hub.services.placements.abandon import (
+    abandons,
+    being_abandoned,
+    compares,
+    give_up,
+    is_external,
+    tell,
+)
 from hub.services.placements.bindings import (
     FOR_A_JOB,
     LEAVING,
@@ -24,15 +33,19 @@ from hub.services.placements.bindings import (
     bind,
     placed_by_its_queue,
 )
+from hub.services.placements.external import roll_out_by_runs
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.override import Overrides
 from hub.services.placements.place_jobs import NEEDS_ONE, one_cluster, place_jobs, release_jobs
 from hub.services.placements.roll_out import hold, roll_out
 from hub.services.placements.selecting import Selection, read_rules, select
 from hub.services.placements.snapshots import policy_hashes, snapshot_policy, snapshot_resources
+from hub.services.placements.staged import index_of, refuse_all
 from hub.store import clusters, objects, placements, works
 from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
+
+_AS_SET: Final = Rollouts()
 
 
 def reconcile(
@@ -44,15 +57,20 @@ def reconcile(
     compatible: bool = False,
     overrides: Collection[str] = (),
     suspect_after_s: float = SUSPECT_AFTER_S,
+    runs: Collection[str] = (),
+    rollouts: Rollouts = _AS_SET,
 ) -> ReconcileOutcome | None:
     """Bring the world to what placement `uid` declares; None once nothing of it is left.
 
     `compatible`: clusters for objects are scored exactly as KubeFleet scores them. `overrides`: uids of all
-    that are stored. A cluster silent for `suspect_after_s` is not picked.
+    that are stored. A cluster silent for `suspect_after_s` is not picked. `runs`: uids of the staged update
+    runs of this placement that are not over, which `rollouts` are for.
     """
     tx.require_term(term)
     row = objects.get(tx, uid)
+    staged = list(objects.get_many(tx, runs).values()) if runs else []
     if row is None or row.deleted_at is not None:
+        refuse_all(tx, staged, "its placement is deleted", final=False)
         _take_back(tx, uid, row)
         return None
     spec = row.spec or {}
@@ -60,9 +78,11 @@ def reconcile(
     selection = select(tx, read_rules(row.kind, row.namespace, spec))
     before = {each.cluster: each for each in placements.bindings_of(tx, uid)}
     used = {int(each.resource_snapshot) for each in before.values() if each.resource_snapshot}
+    used |= {index for each in staged if (index := index_of(each)) is not None}
     index = snapshot_resources(tx, uid, selection, spec, used)
     fault = _unsupported(policy, selection, only_compares=compares(spec))
     if fault is not None:
+        refuse_all(tx, staged, fault.message, final=False)
         return ReconcileOutcome(
             row, selection, fault, jobs=placements.jobs_of(tx, uid), resource_index=index
         )
@@ -79,7 +99,12 @@ def reconcile(
         own = {u: job for u, job in selection.jobs.items() if job.placement == uid}
         selection.jobs = own
     labels = {name: cluster.labels for name, cluster in fleet.items()}
-    roll_out(tx, outcome, spec, policy, Overrides(tx, row, selection, overrides), labels)
+    if is_external(spec):
+        roll_out_by_runs(tx, outcome, spec, labels, overrides, staged, rollouts)
+    else:
+        text = f"{row.kind} {row.name} rolls out by itself: strategy.type External is for runs"
+        refuse_all(tx, staged, text, final=True)
+        roll_out(tx, outcome, spec, policy, Overrides(tx, row, selection, overrides), labels)
     outcome.jobs = place_jobs(tx, outcome, policy)
     outcome.abandoned = being_abandoned(works.of_placement(tx, uid))
     bind(tx, outcome, version, index)

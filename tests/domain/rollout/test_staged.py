@@ -43,7 +43,7 @@ def run_of(*stages: tuple[Stage, Iterable[str]], leftovers: Iterable[str] = ()) 
     )
 
 
-def step(run: RunState, *ready: str, at: dt.timedelta = minutes(0), **said: Any) -> RunStep:
+def step(run: RunState, *ready: str, at: dt.timedelta = dt.timedelta(0), **said: Any) -> RunStep:
     """One step; `ready` have the version, others were begun and have it, but not available yet."""
     sights = dict.fromkeys(ready, READY) | said.pop("sights", {})
     approved, limits = said.pop("approved", ()), said.pop("limits", LIMITS)
@@ -75,7 +75,10 @@ def test_a_label_sorts_as_a_whole_number_then_the_name():
 @pytest.mark.parametrize(
     ("stages", "clusters", "said"),
     [
-        pytest.param([tier("a"), Stage("rest", ALL)], {"m1": {"tier": "a"}}, "m1 is in stages a and rest", id="twice"),
+        pytest.param(
+            [tier("a"), Stage("rest", ALL)], {"m1": {"tier": "a"}}, "m1 is in stages a and rest",
+            id="twice",
+        ),
         pytest.param([tier("a"), Stage("none")], {"m1": {}}, "no stage selects m1", id="nowhere"),
         pytest.param([Stage("s", ALL, "n")], {"m1": {"n": "x"}}, "label n of cluster m1 is x", id="odd"),
     ],
@@ -110,7 +113,8 @@ def test_a_stage_without_clusters_is_skipped():
     """Its tasks too."""
     empty = tier("a", before=(None,), after=(minutes(9),))
     found = step(run_of((empty, ()), (tier("b"), "x")))
-    assert found.give == ("x",) and found.run.stages[0].ended_at == NOW
+    assert found.give == ("x",)
+    assert found.run.stages[0].ended_at == NOW
 
 
 def test_approval_comes_before_a_stage():
@@ -252,9 +256,11 @@ def check_order(run: RunState, removed: set[str]) -> None:
         moving = [each for each in stage.clusters if each.under_way]
         assert len(moving) <= stage.stage.at_once(len(stage.clusters))
         if any(begun):
-            assert earlier_over and all(stage.before)
+            assert earlier_over
+            assert all(stage.before)
         if stage.ended_at is not None:
-            assert stage.updated and (not stage.clusters or all(stage.after))
+            assert stage.updated
+            assert all(stage.after) or not stage.clusters
         earlier_over = earlier_over and stage.ended_at is not None
     assert earlier_over or not removed
 
