@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import structlog
 
+from hub.bridge.approvals import Approvals
 from hub.bridge.check_conditions import CheckConditions
 from hub.bridge.condition import PULSE_S, BridgeCondition
 from hub.bridge.crds import install_crds
@@ -179,6 +180,7 @@ class _Crossing:
             lambda: condition.protection.keeps_mark,
         )
         self._checks = CheckConditions(hub, self._sources)
+        self._approvals = Approvals(hub, self._sources)
         self._workloads = WorkloadObjects(hub, client, self._sources, term)
         self._checked_at = self._retried_at = hub.clock.monotonic()
 
@@ -233,6 +235,7 @@ class _Crossing:
             return None
         await self._mirror.turn(term, self._hub.settings.intake)
         await self._checks.turn(term)
+        await self._approvals.turn(term)
         await self._deletions.turn(term)
         self._condition.lifted = ""
         return AGAIN_S if self._sources.changed else None

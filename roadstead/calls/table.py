@@ -6,6 +6,7 @@ from roadstead.calls import (
     hub as hub_calls,
     jobs as job_calls,
     objects as object_calls,
+    rollouts as rollout_calls,
     waiting,
     workloads as workload_calls,
 )
@@ -45,6 +46,13 @@ class Calls:
     rebalance = Call(object_calls.rebalance)
     drift = Listing(object_calls.drift)
     settle_drift = Call(object_calls.settle_drift)
+
+    rollouts = Call(rollout_calls.rollouts)
+    rollout = Call(rollout_calls.rollout)
+    approve_rollout = Call(rollout_calls.approve_rollout)
+    stop_rollout = Call(rollout_calls.stop_rollout)
+    resume_rollout = Call(rollout_calls.resume_rollout)
+    roll_back = Call(rollout_calls.roll_back)
 
     queues = Call(workload_calls.queues)
     queue = Call(workload_calls.queue)

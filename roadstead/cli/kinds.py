@@ -48,6 +48,21 @@ _KINDS: dict[Kind, tuple[str, ...]] = {
         "cro",
     ),
     Kind(_PLACEMENT, "ResourceOverride", namespaced=True): ("resourceoverrides", "ro"),
+    Kind(_PLACEMENT, "ClusterStagedUpdateStrategy", namespaced=False): (
+        "clusterstagedupdatestrategies",
+        "csus",
+    ),
+    Kind(_PLACEMENT, "StagedUpdateStrategy", namespaced=True): ("stagedupdatestrategies", "sus"),
+    Kind(_PLACEMENT, "ClusterStagedUpdateRun", namespaced=False): (
+        "clusterstagedupdateruns",
+        "csur",
+    ),
+    Kind(_PLACEMENT, "StagedUpdateRun", namespaced=True): ("stagedupdateruns", "sur"),
+    Kind(_PLACEMENT, "ClusterApprovalRequest", namespaced=False): (
+        "clusterapprovalrequests",
+        "careq",
+    ),
+    Kind(_PLACEMENT, "ApprovalRequest", namespaced=True): ("approvalrequests", "areq"),
     Kind("cluster.kubernetes-fleet.io", "MemberCluster", namespaced=False): (
         "memberclusters",
         "cluster",

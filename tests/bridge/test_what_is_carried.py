@@ -109,12 +109,16 @@ def test_what_others_refer_to_is_taken_first():
             "MemberCluster",
             "ClusterResourceOverride",
             "ResourceOverride",
+            "ClusterStagedUpdateStrategy",
+            "StagedUpdateStrategy",
         },
         {"ClusterQueue"},
         {"LocalQueue"},
         {"Workload"},
         {"Job"},
         {"ClusterResourcePlacement", "ResourcePlacement"},
+        {"ClusterStagedUpdateRun", "StagedUpdateRun"},
+        {"ClusterApprovalRequest", "ApprovalRequest"},
     ]
     found = [{k for k, o in order.items() if o == step} for step in sorted(set(order.values()))]
     assert found == steps
