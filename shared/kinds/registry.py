@@ -111,7 +111,7 @@ _KINDS: Final = (
         Kind(
             placement_v1.GROUP, version, kind, namespaced, model, model, check, name_rule=name_rule
         )
-        for version in (placement_v1beta1.VERSION, placement_v1.VERSION)
+        for version in (override_v1.ALPHA, placement_v1beta1.VERSION, placement_v1.VERSION)
         for kinds, model, check, name_rule in (
             (staged.STRATEGY_KINDS, staged.Strategy, staged.check_strategy, SUBDOMAIN_NAME),
             (staged.RUN_KINDS, staged.Run, no_rule, staged.RUN_NAME),

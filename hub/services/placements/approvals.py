@@ -23,6 +23,7 @@ from shared.reject_codes import RejectCode
 
 APPROVED: Final = "Approved"
 ACCEPTED: Final = "ApprovalAccepted"
+_SERVED: Final = (f"{PLACEMENT}/v1beta1", f"{PLACEMENT}/v1")  # by the hub cluster
 _LABELS: Final = "kubernetes-fleet.io/"
 Where = tuple[str, str]  # stage, "before" | "after"
 
@@ -47,8 +48,9 @@ def ask(tx: Transaction, run: StoredObject, asked: Sequence[Where]) -> None:
     for stage, when in asked:
         if _find(tx, run, stage, when) is not None:
             continue
+        version = run.api_version if run.api_version in _SERVED else _SERVED[0]
         manifest = {
-            "apiVersion": run.api_version,
+            "apiVersion": version,
             "kind": request_kind(run.kind),
             "metadata": {
                 "name": request_name(run.name, stage, when),
@@ -66,7 +68,7 @@ def ask(tx: Transaction, run: StoredObject, asked: Sequence[Where]) -> None:
         row = StoredObject(
             uid=given.uid,
             api_group=PLACEMENT,
-            api_version=run.api_version,
+            api_version=version,
             kind=given.parsed.kind,
             namespace=run.namespace,
             name=given.name,

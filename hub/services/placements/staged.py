@@ -28,7 +28,7 @@ from hub.store import objects, placements
 from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared.conditions import find
-from shared.documents import Json
+from shared.documents import Json, JsonView
 from shared.groups import PLACEMENT
 from shared.kinds.staged_v1 import INITIALIZE, RUN, RUN_KINDS, STOP, STRATEGY_KINDS
 
@@ -58,10 +58,16 @@ class Driven:
         return f"{self.run.name} brings version {self.index}: {self.step.why}"
 
 
+def spec_of(row: StoredObject) -> JsonView:
+    """As it came, where it was taken before its kind was read."""
+    spec = row.spec if row.spec is not None else row.manifest.get("spec")
+    return spec if isinstance(spec, dict) else {}
+
+
 def placement_of(run: StoredObject) -> tuple[str, str, str]:
     """Kind, namespace and name of the placement that a run is for."""
     kind = "ClusterResourcePlacement" if run.kind == RUN_KINDS[0] else "ResourcePlacement"
-    return kind, run.namespace, str((run.spec or {}).get("placementName") or "")
+    return kind, run.namespace, str(spec_of(run).get("placementName") or "")
 
 
 def index_of(run: StoredObject) -> int | None:
@@ -72,7 +78,7 @@ def index_of(run: StoredObject) -> int | None:
 
 def state_of(run: StoredObject) -> str:
     """Initialize, Run or Stop."""
-    return str((run.spec or {}).get("state") or INITIALIZE)
+    return str(spec_of(run).get("state") or INITIALIZE)
 
 
 def refuse_all(tx: Transaction, runs: Sequence[StoredObject], why: str, *, final: bool) -> None:
@@ -210,7 +216,7 @@ def _work_out(
     fleet: Fleet,
     writer: RunWriter,
 ) -> None:
-    spec = run.spec or {}
+    spec = spec_of(run)
     kind = STRATEGY_KINDS[RUN_KINDS.index(run.kind)]
     name = str(spec.get("stagedRolloutStrategyName") or "")
     strategy = objects.find(tx, PLACEMENT, kind, run.namespace, name)
@@ -219,14 +225,14 @@ def _work_out(
     if not outcome.decisions.fulfilled:
         raise _NotYet(f"not all clusters are found: {outcome.decisions.message}")
     index = _version(tx, outcome, str(spec.get("resourceSnapshotIndex") or ""))
-    stages = read_stages(strategy.spec or {})
+    stages = read_stages(spec_of(strategy))
     clusters = in_stages(stages, fleet.chosen)
     writer.status |= {
         "policySnapshotIndexUsed": str(policy_index(tx, outcome.row.uid)),
         "policyObservedClusterCount": len(fleet.chosen),
         "resourceSnapshotIndexUsed": str(index),
         "appliedStrategy": _apply_strategy(outcome),
-        "stagedUpdateStrategySnapshot": dict(strategy.spec or {}),
+        "stagedUpdateStrategySnapshot": dict(spec_of(strategy)),
     }
     writer.begin(run.name, stages, clusters, sorted(fleet.leftovers))
 
