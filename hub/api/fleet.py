@@ -31,7 +31,7 @@ from hub.api.reply import JsonResponse, pager
 from hub.api.routing import new_router, refuses
 from hub.services.jobs import adopt, retention
 from hub.services.objects import drift
-from hub.services.questions import jobs, overview, queues
+from hub.services.questions import jobs, overview, placements, queues
 from hub.services.works import restored
 from shared.reject_codes import RejectCode
 
@@ -125,16 +125,20 @@ async def get_local_queue(request: Request, namespace: str, name: str) -> Respon
 
 @router.get("/v1/placements", tags=["placements"], response_model=PlacementList)
 @allow(ADMINISTRATOR, VIEWER)
-async def list_placements(request: Request) -> Response:
-    """Every placement with its policy, conditions and clusters."""
-    return JsonResponse(await hub_of(request).read(overview.list_placements))
+@refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED)
+async def list_placements(request: Request, asked: Annotated[ObjectPages, Query()]) -> Response:
+    """Placements with their policy, conditions and clusters, page by page."""
+    page, token = pager(request, {}), asked.continue_ or None
+    return JsonResponse(
+        await hub_of(request).read(placements.list_placements, page, token, asked.limit)
+    )
 
 
 @router.get("/v1/placements/{name}", tags=["placements"], response_model=PlacementFigures)
 @allow(ADMINISTRATOR, VIEWER)
 async def get_cluster_placement(request: Request, name: str) -> Response:
     """One ClusterResourcePlacement."""
-    return JsonResponse(await hub_of(request).read(overview.get_placement, "", name))
+    return JsonResponse(await hub_of(request).read(placements.get_placement, "", name))
 
 
 @router.get(
@@ -143,7 +147,7 @@ async def get_cluster_placement(request: Request, name: str) -> Response:
 @allow(ADMINISTRATOR, VIEWER)
 async def get_placement(request: Request, namespace: str, name: str) -> Response:
     """One ResourcePlacement."""
-    return JsonResponse(await hub_of(request).read(overview.get_placement, namespace, name))
+    return JsonResponse(await hub_of(request).read(placements.get_placement, namespace, name))
 
 
 @router.get("/v1/drift", response_model=DriftList)

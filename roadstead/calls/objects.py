@@ -99,9 +99,9 @@ def hand_over(
     return one(Request("POST", "/v1/hand-over", body=body_of(asked)), HandedOver)
 
 
-def placements() -> Steps[list[Placement]]:
+def placements() -> Flow[Placement]:
     """Every placement with what it selected and where it put it."""
-    return items(Request("GET", "/v1/placements"), Placement)
+    return pages("/v1/placements", {}, Placement)
 
 
 def placement(name: str) -> Steps[Placement]:

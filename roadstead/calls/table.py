@@ -41,7 +41,7 @@ class Calls:
     find = Call(object_calls.find)
     delete_object = Call(object_calls.delete_object)
     hand_over = Call(object_calls.hand_over)
-    placements = Call(object_calls.placements)
+    placements = Listing(object_calls.placements)
     placement = Call(object_calls.placement)
     rebalance = Call(object_calls.rebalance)
     drift = Listing(object_calls.drift)

@@ -46,7 +46,7 @@ LISTS = [
     ),
     ("clusters ls", "/v1/clusters"),
     ("clusters show c1", "/v1/clusters/c1"),
-    ("placements ls", "/v1/placements"),
+    ("placements ls", "/v1/placements?limit=500"),
     ("placements show p", "/v1/placements/p"),
     ("placements show a/p", "/v1/placements/a/p"),
     ("drift ls", "/v1/drift?limit=500"),

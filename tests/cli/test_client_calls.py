@@ -184,7 +184,7 @@ CALLS: list[Call] = [
         None,
         Deleted,
     ),
-    ("placements", (), {}, "GET /v1/placements", None, [Placement]),
+    ("placements", (), {}, "GET /v1/placements?limit=500", None, [Placement]),
     ("placement", ("n/p",), {}, "GET /v1/placements/n/p", None, Placement),
     ("drift", (), {}, "GET /v1/drift?limit=500", None, [DriftedField]),
     ("queues", (), {}, "GET /v1/queues", None, [ClusterQueue]),

@@ -77,7 +77,7 @@ def _ended(hub) -> bool:
 
 
 def _all_true(hub):
-    placements = hub.placements()
+    placements = list(hub.placements())
     complete = len(placements) == 4 and all(
         [c.status for c in _ladder(p)] == ["True"] * len(CONDITIONS) for p in placements
     )

@@ -56,8 +56,8 @@ class PlacementFigures(Model):
     deleted_at: Instant | None
 
 
-class PlacementList(Model):
-    """All placements."""
+class PlacementList(ListPage):
+    """A page of placements."""
 
     items: list[PlacementFigures]
 

@@ -1,5 +1,6 @@
 """Objects of any kind but Jobs: look at one, list them, count the kinds."""
 
+from dataclasses import dataclass, field
 from typing import Final
 
 import orjson
@@ -24,6 +25,46 @@ def get_object(tx: Transaction, group: str, kind: str, namespace: str, name: str
     return secrecy.redacted(tx, rendering.whole_object(row))
 
 
+@dataclass(slots=True)
+class Page:
+    """Objects of a page so far; it is full at `limit` of them, or at two megabytes."""
+
+    limit: int
+    rows: list[StoredObject] = field(default_factory=list)
+    size: int = 0
+    more: bool = False  # of the kind that was read last
+
+    @property
+    def full(self) -> bool:
+        """It takes no more."""
+        return len(self.rows) >= self.limit or self.size >= _PAGE_BYTES
+
+    def read(
+        self,
+        tx: Transaction,
+        group: str,
+        kind: str,
+        namespace: str = "",
+        after: tuple[str, str] | None = None,
+    ) -> None:
+        """Take objects of one kind, after a position (namespace, name); a full page only tells of `more`."""
+        wanted = 1
+        self.more = True
+        while self.more and wanted:
+            wanted = 0 if self.full else min(_STEP, self.limit - len(self.rows))
+            found = objects.list_kind(
+                tx, group, kind, namespace=namespace, after=after, limit=wanted + 1
+            )
+            self.more = len(found) > wanted
+            for row in found[:wanted]:
+                if self.full:
+                    self.more = True
+                    return
+                self.rows.append(row)
+                self.size += len(orjson.dumps([row.manifest, row.status]))
+                after = (row.namespace, row.name)
+
+
 def list_objects(
     tx: Transaction,
     group: str,
@@ -35,28 +76,15 @@ def list_objects(
 ) -> Json:
     """A page of one kind by namespace and name: {"items", "continue"}; shorter where objects are large."""
     position = pager.position(token)
-    after = None if position is None else (position[0], position[1])
-    rows: list[StoredObject] = []
-    size, more = 0, True
-    while more and len(rows) < limit and size < _PAGE_BYTES:
-        wanted = min(_STEP, limit - len(rows))
-        found = objects.list_kind(
-            tx, group, kind, namespace=namespace, after=after, limit=wanted + 1
-        )
-        more = len(found) > wanted
-        for row in found[:wanted]:
-            if size >= _PAGE_BYTES:
-                more = True
-                break
-            rows.append(row)
-            size += len(orjson.dumps(row.manifest))
-            after = (row.namespace, row.name)
+    page = Page(limit)
+    page.read(tx, group, kind, namespace, (position[0], position[1]) if position else None)
+    last = page.rows[-1] if page.more and page.rows else None
     return {
         "items": [
             secrecy.redacted(tx, rendering.whole_object(row))
-            for row in usage.with_statuses(tx, rows)
+            for row in usage.with_statuses(tx, page.rows)
         ],
-        "continue": pager.token(list(after)) if more and after is not None else "",
+        "continue": pager.token([last.namespace, last.name]) if last else "",
     }
 
 

@@ -1,4 +1,4 @@
-"""The fleet at a glance: counts, placements, drift, the change feed, the audit."""
+"""The fleet at a glance: counts, drift, the change feed, the audit."""
 
 from collections.abc import Sequence
 
@@ -10,15 +10,12 @@ from hub.services.members import forgotten
 from hub.services.members.liveness import joined_clusters
 from hub.services.questions import clusters
 from hub.store import audit, changes, objects, tallies, works
-from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
-from shared.kinds.placement_v1 import GROUP as PLACEMENT
 from shared.reject_codes import RejectCode
 
-_PLACEMENTS = ("ClusterResourcePlacement", "ResourcePlacement")
 MOST_KEYS = 200  # of a page of the feed, but for its last revision
 
 
@@ -61,27 +58,6 @@ def restored(tx: Transaction) -> Json:
         "awaited": awaited,
         "items": forgotten.list_forgotten(tx),
     }
-
-
-def list_placements(tx: Transaction) -> Json:
-    """All placements: {"items"}."""
-    return {
-        "items": [
-            _placement(row)
-            for kind in _PLACEMENTS
-            for row in objects.list_kind(tx, PLACEMENT, kind)
-        ]
-    }
-
-
-def get_placement(tx: Transaction, namespace: str, name: str) -> Json:
-    """A ClusterResourcePlacement, or a ResourcePlacement of a namespace. Raises Rejected: NotFound."""
-    kind = _PLACEMENTS[1] if namespace else _PLACEMENTS[0]
-    row = objects.find(tx, PLACEMENT, kind, namespace, name)
-    if row is None:
-        where = f"{namespace[:64]}/{name[:64]}" if namespace else name[:64]
-        raise Rejected(RejectCode.NOT_FOUND, f"there is no placement {where}")
-    return _placement(row)
 
 
 def list_drift(tx: Transaction, pager: Pager, token: str | None, limit: int) -> Json:
@@ -158,25 +134,4 @@ def list_audit(tx: Transaction, pager: Pager, token: str | None, limit: int) -> 
             for entry in entries
         ],
         "continue": pager.token([entries[-1].id]) if more else "",
-    }
-
-
-def _placement(row: StoredObject) -> Json:
-    spec, status = row.spec or {}, row.status or {}
-    return {
-        "kind": row.kind,
-        "namespace": row.namespace,
-        "name": row.name,
-        "uid": row.uid,
-        "origin": row.origin,
-        "generation": row.generation,
-        "policy": spec.get("policy") or {"placementType": "PickAll"},
-        "resourceSelectors": spec.get("resourceSelectors") or [],
-        "conditions": status.get("conditions") or [],
-        "selectedResources": status.get("selectedResources") or [],
-        "placementStatuses": status.get("perClusterPlacementStatuses")
-        or status.get("placementStatuses")
-        or [],
-        "createdAt": stamp(row.created_at),
-        "deletedAt": stamp(row.deleted_at),
     }

@@ -10,7 +10,7 @@ import pytest
 from hub.domain.workloads.states import State
 from hub.services.context.paging import Pager
 from hub.services.context.settings import Settings
-from hub.services.questions import jobs, overview, watch
+from hub.services.questions import jobs, overview, placements, watch
 from hub.store import audit, clusters, objects, workloads, works
 from hub.store.engine import Database
 from hub.store.transaction import Transaction
@@ -65,8 +65,9 @@ async def test_placements_of_both_kinds_are_told_whole(tmp_path: Path):
         ]  # fmt: skip
         for row in rows:
             await db.write(call(objects.add, row))
-        found = (await db.read(overview.list_placements))["items"]
-        assert found == [
+        found = await pages(db, lambda tx, token: placements.list_placements(tx, PAGER, token, 1))
+        assert [len(page) for page in found] == [1, 1]
+        assert [row for page in found for row in page] == [
             {
                 "kind": "ClusterResourcePlacement",
                 "namespace": "",
@@ -98,9 +99,28 @@ async def test_placements_of_both_kinds_are_told_whole(tmp_path: Path):
                 "deletedAt": None,
             },
         ]
-        one = await db.read(call(overview.get_placement, "", "web"))
-        other = await db.read(call(overview.get_placement, "team-a", "web"))
-        assert [one, other] == found
+        one = await db.read(call(placements.get_placement, "", "web"))
+        other = await db.read(call(placements.get_placement, "team-a", "web"))
+        assert [[one], [other]] == found
+
+
+async def test_a_page_ends_where_statuses_are_large(tmp_path: Path):
+    """Two megabytes are a page, whatever its limit: what placements say of their clusters counts too."""
+    status = {"placementStatuses": [{"clusterName": "x" * 300_000}]}
+    async with opened(tmp_path) as db:
+        for number in range(10):
+            row = an_object(
+                f"u{number}", api_group=PLACEMENT, kind="ClusterResourcePlacement", namespace="",
+                name=f"p{number}", status=status,
+            )  # fmt: skip
+            await db.write(call(objects.add, row))
+        found = await pages(
+            db, lambda tx, token: placements.list_placements(tx, PAGER, token, 500)
+        )
+    assert [[row["name"] for row in page] for page in found] == [
+        [f"p{n}" for n in range(7)],
+        ["p7", "p8", "p9"],
+    ]
 
 
 async def test_drift_is_told_field_by_field(tmp_path: Path):
