@@ -24,7 +24,8 @@ router = new_router("rollouts")
 async def list_rollouts(request: Request) -> Response:
     """Staged update runs, and placements that roll a change out by themselves now.
 
-    Those that are not over come first, then the newest 100 runs that are.
+    Of the newest 500 runs: those that are not over come first, the newest 100 that are last; between them at
+    most 200 placements.
     """
     return JsonResponse(await hub_of(request).read(questions.list_rollouts))
 

@@ -3,7 +3,7 @@
 import datetime as dt
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from sqlalchemy import delete, insert as plain_insert, select, tuple_
+from sqlalchemy import String, cast, delete, func, insert as plain_insert, select, tuple_
 
 from hub.store.dialect import CHUNK, insert
 from hub.store.records.objects import StoredObject
@@ -27,10 +27,34 @@ def list_all(tx: Transaction) -> list[StoredObject]:
     return [StoredObject._make(row) for row in tx.conn.execute(query)]
 
 
-def list_runs(tx: Transaction) -> list[StoredObject]:
-    """Every staged update run of both kinds, those that are over too."""
+def list_runs(tx: Transaction, limit: int | None = None) -> list[StoredObject]:
+    """Staged update runs of both kinds, those that are over too, the newest first."""
     query = select(objects).where(objects.c.api_group == GROUP, objects.c.kind.in_(RUNS))
+    query = query.order_by(objects.c.created_at.desc(), objects.c.name.desc()).limit(limit)
     return [StoredObject._make(row) for row in tx.conn.execute(query)]
+
+
+def behind_newest(tx: Transaction, limit: int) -> list[str]:
+    """Uids of placements of which some chosen cluster has not been given the newest version."""
+    newest = (
+        select(snapshots.c.placement, func.max(snapshots.c.index).label("index"))
+        .where(snapshots.c.part == "resources")
+        .group_by(snapshots.c.placement)
+        .subquery()
+    )
+    query = (
+        select(bindings.c.placement)
+        .join(newest, newest.c.placement == bindings.c.placement)
+        .where(
+            bindings.c.selected.is_(True),
+            bindings.c.policy_snapshot != "job",
+            bindings.c.resource_snapshot != cast(newest.c.index, String),
+        )
+        .distinct()
+        .order_by(bindings.c.placement)
+        .limit(limit)
+    )
+    return list(tx.conn.execute(query).scalars())
 
 
 def override_uids(tx: Transaction) -> set[str]:

@@ -128,7 +128,13 @@ def test_stages_approval_stop_failure_and_the_way_back(tmp_path):
 
 def _through_both_stages(fleet: RunningFleet) -> None:
     """The request is approved as KubeFleet's users do."""
-    applied(fleet, manifests("example.com/web:1") + "---" + STRATEGY + "---" + a_run("first"))
+    applied(fleet, manifests("example.com/web:1") + "---" + STRATEGY)
+    until(
+        lambda: "Deployment" in fleet.kubectl("get", "crp", "shop", "-o", "json").stdout,
+        30,
+        "what is selected is known",
+    )
+    applied(fleet, a_run("first"))
     until(lambda: progress(fleet, "first") == "Waiting", 60, "the canary is done")
     assert images(fleet) == ["1", "-", "-", "-"]
     until(lambda: fleet.kubectl("get", "careq", "first-after-canary").returncode == 0, 20, "seen")
@@ -148,7 +154,7 @@ def _stopped_and_resumed(fleet: RunningFleet) -> None:
     """By kubectl, between its stages; approved meanwhile by the command."""
     applied(fleet, manifests("example.com/web:2"))
     until(
-        lambda: "the newest, 1, waits" in rung(fleet)["message"],
+        lambda: "waits for a run" in rung(fleet)["message"],
         30,
         "the change is seen",
     )
@@ -167,7 +173,7 @@ def _failed_and_back(fleet: RunningFleet) -> None:
     """A version that never becomes available stops at the canary; the way back is one command."""
     applied(fleet, manifests(NEVER))
     until(
-        lambda: "the newest, 2, waits" in rung(fleet)["message"],
+        lambda: "waits for a run" in rung(fleet)["message"],
         30,
         "the change is seen",
     )

@@ -176,7 +176,7 @@ def _target_status(target: Target, picture: Picture, before: JsonView, now: dt.d
             rungs.append(_available(target.items))
     status: Json = {
         "clusterName": target.cluster,
-        "observedResourceIndex": target.index or str(picture.resource_index),
+        "observedResourceIndex": target.index or _unless_by_runs(picture),
         "conditions": _timed(rungs, before.get("conditions"), picture.generation, now),
     }
     status |= applicable(target.overrides)
@@ -209,15 +209,23 @@ def _observed_index(picture: Picture) -> str:
     """The version that clusters have; "" where runs gave them different ones, or none."""
     if picture.driven is None:
         return str(picture.resource_index)
-    indexes = {each.index for each in picture.targets if each.items or each.index}
+    indexes = {each.index for each in picture.targets if _by_runs(each)}
     return indexes.pop() if len(indexes) == 1 else ""
+
+
+def _unless_by_runs(picture: Picture) -> str:
+    return "" if picture.driven is not None else str(picture.resource_index)
+
+
+def _by_runs(target: Target) -> bool:
+    """Is it for runs to give it something? Where a Job is alone, it is not."""
+    return bool(target.index) or not target.items
 
 
 def _begun(target: Target, picture: Picture) -> Rung:
     """Whether a cluster was given the newest version; by runs, any."""
-    if picture.driven is not None:
-        index = target.index if target.index or not target.items else "of Jobs"
-        return given_by_run(index, picture.driven)
+    if picture.driven is not None and _by_runs(target):
+        return given_by_run(target.index, picture.driven)
     if not target.held:
         text = "Detected the new changes on the resources and started the rollout process"
         return Rung("RolloutStarted", "True", "RolloutStarted", text)
@@ -310,8 +318,8 @@ def _whole(picture: Picture, targets: Sequence[JsonView]) -> list[Rung]:
 
 def _all_begun(picture: Picture) -> Rung:
     left = f"; still to be taken back: {'; '.join(picture.leftovers)}" if picture.leftovers else ""
-    if picture.driven is not None:
-        indexes = [each.index for each in picture.targets]
+    indexes = [each.index for each in picture.targets if _by_runs(each)]
+    if picture.driven is not None and indexes:
         return given_by_runs(indexes, str(picture.resource_index), picture.driven, left)
     held = [each for each in picture.targets if each.held]
     if held:

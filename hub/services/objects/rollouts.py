@@ -12,7 +12,7 @@ from hub.services.objects.apply import apply_documents
 from hub.services.placements import approvals
 from hub.services.placements.run_status import BY_ITSELF, RESUMED, is_over
 from hub.services.placements.staged import index_of, placement_of, state_of
-from hub.services.questions.rollouts import find_run, get_rollout
+from hub.services.questions.rollouts import MOST, find_run, get_rollout
 from hub.services.reading.draft import draft
 from hub.store import audit, objects, placements
 from hub.store.records.objects import StoredObject
@@ -110,19 +110,18 @@ def _chosen(tx: Transaction, run: StoredObject, version: str, kept: list[int]) -
         raise Rejected(RejectCode.INVALID_STATE, text)
     same = [
         other
-        for other in placements.list_runs(tx)
+        for other in placements.list_runs(tx, MOST)
         if placement_of(other) == placement_of(run)
         and (other.created_at, other.name) < (run.created_at, run.name)
         and is_true((other.status or {}).get("conditions"), "Succeeded")
     ]
-    same.sort(key=lambda other: (other.created_at, other.name))
-    before = [index_of(other) for other in same]
+    before = [index_of(other) for other in same]  # the newest first
     found = [each for each in before if each is not None and each != mine and each in kept]
     older = [each for each in kept if each < mine]
     if not found and not older:
         text = f"nothing older than version {mine} is kept; kept are {names}"
         raise Rejected(RejectCode.INVALID_STATE, text, "version")
-    return found[-1] if found else older[-1]
+    return found[0] if found else older[-1]
 
 
 def _free_name(tx: Transaction, run: StoredObject) -> str:

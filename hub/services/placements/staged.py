@@ -222,6 +222,8 @@ def _work_out(
     strategy = objects.find(tx, PLACEMENT, kind, run.namespace, name)
     if strategy is None:
         raise _NotYet(f"there is no {kind} {name}: it is worked out once there is")
+    if not outcome.selection.objects and not fleet.leftovers:
+        raise _NotYet("the placement selects no object yet")
     if not outcome.decisions.fulfilled:
         raise _NotYet(f"not all clusters are found: {outcome.decisions.message}")
     index = _version(tx, outcome, str(spec.get("resourceSnapshotIndex") or ""))

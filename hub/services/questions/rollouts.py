@@ -16,17 +16,20 @@ from shared.groups import PLACEMENT
 from shared.kinds.staged_v1 import RUN_KINDS
 from shared.reject_codes import RejectCode
 
-MOST_OVER: Final = 100  # runs listed that are over; those that are not are all listed
+MOST: Final = 500  # runs looked at, the newest
+MOST_OVER: Final = 100  # of those, listed that are over
+MOST_ROLLING: Final = 200  # placements listed
 _PLACEMENTS: Final = ("ClusterResourcePlacement", "ResourcePlacement")
 _WHEN: Final = (("before", "beforeStageTaskStatus"), ("after", "afterStageTaskStatus"))
 
 
 def list_rollouts(tx: Transaction) -> Json:
     """Runs, the newest first, and placements that roll a change out by themselves now: {"items"}."""
-    runs = sorted(placements.list_runs(tx), key=lambda run: (run.created_at, run.name))[::-1]
+    runs = placements.list_runs(tx, MOST)
     alive = [run for run in runs if not is_over(run.status)]
     over = [run for run in runs if is_over(run.status)][:MOST_OVER]
-    rolling = [row for row in placements.list_all(tx) if _rolls(row)]
+    behind = objects.get_many(tx, placements.behind_newest(tx, MOST_ROLLING))
+    rolling = [row for row in behind.values() if _rolls(row)]
     rolling.sort(key=lambda row: (row.namespace, row.name))
     return {"items": [*map(_run, alive), *map(_rolling, rolling), *map(_run, over)]}
 

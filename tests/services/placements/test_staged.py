@@ -323,3 +323,17 @@ async def test_nothing_waits_or_several_do(tmp_path: Path):
         fleet = await started(hub, STRATEGY, run("first"))
         with pytest.raises(Rejected, match="nothing waits"):
             await runs.approve(fleet, "first")
+
+
+async def test_a_placement_that_selects_nothing_yet_is_waited_for(tmp_path: Path):
+    """Else the run would end before the objects of one file have all arrived."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1")
+        namespace, config, placement = EXTERNAL.split("---")
+        one = STRATEGY.partition("  stages:")[0] + "  stages: [{name: all, labelSelector: {}}]\n"
+        await fleet.apply("---".join([namespace, placement, one, run("first")]))
+        assert (await progress(fleet, "first"))[1] == "the placement selects no object yet"
+        await fleet.apply(config)
+        await fleet.sync("m1")
+        assert (await progress(fleet, "first"))[0] == "UpdateRunSucceeded"
+        assert fleet.held("m1") == ["ConfigMap/settings"]
