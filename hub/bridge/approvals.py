@@ -10,7 +10,7 @@ import structlog
 
 from hub.bridge.sources import Place, Sources
 from hub.services.context.hub import Hub
-from hub.services.placements import approvals
+from hub.services.placements.staged import approvals
 from hub.store.errors import StaleTerm, StoreUnavailable
 from shared.conditions import find, is_true
 from shared.groups import PLACEMENT

@@ -18,7 +18,7 @@ from hub.services.context.hub import Hub
 from hub.services.placements import index
 from hub.services.placements.fleet import read_fleet, read_heartbeats
 from hub.services.placements.index import PlacementIndex
-from hub.services.placements.run_index import tell_orphans
+from hub.services.placements.staged.index import tell_orphans
 from hub.services.placements.status import reconcile_with_status
 from shared.loop import Loop
 
@@ -216,10 +216,11 @@ class Placements:
         """Runs wait for their placements, and say so; what is odd about one stops nobody else."""
         orphans = self._index.runs.orphans()
         fresh = [uid for uid in orphans if uid not in self._told]
-        self._told = set(orphans)
+        self._told.intersection_update(orphans)
         if fresh:
             try:
                 await self._hub.write(tell_orphans, fresh, term)
+                self._told.update(fresh)
             except Exception as fault:  # noqa: BLE001 - placements go on
                 log.warning("runs not told", fault=f"{type(fault).__name__}: {fault}")
 

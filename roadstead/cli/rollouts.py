@@ -106,9 +106,10 @@ rollouts.add_command(
     list_verb(
         Client.rollouts,
         COLUMNS,
-        does="""List staged update runs, and placements that roll a change out now.
+        does="""List runs, and placements that roll out now.
 
-        Runs that are over come last. A placement is listed while some cluster waits for its turn.
+        Staged update runs that are over come last. A placement is listed while some cluster waits for
+        its turn.
         """,
         empty="No rollouts.",
     )
@@ -164,9 +165,10 @@ def resume(ctx: click.Context, name: str, output: str) -> None:
 @answer_option
 @click.pass_context
 def rollback(ctx: click.Context, name: str, version: str, output: str) -> None:
-    """Go back by a new run with an older version, which takes over from run NAME.
+    """Go back by a new run with an older version.
 
-    Without --to it is what the run before brought, else the version before this run's.
+    It takes over from run NAME. Without --to it is what the run before brought, else the version
+    before this run's.
     """
     with client(ctx) as hub:
         show_one(hub.roll_back(name, version=version), output, _as_text)

@@ -34,8 +34,8 @@ from roadstead.models.placements import DriftedField, Placement, SettledDrift
 from roadstead.models.plan import Plan, Rebalanced
 from roadstead.models.queues import ClusterQueue, LocalQueue, PendingWorkload
 from roadstead.models.record import Record
-from roadstead.models.rollouts import Rollout
 from tests.cli.filled import filled
+from tests.cli.rollout_calls import ROLLOUTS
 from tests.cli.scripted import Answer, answering, items
 
 AT_C1 = {"cluster": "c1"}
@@ -133,28 +133,7 @@ CALLS: list[Call] = [
         {"carryOut": True},
         Rebalanced,
     ),
-    ("rollouts", (), {}, "GET /v1/rollouts", None, [Rollout]),
-    ("rollout", ("n/r",), {}, "GET /v1/rollouts/n/r", None, Rollout),
-    (
-        "approve_rollout",
-        ("r",),
-        {"stage": "a", "when": "before"},
-        "POST /v1/rollouts/r/approve",
-        {"stage": "a", "when": "before"},
-        Rollout,
-    ),
-    ("approve_rollout", ("r",), {}, "POST /v1/rollouts/r/approve", {}, Rollout),
-    ("stop_rollout", ("n/r",), {}, "POST /v1/rollouts/n/r/stop", None, Rollout),
-    ("resume_rollout", ("r",), {}, "POST /v1/rollouts/r/resume", None, Rollout),
-    (
-        "roll_back",
-        ("r",),
-        {"version": "3"},
-        "POST /v1/rollouts/r/rollback",
-        {"version": "3"},
-        Rollout,
-    ),
-    ("roll_back", ("r",), {}, "POST /v1/rollouts/r/rollback", {}, Rollout),
+    *ROLLOUTS,
     ("apply", (b"{}",), {"namespace": "n"}, "POST /v1/apply?namespace=n", {}, [Applied]),
     ("objects", ("Kind",), {}, "GET /v1/objects/core/Kind?limit=500", None, [KubernetesObject]),
     (

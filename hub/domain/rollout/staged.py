@@ -12,148 +12,26 @@ what had failed by then does not count again.
 
 import datetime as dt
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from typing import Final
 
-from hub.domain.rollout.stages import Stage
+from hub.domain.rollout.run_state import (
+    Approved,
+    ClusterSight,
+    ClusterState,
+    Limits,
+    Progress,
+    RunState,
+    RunStep,
+    StageState,
+)
 
-DELETION: Final = "kubernetes-fleet.io/deleteStage"  # KubeFleet's name of the last stage
 _MOST_NAMED: Final = 3
-
-
-class Progress(StrEnum):
-    """How a run stands, as the reasons of its condition Progressing have it."""
-
-    PROGRESSING = "Progressing"
-    WAITING = "Waiting"
-    STUCK = "Stuck"
-    STOPPING = "Stopping"
-    STOPPED = "Stopped"
-    SUCCEEDED = "Succeeded"
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterState:
-    """One cluster in its stage. `accepted`: the run went on although it had failed."""
-
-    cluster: str
-    started_at: dt.datetime | None = None
-    done: bool = False
-    failure: str = ""  # why it has failed so far, in words
-    accepted: bool = False
-
-    @property
-    def under_way(self) -> bool:
-        return self.started_at is not None and not self.done
-
-
-@dataclass(frozen=True, slots=True)
-class StageState:
-    """A stage of a run. `before` and `after`: which of its tasks are done, in their order.
-
-    `updated_at`: since when all its clusters have the version; what comes after it runs from then.
-    """
-
-    stage: Stage
-    clusters: tuple[ClusterState, ...] = ()
-    before: tuple[bool, ...] = ()
-    after: tuple[bool, ...] = ()
-    started_at: dt.datetime | None = None
-    updated_at: dt.datetime | None = None
-    ended_at: dt.datetime | None = None
-
-    @property
-    def updated(self) -> bool:
-        return all(each.done for each in self.clusters)
-
-
-@dataclass(frozen=True, slots=True)
-class RunState:
-    """A run: its stages, the last of all, and why it has stopped by itself ("": it has not)."""
-
-    stages: tuple[StageState, ...]
-    deletion: StageState
-    halted: str = ""
-
-    @property
-    def current(self) -> StageState | None:
-        """The stage that is next to end; None once all have."""
-        return next((e for e in (*self.stages, self.deletion) if e.ended_at is None), None)
-
-    def failed(self) -> list[ClusterState]:
-        """Clusters whose failure counts."""
-        return [
-            each
-            for stage in self.stages
-            for each in stage.clusters
-            if each.under_way and each.failure and not each.accepted
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class Sight:
-    """What stands in one cluster. `has`: what the run would give it; `ready`: and all of it is available.
-
-    `trouble`: why not, in words; `refused`: it never will be as things are; `gone`: it has nothing left.
-    """
-
-    has: bool = False
-    ready: bool = False
-    refused: bool = False
-    trouble: str = ""
-    gone: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """`most_failed` 0: a run never stops by itself."""
-
-    deadline: dt.timedelta
-    most_failed: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class RunStep:
-    """What happens now: who is given the version, from whom all is taken back, how the run stands then.
-
-    `requests`: (stage, "before" | "after") whose approval is to be asked for; `again_at`: when time alone
-    changes something.
-    """
-
-    run: RunState
-    progress: Progress
-    why: str
-    give: tuple[str, ...] = ()
-    remove: tuple[str, ...] = ()
-    requests: tuple[tuple[str, str], ...] = ()
-    again_at: dt.datetime | None = None
-
-
-Approved = Collection[tuple[str, str]]  # (stage, "before" | "after")
-
-
-def resumed(run: RunState) -> RunState:
-    """As somebody lets it go on: what has failed so far does not stop it again."""
-    return replace(
-        run,
-        halted="",
-        stages=tuple(
-            replace(
-                stage,
-                clusters=tuple(
-                    replace(each, accepted=each.accepted or bool(each.failure))
-                    for each in stage.clusters
-                ),
-            )
-            for stage in run.stages
-        ),
-    )
 
 
 def next_step(
     run: RunState,
-    sights: Mapping[str, Sight],
+    sights: Mapping[str, ClusterSight],
     approved: Approved,
     now: dt.datetime,
     limits: Limits,
@@ -167,7 +45,7 @@ def next_step(
         run = replace(run, halted=_halted(failed, limits))
     if stopped or run.halted:
         return _stand_still(run, sights, now, limits)
-    turn = _Turn(sights, approved, now, limits)
+    turn = _StageTurn(sights, approved, now, limits)
     stages = list(run.stages)
     for index, stage in enumerate(stages):
         stages[index] = turn.advance(stage)
@@ -186,18 +64,18 @@ def next_step(
 
 
 def _seen(
-    stage: StageState, sights: Mapping[str, Sight], now: dt.datetime, limits: Limits
+    stage: StageState, sights: Mapping[str, ClusterSight], now: dt.datetime, limits: Limits
 ) -> StageState:
     """A stage with what became of the clusters under way."""
     if stage.started_at is None or stage.ended_at is not None:
         return stage
     clusters = tuple(
-        _settled(each, sights.get(each.cluster, Sight()), now, limits) for each in stage.clusters
+        _settled(each, sights.get(each.cluster, ClusterSight()), now, limits) for each in stage.clusters
     )
     return stage if clusters == stage.clusters else replace(stage, clusters=clusters)
 
 
-def _settled(each: ClusterState, sight: Sight, now: dt.datetime, limits: Limits) -> ClusterState:
+def _settled(each: ClusterState, sight: ClusterSight, now: dt.datetime, limits: Limits) -> ClusterState:
     if each.started_at is None or each.done:
         return each
     if sight.ready:
@@ -212,11 +90,11 @@ def _settled(each: ClusterState, sight: Sight, now: dt.datetime, limits: Limits)
     return replace(each, failure=failure, accepted=accepted)
 
 
-class _Turn:
+class _StageTurn:
     """One step through the stages of a run that may go on."""
 
     def __init__(
-        self, sights: Mapping[str, Sight], approved: Approved, now: dt.datetime, limits: Limits
+        self, sights: Mapping[str, ClusterSight], approved: Approved, now: dt.datetime, limits: Limits
     ) -> None:
         self._sights = sights
         self._approved = approved
@@ -298,7 +176,7 @@ class _Turn:
                 break
             if each.started_at is not None:
                 continue
-            ready = self._sights.get(each.cluster, Sight()).ready
+            ready = self._sights.get(each.cluster, ClusterSight()).ready
             clusters[index] = replace(each, started_at=self._now, done=ready)
             under_way += not ready
         return replace(stage, clusters=tuple(clusters))
@@ -334,7 +212,7 @@ class _Turn:
 
 
 def _stand_still(
-    run: RunState, sights: Mapping[str, Sight], now: dt.datetime, limits: Limits
+    run: RunState, sights: Mapping[str, ClusterSight], now: dt.datetime, limits: Limits
 ) -> RunStep:
     """Nothing is begun; who is under way is seen through, but for who has failed."""
     under_way = [each for stage in run.stages for each in stage.clusters if each.under_way]
@@ -354,13 +232,13 @@ def _stand_still(
     return RunStep(run, Progress.STOPPED, why, give=give, again_at=due)
 
 
-def _taken_back(stage: StageState, sights: Mapping[str, Sight], now: dt.datetime) -> StageState:
+def _taken_back(stage: StageState, sights: Mapping[str, ClusterSight], now: dt.datetime) -> StageState:
     """The last stage: from all that are not chosen any more, at once."""
     clusters = tuple(
         replace(
             each,
             started_at=each.started_at or now,
-            done=each.done or sights.get(each.cluster, Sight(gone=True)).gone,
+            done=each.done or sights.get(each.cluster, ClusterSight(gone=True)).gone,
         )
         for each in stage.clusters
     )
@@ -374,13 +252,13 @@ def _taken_back(stage: StageState, sights: Mapping[str, Sight], now: dt.datetime
     )
 
 
-def _lacking(run: RunState, sights: Mapping[str, Sight]) -> tuple[str, ...]:
+def _lacking(run: RunState, sights: Mapping[str, ClusterSight]) -> tuple[str, ...]:
     """Those that were begun and do not have it, whatever took it from them."""
     return tuple(
         each.cluster
         for stage in run.stages
         for each in stage.clusters
-        if each.under_way and not sights.get(each.cluster, Sight()).has
+        if each.under_way and not sights.get(each.cluster, ClusterSight()).has
     )
 
 

@@ -1,7 +1,7 @@
 """What follows when objects of some kinds are applied or deleted: members, queues, bare Workloads."""
 
 from hub.services.access import credentials
-from hub.services.placements.approvals import forget_requests
+from hub.services.placements.staged.approvals import forget_requests
 from hub.services.queues import conditions as queue_conditions
 from hub.services.queues.refresh import concerns_queues, refresh_queues
 from hub.store import clusters, objects, works

@@ -9,9 +9,9 @@ from typing import Final
 from hub.domain.workloads.origin import Origin
 from hub.services.context.settings import Intake
 from hub.services.objects.apply import apply_documents
-from hub.services.placements import approvals
-from hub.services.placements.run_status import BY_ITSELF, RESUMED, is_over
-from hub.services.placements.staged import index_of, placement_of, state_of
+from hub.services.placements.staged import approvals
+from hub.services.placements.staged.drive import index_of, placement_of, state_of
+from hub.services.placements.staged.status import BY_ITSELF, RESUMED, is_over
 from hub.services.questions.rollouts import MOST, find_run, get_rollout
 from hub.services.reading.draft import draft
 from hub.store import audit, objects, placements

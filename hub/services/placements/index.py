@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.placement.plugins.affinity import satisfies
 from hub.domain.workloads.placement_policy import Required, read_policy
-from hub.services.placements.run_index import RunIndex
 from hub.services.placements.selecting import JOB, SelectionRules, read_rules
+from hub.services.placements.staged.index import RunIndex
 from hub.store import objects, placements, works
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import JobTraits

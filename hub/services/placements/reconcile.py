@@ -33,14 +33,14 @@ from hub.services.placements.bindings import (
     bind,
     placed_by_its_queue,
 )
-from hub.services.placements.external import roll_out_by_runs
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.override import Overrides
 from hub.services.placements.place_jobs import NEEDS_ONE, one_cluster, place_jobs, release_jobs
 from hub.services.placements.roll_out import hold, roll_out
 from hub.services.placements.selecting import Selection, read_rules, select
 from hub.services.placements.snapshots import policy_hashes, snapshot_policy, snapshot_resources
-from hub.services.placements.staged import index_of, refuse_all
+from hub.services.placements.staged.drive import index_of, refuse_all
+from hub.services.placements.staged.external import roll_out_by_runs
 from hub.store import clusters, objects, placements, works
 from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction

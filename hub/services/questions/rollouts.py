@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from hub.domain.instants import stamp
-from hub.services.placements.run_status import BY_ITSELF, INITIALIZED, PROGRESSING, is_over
-from hub.services.placements.staged import index_of, placement_of, state_of
+from hub.services.placements.staged.drive import index_of, placement_of, state_of
+from hub.services.placements.staged.status import BY_ITSELF, INITIALIZED, PROGRESSING, is_over
 from hub.store import objects, placements
 from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction

@@ -7,25 +7,25 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hub.domain.rollout.staged import (
+from hub.domain.rollout.run_state import (
     DELETION,
+    ClusterSight,
     ClusterState,
     Limits,
     Progress,
     RunState,
     RunStep,
-    Sight,
     StageState,
-    next_step,
     resumed,
 )
+from hub.domain.rollout.staged import next_step
 from hub.domain.rollout.stages import Stage, StagesUnfit, in_stages
 from shared.selectors import read_selector
 
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 LIMITS = Limits(dt.timedelta(minutes=5))
 ALL = read_selector({})
-READY = Sight(has=True, ready=True)
+READY = ClusterSight(has=True, ready=True)
 
 
 def minutes(count: float) -> dt.timedelta:
@@ -145,11 +145,11 @@ def test_clusters_not_chosen_any_more_come_last():
     run = run_of((tier("a"), "x"), leftovers="pq")
     found = step(run)
     assert found.remove == ()
-    found = step(found.run, "x", sights={"p": Sight(), "q": Sight()})
+    found = step(found.run, "x", sights={"p": ClusterSight(), "q": ClusterSight()})
     assert (found.remove, found.progress) == (("p", "q"), Progress.PROGRESSING)
-    found = step(found.run, "x", sights={"p": Sight(gone=True), "q": Sight()})
+    found = step(found.run, "x", sights={"p": ClusterSight(gone=True), "q": ClusterSight()})
     assert found.remove == ("q",)
-    found = step(found.run, "x", sights={"p": Sight(gone=True), "q": Sight(gone=True)})
+    found = step(found.run, "x", sights={"p": ClusterSight(gone=True), "q": ClusterSight(gone=True)})
     assert found.progress is Progress.SUCCEEDED
 
 
@@ -167,7 +167,7 @@ def test_late_is_stuck():
     """By the deadline; it is looked at again then, and goes on when the cluster is ready after all."""
     found = step(run_of((tier("a"), "xy")))
     assert found.again_at == NOW + minutes(5)
-    sights = {"x": Sight(has=True, trouble="0 of 1 pods are ready")}
+    sights = {"x": ClusterSight(has=True, trouble="0 of 1 pods are ready")}
     found = step(found.run, at=minutes(5), sights=sights)
     assert found.progress is Progress.STUCK
     assert "first x: not available after 5m: 0 of 1 pods are ready" in found.why
@@ -177,7 +177,7 @@ def test_late_is_stuck():
 def test_so_many_failed_clusters_stop_the_run():
     """It says who and why; resumed, these do not count again, and others do."""
     limits = Limits(minutes(5), most_failed=1)
-    refused = {name: Sight(has=True, refused=True, trouble="conflict") for name in "xy"}
+    refused = {name: ClusterSight(has=True, refused=True, trouble="conflict") for name in "xy"}
     run = step(run_of((tier("a", concurrency=2), "xyz")), limits=limits).run
     found = step(run, sights={"x": refused["x"]}, limits=limits)
     assert found.progress is Progress.STOPPING  # y is under way
@@ -230,9 +230,9 @@ def test_any_run_keeps_its_order_and_its_bounds(stages, leftovers, data):
         refused = {n for n in has - ready if data.draw(st.integers(0, 5)) == 0}
         ready |= {n for n in sorted(has - ready - refused) if data.draw(st.booleans())}
         sights = {
-            n: Sight(n in has, n in ready, n in refused, "bad", n in gone) for n in has | gone
+            n: ClusterSight(n in has, n in ready, n in refused, "bad", n in gone) for n in has | gone
         }
-        sights |= {f"l{i}": Sight(gone=f"l{i}" in gone) for i in range(leftovers)}
+        sights |= {f"l{i}": ClusterSight(gone=f"l{i}" in gone) for i in range(leftovers)}
         found = next_step(
             run, sights, approved, NOW + minutes(turn), limits, stopped=data.draw(st.booleans())
         )

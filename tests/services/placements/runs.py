@@ -3,7 +3,7 @@
 from typing import Any
 
 from hub.services.objects.delete import delete_object
-from hub.services.placements import approvals
+from hub.services.placements.staged import approvals
 from hub.store import objects
 from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction

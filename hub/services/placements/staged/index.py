@@ -3,8 +3,8 @@
 In memory; rules only, no decisions.
 """
 
-from hub.services.placements.run_status import is_initialized, is_over
-from hub.services.placements.staged import placement_of, refuse_all
+from hub.services.placements.staged.drive import placement_of, refuse_all
+from hub.services.placements.staged.status import is_initialized, is_over
 from hub.store import objects
 from hub.store.placements import GROUP
 from hub.store.records.objects import StoredObject

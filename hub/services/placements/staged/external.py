@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from hub.domain.rollout.rolling_update import RollingUpdate
-from hub.domain.rollout.staged import Sight
+from hub.domain.rollout.run_state import ClusterSight
 from hub.services.context.settings import Rollouts
 from hub.services.placements.abandon import HELD
 from hub.services.placements.bindings import EVICTED, FOR_A_JOB
@@ -18,7 +18,7 @@ from hub.services.placements.override import Overrides
 from hub.services.placements.place_objects import Held, place_objects, read_held, take_over
 from hub.services.placements.roll_out import Found, has_version, look_at
 from hub.services.placements.snapshots import objects_at, objects_of
-from hub.services.placements.staged import Driven, Fleet, drive
+from hub.services.placements.staged.drive import ChosenClusters, Driven, drive
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import Binding, SelectedObject
 from hub.store.records.works import Work
@@ -89,14 +89,14 @@ class _View:
         self._versions[index] = _Version(overrides, found, owned)
         return self._versions[index]
 
-    def sights(self, index: int) -> dict[str, Sight]:
+    def sights(self, index: int) -> dict[str, ClusterSight]:
         """The same, as runs look at it; and of clusters that are not chosen any more."""
         version = self.version(index)
         seen = {
             cluster: _sight(each, self.held.get(cluster, {}), version.taken.get(cluster, ""))
             for cluster, each in version.found.items()
         }
-        return {name: Sight() for name in self.held if name not in seen} | seen
+        return {name: ClusterSight() for name in self.held if name not in seen} | seen
 
 
 def roll_out_by_runs(
@@ -115,7 +115,7 @@ def roll_out_by_runs(
     view = _View(tx, outcome, labels, overrides)
     chosen = set(outcome.decisions.selected)
     leftovers = view.held.keys() - chosen
-    fleet = Fleet({name: labels[name] for name in chosen}, leftovers)
+    fleet = ChosenClusters({name: labels[name] for name in chosen}, leftovers)
     driven = drive(tx, outcome, runs, fleet, view.sights, rollouts)
     give: dict[str, Sequence[SelectedObject]] = {}
     if driven is not None:
@@ -160,13 +160,13 @@ def _note(
         outcome.given[cluster] = replace(left.given, leaving=left.given.leaving or cluster in give)
 
 
-def _sight(found: Found, there: Mapping[str, Work], taken: str) -> Sight:
+def _sight(found: Found, there: Mapping[str, Work], taken: str) -> ClusterSight:
     """`taken`: what another placement holds there of what this one would give, in words."""
     version, holding = found.version, found.holding
     fault = version.fault if version is not None else ""
     refused, trouble = _trouble(there) if holding.current else (False, "")
     bad = fault or taken
-    return Sight(
+    return ClusterSight(
         has=holding.current and not fault,
         ready=holding.current and holding.ready and not bad and not refused,
         refused=bool(bad) or refused,

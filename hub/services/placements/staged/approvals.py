@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from hub.domain.workloads.origin import Origin
-from hub.services.placements.run_status import request_name
+from hub.services.placements.staged.status import request_name
 from hub.services.reading.draft import draft
 from hub.store import audit, objects
 from hub.store.records.objects import StoredObject

@@ -8,12 +8,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from hub.domain.rollout.staged import RunStep, Sight, next_step, resumed
+from hub.domain.rollout.run_state import ClusterSight, RunStep, resumed
+from hub.domain.rollout.staged import next_step
 from hub.domain.rollout.stages import StagesUnfit, in_stages
 from hub.services.context.settings import Rollouts
-from hub.services.placements import approvals
 from hub.services.placements.outcome import ReconcileOutcome
-from hub.services.placements.run_status import (
+from hub.services.placements.snapshots import policy_index
+from hub.services.placements.staged import approvals
+from hub.services.placements.staged.status import (
     BY_ITSELF,
     INITIALIZED,
     RunWriter,
@@ -23,7 +25,6 @@ from hub.services.placements.run_status import (
     read_run,
     read_stages,
 )
-from hub.services.placements.snapshots import policy_index
 from hub.store import objects, placements
 from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
@@ -32,12 +33,13 @@ from shared.documents import Json, JsonView
 from shared.groups import PLACEMENT
 from shared.kinds.staged_v1 import INITIALIZE, RUN, RUN_KINDS, STOP, STRATEGY_KINDS
 
+_UNREADABLE: Final = (AttributeError, KeyError, TypeError, ValueError)
 _MOST_NAMED: Final = 10  # versions named that are kept
-Look = Callable[[int], Mapping[str, Sight]]
+Look = Callable[[int], Mapping[str, ClusterSight]]
 
 
 @dataclass(frozen=True, slots=True)
-class Fleet:
+class ChosenClusters:
     """What runs are worked out for: labels of the clusters chosen, and who has something and is not."""
 
     chosen: Mapping[str, Mapping[str, str]]
@@ -100,7 +102,7 @@ def drive(
     tx: Transaction,
     outcome: ReconcileOutcome,
     runs: Sequence[StoredObject],
-    fleet: Fleet,
+    fleet: ChosenClusters,
     look: Look,
     rollouts: Rollouts,
 ) -> Driven | None:
@@ -122,7 +124,7 @@ def drive(
             refuse_all(tx, [run], f"run {newest.name}, which is newer, took over", final=True)
     if newest is None:
         return None
-    why = _changed(tx, outcome, newest, fleet)
+    why = _changed(tx, outcome, newest, fleet) or _unreadable(newest)
     if why:
         refuse_all(tx, [newest], why, final=True)
         return None
@@ -159,6 +161,15 @@ def _carry_on(tx: Transaction, run: StoredObject, look: Look, rollouts: Rollouts
     return Driven(run, index, step, begun)
 
 
+def _unreadable(run: StoredObject) -> str:
+    """Why its status can not be gone on from; nothing that the hub has written is so."""
+    try:
+        read_run(run.status or {})
+    except _UNREADABLE as odd:
+        return f"its status can not be read: {odd!r}"[:300]
+    return ""
+
+
 def _is_resumed(run: StoredObject) -> bool:
     """Has somebody let it go on, since it stopped by itself? By any change, or by REST."""
     halted = find((run.status or {}).get("conditions"), BY_ITSELF)
@@ -193,7 +204,7 @@ class _Never(Exception):
 
 
 def _initialize(
-    tx: Transaction, outcome: ReconcileOutcome, run: StoredObject, fleet: Fleet
+    tx: Transaction, outcome: ReconcileOutcome, run: StoredObject, fleet: ChosenClusters
 ) -> StoredObject:
     """The run with its stages worked out, or with why they are not."""
     if is_initialized(run.status):
@@ -205,6 +216,9 @@ def _initialize(
         writer.say(INITIALIZED, "Unknown", "UpdateRunNotInitializedYet", str(wait))
     except (_Never, StagesUnfit) as fault:
         writer.say(INITIALIZED, "False", "UpdateRunInitializedFailed", str(fault))
+    except _UNREADABLE as odd:  # taken before its kind was read
+        text = f"run or strategy can not be read: {odd!r}"[:300]
+        writer.say(INITIALIZED, "False", "UpdateRunInitializedFailed", text)
     _write(tx, run, writer.status)
     return run._replace(status=writer.status)
 
@@ -213,7 +227,7 @@ def _work_out(
     tx: Transaction,
     outcome: ReconcileOutcome,
     run: StoredObject,
-    fleet: Fleet,
+    fleet: ChosenClusters,
     writer: RunWriter,
 ) -> None:
     spec = spec_of(run)
@@ -254,7 +268,7 @@ def _apply_strategy(outcome: ReconcileOutcome) -> Json:
     return dict(strategy.get("applyStrategy") or {})
 
 
-def _changed(tx: Transaction, outcome: ReconcileOutcome, run: StoredObject, fleet: Fleet) -> str:
+def _changed(tx: Transaction, outcome: ReconcileOutcome, run: StoredObject, fleet: ChosenClusters) -> str:
     """What a run was worked out from and is not so any more, in words; "" where all is."""
     status = run.status or {}
     if status.get("appliedStrategy") != _apply_strategy(outcome):

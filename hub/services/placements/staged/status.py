@@ -8,7 +8,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from hub.domain.rollout.staged import (
+from hub.domain.rollout.run_state import (
     DELETION,
     ClusterState,
     Limits,
