@@ -33,6 +33,8 @@ USER_ANNOTATIONS = frozenset(
     )
 )
 
+PER_OBJECT = "roadstead.dev/per-object"
+
 # On nodes: their autoscaled pool, and how many nodes it may have.
 NODE_POOL = "roadstead.dev/pool"
 NODE_POOL_MAX = "roadstead.dev/pool-max-nodes"

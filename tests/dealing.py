@@ -10,6 +10,8 @@ from xdist.scheduler import LoadScopeScheduling
 # Beginnings of node ids; what begins alike goes to one worker.
 TOGETHER = (
     "tests/cli/test_up.py::",
+    "tests/e2e/test_evictions.py::",
+    "tests/e2e/test_joining.py::",
     "tests/house/test_commands.py::test_the_blocks_of_a_page_run_beside_a_fleet[backwards",
     "tests/house/test_commands.py::test_the_blocks_of_a_page_run_beside_a_fleet[forwards",
     "tests/realkube/test_hub_jobs.py::",

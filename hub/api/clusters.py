@@ -1,5 +1,8 @@
 """`/v1/clusters`: declare members, let their agents join, cordon them."""
 
+from typing import Annotated
+
+from fastapi import Query
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -15,6 +18,7 @@ from hub.api.models.clusters import (
     NewCluster,
 )
 from hub.api.models.objects import Deletion, Options, uid_of
+from hub.api.parameters import Leaving
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
 from hub.api.reply import JsonResponse
 from hub.api.routing import new_router, refuses
@@ -66,8 +70,13 @@ async def get_cluster(request: Request, name: str) -> Response:
 @router.delete("/v1/clusters/{name}", response_model=Deletion)
 @allow(ADMINISTRATOR)
 @refuses(RejectCode.CLUSTER_NOT_EMPTY, RejectCode.OWNED_ELSEWHERE, RejectCode.PRECONDITION_FAILED)
-async def delete_cluster(request: Request, name: str, options: Options = None) -> Response:
-    """Forget a member that holds no jobs; its agent's credential ends. Body as for any object."""
+async def delete_cluster(
+    request: Request, name: str, asked: Annotated[Leaving, Query()], options: Options = None
+) -> Response:
+    """Forget a member that holds no jobs; its agent's credential ends. Body as for any object.
+
+    Objects stay there, unless `propagationPolicy` or its own deleteOptions say Delete: then they go first.
+    """
     return JsonResponse(
         await hub_of(request).write(
             delete.delete_object,
@@ -78,6 +87,7 @@ async def delete_cluster(request: Request, name: str, options: Options = None) -
             origin=Origin.REST,
             principal=caller(request).name,
             expected=uid_of(options),
+            policy=asked.propagation_policy,
         )
     )
 

@@ -5,7 +5,7 @@
 A text that is empty asks for nothing, as if it were not given; a number or a state that is none is refused.
 """
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
     BaseModel,
@@ -164,6 +164,30 @@ class EventFilters(Paged):
     name: str = ""
 
 
+class BindingFilters(Paged):
+    """Decisions of which placement, for which cluster."""
+
+    placement: Annotated[str, Field(examples=["team-a/settings"])] = ""
+    """`name` of a ClusterResourcePlacement, `namespace/name` of a ResourcePlacement."""
+    cluster: str = ""
+
+
+class WorkFilters(BindingFilters):
+    """What is given to which cluster, by which placement."""
+
+    failed: Flag = False
+    """Only what could not be applied, or is not available."""
+
+
+class RevisionFilters(Filters):
+    """Revisions of which placement."""
+
+    placement: Annotated[str, Field(examples=["team-a/settings"])]
+    """`name` of a ClusterResourcePlacement, `namespace/name` of a ResourcePlacement."""
+    limit: _limit(100) = 20  # type: ignore[valid-type]  # bounds made by a function
+    """At most so many, the newest."""
+
+
 class ObjectPages(Paged):
     """Of a list whose pages are counted by object."""
 
@@ -208,3 +232,10 @@ class Removal(Filters):
 
     drain: Flag = False
     """Takes back first what it has admitted; else it is refused while it is used."""
+
+
+class Leaving(Filters):
+    """What becomes of the objects of a member that is deleted."""
+
+    propagation_policy: Literal["", "Delete", "Abandon"] = ""
+    """Delete: they are taken back first; Abandon: they stay. Empty: as its `spec.deleteOptions` says."""

@@ -13,13 +13,20 @@ from hub.api import openapi_parts
 from hub.api.apply import Read
 from hub.api.bodies import off_loop, read_many
 from hub.api.models.objects import Manifest
-from hub.api.models.plan import FoundPlan, Rebalanced, RebalanceWish
+from hub.api.models.plan import (
+    EvictionAnswer,
+    EvictionWish,
+    FoundPlan,
+    Rebalanced,
+    RebalanceWish,
+)
 from hub.api.openapi_parts import A_JOB, JSON, NDJSON, YAML, listed, ref
 from hub.api.policy import ADMINISTRATOR, allow, caller, hub_of
 from hub.api.reply import JsonResponse
 from hub.api.routing import new_router
 from hub.services.explain.plan import MOST_DOCUMENTS, plan
 from hub.services.explain.plan_jobs import FindIndex
+from hub.services.objects.evict_placement import evict_placement
 from hub.services.placements.rebalance import rebalance
 from hub.services.reading.draft import Draft, draft
 from shared.errors import FieldError, Rejected
@@ -88,6 +95,35 @@ async def rebalance_placement(
 ) -> Response:
     """What would move of a ResourcePlacement, were it picked anew; `carryOut` moves it."""
     return await _rebalance(request, namespace, name, asked)
+
+
+@router.post("/v1/placements/{name}/evict", response_model=EvictionAnswer, tags=["placements"])
+@allow(ADMINISTRATOR)
+async def evict_cluster_placement(request: Request, name: str, asked: EvictionWish) -> Response:
+    """Take a ClusterResourcePlacement off one cluster, where its disruption budget allows it.
+
+    Makes a ClusterResourcePlacementEviction, which is carried out once. With `dryRun` nothing is made.
+    """
+    return await _evict(request, "", name, asked)
+
+
+@router.post(
+    "/v1/placements/{namespace}/{name}/evict", response_model=EvictionAnswer, tags=["placements"]
+)
+@allow(ADMINISTRATOR)
+async def evict_placement_of_namespace(
+    request: Request, namespace: str, name: str, asked: EvictionWish
+) -> Response:
+    """Take a ResourcePlacement off one cluster, where its disruption budget allows it."""
+    return await _evict(request, namespace, name, asked)
+
+
+async def _evict(request: Request, namespace: str, name: str, asked: EvictionWish) -> Response:
+    hub = hub_of(request)
+    carry_out = not asked.dry_run
+    do = functools.partial(evict_placement, carry_out=carry_out)
+    given = (namespace, name, asked.cluster, hub.settings, caller(request).name)
+    return JsonResponse(await (hub.write if carry_out else hub.read)(do, *given))
 
 
 async def _rebalance(

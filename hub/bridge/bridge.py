@@ -21,6 +21,8 @@ from hub.bridge.events import EventRecorder
 from hub.bridge.following import Following
 from hub.bridge.kinds import ALWAYS
 from hub.bridge.mirror import Mirror
+from hub.bridge.old_evictions import OldEvictions
+from hub.bridge.records import Records
 from hub.bridge.showing import Showing
 from hub.bridge.sources import Sources
 from hub.bridge.workload_objects import WorkloadObjects
@@ -43,7 +45,9 @@ EVERY_S: Final = 5.0  # how often each side is looked at without news
 MIRROR_LEAST_S: Final = 0.05
 AGAIN_S: Final = 0.5  # until what failed is tried again
 WRITE_LEAST_S: Final = 0.5
-_FEED: Final = ("workloads", "objects", "clusters", "works", "events", "settings")
+_FEED: Final = (
+    "workloads", "objects", "clusters", "works", "events", "settings", "bindings", "observed"
+)  # fmt: skip
 log = structlog.get_logger(__name__)
 
 
@@ -144,6 +148,7 @@ class _Crossing:
         self._outward = self._loop("bridge-out", self._give, WRITE_LEAST_S)
         self._beside = self._loop("bridge-workloads", self._show, WRITE_LEAST_S)
         self._mirrors = self._loop("bridge-mirrors", self._level_mirrors, WRITE_LEAST_S)
+        self._recorder = self._loop("bridge-records", self._record, WRITE_LEAST_S)
         self._pulse = Loop("bridge-pulse", self._ask, hub.clock, every_s=PULSE_S)
         self._index = PlacementIndex()
         self._sources = Sources(client, hub.clock, self._inward.wake)
@@ -181,6 +186,8 @@ class _Crossing:
         )
         self._checks = CheckConditions(hub, self._sources)
         self._approvals = Approvals(hub, self._sources)
+        self._records = Records(hub, client, self._recorder.wake)
+        self._old = OldEvictions(hub, client, self._sources)
         self._workloads = WorkloadObjects(hub, client, self._sources, term)
         self._checked_at = self._retried_at = hub.clock.monotonic()
 
@@ -201,18 +208,21 @@ class _Crossing:
                     if found is not None:
                         self._look_at(self._sources.row_of(found[1]))
             await self._showing.begin()
+            await self._records.begin()
             async with asyncio.TaskGroup() as loops:  # one that breaks ends them all
                 for loop in (
                     self._inward,
                     self._outward,
                     self._beside,
                     self._mirrors,
+                    self._recorder,
                     self._pulse,
                 ):
                     loops.create_task(loop.run())
                 loops.create_task(self._follow(changes))
         finally:
             changes.close()
+            await self._records.close()
             await self._sources.close()
 
     # --- turns --------------------------------------------------------------------------------------
@@ -237,6 +247,7 @@ class _Crossing:
         await self._checks.turn(term)
         await self._approvals.turn(term)
         await self._deletions.turn(term)
+        await self._old.turn()
         self._condition.lifted = ""
         return AGAIN_S if self._sources.changed else None
 
@@ -288,8 +299,14 @@ class _Crossing:
         if not self._term() or self._condition.stopped:
             return None
         rest = await self._showing.turn()
-        await self._condition.note_shown(self._showing.jobs_shown)
+        await self._condition.note_shown(self._showing.jobs_shown, self._records.extent)
         return rest
+
+    async def _record(self) -> float | None:
+        """Records of placements, to be looked at there."""
+        if not self._term() or self._condition.stopped:
+            return None
+        return await self._records.turn()
 
     def _mirror_seen(self, uid: str) -> None:
         self._showing.seen(uid)
@@ -323,12 +340,14 @@ class _Crossing:
                     self._showing.follow(kind, keys)
                 if kind == "workloads":
                     self._show_soon(keys)
+                self._records.follow(kind, keys)
             if touched := change.keys.get("objects"):
                 await self._follow_placements(touched)
             if self._mirror.leaving or (self._condition.stopped and "settings" in change.keys):
                 self._inward.wake()
             self._outward.wake()
             self._mirrors.wake()
+            self._recorder.wake()
 
     async def _follow_placements(self, uids: Iterable[str]) -> None:
         rows = await self._hub.read(mirrored.object_facts, list(uids))

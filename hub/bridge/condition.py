@@ -40,6 +40,7 @@ class BridgeCondition:
         self.message = ""
         self.protection = Protection()  # of Jobs, from running there, and of mirrors
         self.jobs_shown = ""  # of those that came by REST: None, All or Some
+        self.records_shown = ""  # of placements
         self._silence = (
             ""  # why the hub cluster does not answer; it hinders nobody and ends by itself
         )
@@ -144,10 +145,10 @@ class BridgeCondition:
             return
         self._versions[kind] = version
 
-    async def note_shown(self, extent: str) -> None:
-        """How many of REST's Jobs are shown there, in a word."""
-        if extent != self.jobs_shown:
-            self.jobs_shown = extent
+    async def note_shown(self, jobs: str, records: str) -> None:
+        """How many of REST's Jobs, and of placements' records, are shown there, each in a word."""
+        if (jobs, records) != (self.jobs_shown, self.records_shown):
+            self.jobs_shown, self.records_shown = jobs, records
             await self._tell()
 
     async def _tell(self) -> None:
@@ -158,6 +159,7 @@ class BridgeCondition:
             "jobs": self.protection.jobs,
             "jobs_message": self.protection.message,
             "jobs_shown": self.jobs_shown,
+            "records_shown": self.records_shown,
             "mirrors": self.protection.mirrors,
         }
         await self._hub.write(hub_cluster.tell_condition, condition)

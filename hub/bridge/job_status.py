@@ -20,6 +20,7 @@ from shared.documents import Json, JsonView
 
 Status = Json
 DISPATCHED: Final = f"{labels.PREFIX}Dispatched"  # of a Job without managedBy
+DOUBLE_RUN: Final = "DoubleRun"
 _COMPLETED: Final = ("CompletionsReached", "Reached expected number of succeeded pods")
 # The member's own Job is suspended, by somebody there or by the member's own queue.
 _SUSPENDED_THERE: Final = frozenset({"HeldByMember", "WaitsInMemberQueue"})
@@ -70,6 +71,21 @@ def job_status(
     else:
         status["conditions"] = _suspension(live.get("conditions"), state, row, now)
     return status
+
+
+def with_double_run(
+    status: Status, live: JsonView | None, beside: str, now: dt.datetime
+) -> Status:
+    """The status, saying that an earlier epoch ran `beside` the present one while that may be so."""
+    conditions = status.get("conditions", (live or {}).get("conditions"))
+    if beside:
+        told = set_condition(conditions, DOUBLE_RUN, "True", "EarlierEpoch", beside, now)
+    elif is_true(conditions, DOUBLE_RUN):
+        text = "nothing of an earlier epoch is left"
+        told = set_condition(conditions, DOUBLE_RUN, "False", "EarlierEpochGone", text, now)
+    else:
+        return status
+    return {**status, "conditions": told}
 
 
 def refused_status(

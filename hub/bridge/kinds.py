@@ -6,6 +6,7 @@ from typing import Final
 from shared import labels
 from shared.documents import Json
 from shared.groups import CLUSTER, KUEUE, PLACEMENT
+from shared.kinds.eviction_v1 import BUDGETS, EVICTIONS
 from shared.kinds.metadata import controllers_of
 from shared.kinds.staged_v1 import REQUEST_KINDS, RUN_KINDS, STRATEGY_KINDS
 
@@ -49,15 +50,20 @@ ALWAYS: Final = (
     Mirrored(PLACEMENT, "ResourceOverride", _FLEET_VERSIONS, order=1),
     *(
         Mirrored(PLACEMENT, kind, _FLEET_VERSIONS, order=order)
-        for kinds, order in ((STRATEGY_KINDS, 1), (RUN_KINDS, 10), (REQUEST_KINDS, 11))
+        for kinds, order in ((STRATEGY_KINDS, 1), (RUN_KINDS, 11), (REQUEST_KINDS, 12))
         for kind in kinds
     ),
+    *(Mirrored(PLACEMENT, kind, _FLEET_VERSIONS, order=1) for kind in BUDGETS),
     Mirrored(PLACEMENT, "ClusterResourcePlacement", _FLEET_VERSIONS, finalized=True, order=9),
     Mirrored(PLACEMENT, "ResourcePlacement", _FLEET_VERSIONS, finalized=True, order=9),
+    *(Mirrored(PLACEMENT, kind, _FLEET_VERSIONS, order=10) for kind in EVICTIONS),
 )
 STATIC: Final = frozenset((each.group, each.kind) for each in ALWAYS)
 # Namespaces of the hub cluster's own machinery.
 SYSTEM_NAMESPACES: Final = frozenset({"kube-system", "kube-public", "kube-node-lease"})
+WORKS_NAMESPACE: Final = (
+    "fleet-member-"  # … and those that the bridge makes, of each member's Works
+)
 # Shown on the hub cluster where they came by REST, besides Jobs; Namespaces are made where one is lacking.
 SHOWN: Final = tuple(each for each in ALWAYS if each not in (NAMESPACE, WORKLOAD, JOB))
 
@@ -72,10 +78,11 @@ def mirror_of(obj: Json) -> str:
     if labels.ORIGIN not in (metadata.get("labels") or {}):
         return ""
     uid = (metadata.get("annotations") or {}).get(labels.MIRROR_OF)
-    return str(uid) if uid and _has_written(metadata, labels.MIRROR_OF) else ""
+    return str(uid) if uid and has_written(metadata, labels.MIRROR_OF) else ""
 
 
-def _has_written(metadata: Json, annotation: str) -> bool:
+def has_written(metadata: Json, annotation: str) -> bool:
+    """Is it the bridge that wrote this annotation, by the managed fields?"""
     for entry in metadata.get("managedFields") or ():
         if entry.get("manager") == labels.BRIDGE_FIELD_MANAGER and not entry.get("subresource"):
             fields = (entry.get("fieldsV1") or {}).get("f:metadata") or {}

@@ -21,6 +21,7 @@ from hub.bridge.kinds import (
     STATIC,
     SYSTEM_NAMESPACES,
     WORKLOAD,
+    WORKS_NAMESPACE,
     has_our_jobs,
     is_managed,
     is_marked,
@@ -140,7 +141,8 @@ class Mirror:
             return is_managed(obj, known=metadata["uid"] in self._taken, among_ours=among_ours)
         if kind == NAMESPACE:
             self._note_label(obj)
-            return metadata["name"] not in SYSTEM_NAMESPACES
+            name: str = metadata["name"]
+            return name not in SYSTEM_NAMESPACES and not name.startswith(WORKS_NAMESPACE)
         if (kind.group, kind.kind) in STATIC or metadata["uid"] in self._taken:
             return True  # what was taken is followed: by losing its labels it is let go
         return bool(

@@ -148,9 +148,10 @@ class Writeback:
             now,
             keeps_mark=self._keeps_mark(),
         )
-        if wanted is None or not job_status.differs(wanted, live):
+        if wanted is None:
             return []
-        return [(source, obj, wanted)]
+        wanted = job_status.with_double_run(wanted, live, fact.beside, now)
+        return [(source, obj, wanted)] if job_status.differs(wanted, live) else []
 
     def _say_why_it_waits(
         self, source: Source, obj: Object, row: Workload, now: dt.datetime

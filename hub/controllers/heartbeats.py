@@ -6,7 +6,7 @@ the fleet is silent at once: then it is the hub that is cut off.
 """
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from hub.controllers.lease import Tenure
@@ -14,9 +14,11 @@ from hub.services.context.hub import Hub
 from hub.services.members import api_servers, liveness
 from hub.services.members.sync import AgentSync
 from hub.services.queues import multikueue
+from hub.services.works import cluster_loss
 from shared.loop import Loop
 
 EVERY_S: Final = 5.0  # at most; a ninth of what makes a cluster suspect, as 5 s are of 45 s
+_LOOK_S: Final = 30.0  # between two looks for jobs of lost clusters, at most
 _MASS: Final = 0.5  # more than this share silent at once is no evidence against a member
 
 
@@ -29,6 +31,10 @@ class SilenceLoop:
         self._term = term
         self._tenure = Tenure(hub)
         self._down: frozenset[str] | None = None  # their API servers, as of the last turn
+        self._looked_at: Mapping[
+            str, dt.datetime
+        ] = {}  # for jobs of lost clusters, since when silent
+        self._look_again_at = hub.clock.now()
         self.frozen = False  # verdicts are suspended: most of the fleet is silent
         self.unreachable: frozenset[str] = frozenset()
         every_s = min(EVERY_S, hub.settings.scheduling.suspect_after_s / 9)
@@ -67,8 +73,26 @@ class SilenceLoop:
         silent = self._judge(joined)
         if silent:
             await self._hub.write(liveness.lose_jobs, silent, term)
+            await self._move_lost(silent, term)
         await self._take_back(limits.pods_pending_timeout_s, term)
         await self._take_back(limits.elastic_pending_timeout_s, term, awaiting_nodes=True)
+
+    async def _move_lost(self, silent: Mapping[str, dt.datetime | None], term: int) -> None:
+        """Jobs that may start elsewhere after a time do, once it is over.
+
+        They are looked for when the next one is due, when other clusters are lost, and every `_LOOK_S`:
+        what a job asks for may be changed.
+        """
+        now, since = self._hub.clock.now(), self._tenure.since
+        counted = {name: max(at or since, since) for name, at in silent.items()}
+        if counted == self._looked_at and now < self._look_again_at:
+            return
+        due, soonest = await self._hub.read(cluster_loss.due, counted)
+        if due:
+            await self._hub.write(cluster_loss.move_lost, counted, term)
+        later = now + dt.timedelta(seconds=_LOOK_S)
+        self._look_again_at = later if soonest is None else min(soonest, later)
+        self._looked_at = counted
 
     async def _take_back(
         self, timeout_s: float, term: int, *, awaiting_nodes: bool = False

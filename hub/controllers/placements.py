@@ -15,6 +15,7 @@ import structlog
 
 from hub.domain.fleet.clusters import Cluster
 from hub.services.context.hub import Hub
+from hub.services.objects import leave, left_behind
 from hub.services.placements import index
 from hub.services.placements.fleet import read_fleet, read_heartbeats
 from hub.services.placements.index import PlacementIndex
@@ -24,6 +25,7 @@ from shared.loop import Loop
 
 EVERY_S: Final = 10.0
 LEAST_S: Final = 0.2
+LEAVING_S: Final = 2.0  # how often members that leave are looked at, at most
 _TOGETHER: Final = 32  # placements whose transactions share a commit
 _KINDS: Final = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
 _FOLLOWED: Final = ("objects", "workloads", "clusters", "observed")
@@ -56,6 +58,7 @@ class Placements:
         self._told: set[str] = set()  # runs of which it was said that their placement is not there
         self._unread: dict[str, set[str]] = {}  # keys that have changed, by kind
         self._loaded = False
+        self._orphans_at = self._leaving_at = 0.0  # when to look for them again
         self._changes = hub.subscribe(*_FOLLOWED)
         self.loop = Loop("placements", self.tick, hub.clock, every_s=EVERY_S, least_s=LEAST_S)
 
@@ -94,11 +97,33 @@ class Placements:
         self._retry_failed()
         self._look_at_due()
         await self._tell_orphans(term)
+        await self._let_members_leave(term)
         batch = sorted(self._dirty)[: 4 * _TOGETHER]
         for start in range(0, len(batch), _TOGETHER):
             few = batch[start : start + _TOGETHER]
             await asyncio.gather(*(self._one(uid, term) for uid in few))
-        return 0.0 if self._dirty and batch else self._until_due()
+        if self._dirty and batch:
+            return 0.0
+        await self._take_back_orphans(term)
+        return self._until_due()
+
+    async def _let_members_leave(self, term: int) -> None:
+        """Those that are being emptied are forgotten once they are."""
+        now = self._hub.clock.monotonic()
+        if now < self._leaving_at:
+            return
+        self._leaving_at = now + LEAVING_S
+        if await self._hub.read(leave.are_some_leaving):
+            await self._hub.write(leave.finish, term)
+
+    async def _take_back_orphans(self, term: int) -> None:
+        """All have looked: what clusters that came back hold besides may go."""
+        now = self._hub.clock.monotonic()
+        if self._failed or now < self._orphans_at:
+            return
+        self._orphans_at = now + EVERY_S / 2
+        if await self._hub.read(left_behind.is_any_back):
+            await self._hub.write(left_behind.take_back_orphans, term)
 
     def _forget(self) -> None:
         """Another hub leads: nothing is remembered, and all is read when this one does."""

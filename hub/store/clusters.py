@@ -10,8 +10,9 @@ from hub.store.bulk import Bulk
 from hub.store.dialect import insert
 from hub.store.lookup import Lookup
 from hub.store.records.members import DownSince, Member, MemberColumns, Speaking
-from hub.store.tables import capacities, clusters
+from hub.store.tables import capacities, clusters, objects
 from hub.store.transaction import Transaction
+from shared.groups import CLUSTER
 
 _WHOLE: Final = select(*(clusters.c[name] for name in Member._fields))
 _SESSIONS: Final = Lookup(
@@ -94,6 +95,15 @@ def sessions(tx: Transaction, names: Iterable[str]) -> dict[str, Speaking]:
 def hear(tx: Transaction, newest: Mapping[str, int]) -> None:
     """Note the newest request of each member's session whose report this transaction stores; no feed."""
     _HEAR.run(tx.conn, [{"b_name": name, "b_seq": seq} for name, seq in newest.items()])
+
+
+def leaving(tx: Transaction) -> list[str]:
+    """Members that are emptied before they are forgotten, by name."""
+    c = objects.c
+    query = select(c.name).where(
+        c.api_group == CLUSTER, c.kind == "MemberCluster", c.deleted_at.is_not(None)
+    )
+    return list(tx.conn.execute(query.order_by(c.name)).scalars())
 
 
 def list_all(tx: Transaction) -> list[Member]:

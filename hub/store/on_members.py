@@ -4,11 +4,17 @@ import datetime as dt
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
-from sqlalchemy import ColumnElement, bindparam, case, func, null, select, update
+from sqlalchemy import ColumnElement, bindparam, case, exists, func, null, or_, select, update
 
-from hub.domain.workloads.states import State
+from hub.domain.workloads.states import State, WithdrawTo
 from hub.store.bulk import Bulk
-from hub.store.records.workloads import CountsRow, JobOnCluster, LingeringJob, UnseenJob
+from hub.store.records.workloads import (
+    CountsRow,
+    JobOnCluster,
+    LingeringJob,
+    LostJob,
+    UnseenJob,
+)
 from hub.store.records.works import LastObserved
 from hub.store.tables import workloads, works
 from hub.store.transaction import Transaction
@@ -54,9 +60,9 @@ def count(tx: Transaction, rows: Sequence[CountsRow]) -> None:
 
 
 def jobs_on(tx: Transaction, clusters: Iterable[str], states: Sequence[str]) -> list[JobOnCluster]:
-    """Workloads on the given clusters in the given states: uid, epoch, cluster, reason."""
+    """Workloads on the given clusters in the given states."""
     c = workloads.c
-    query = select(c.uid, c.epoch, c.cluster, c.reason).where(c.state.in_(states))
+    query = select(c.uid, c.epoch, c.cluster, c.reason, c.annotations).where(c.state.in_(states))
     return [
         JobOnCluster._make(row)
         for chunk in chunks(clusters)
@@ -77,6 +83,35 @@ def offered_unseen(tx: Transaction, clusters: Iterable[str]) -> list[UnseenJob]:
         for chunk in chunks(clusters)
         for row in tx.conn.execute(query.where(c.cluster.in_(chunk)))
     ]
+
+
+def lost_jobs(tx: Transaction, clusters: Iterable[str]) -> list[LostJob]:
+    """Workloads that the given clusters may run, and of which no other cluster may run anything.
+
+    Unknown ones, and those that were to come back to their queue when the cluster fell silent.
+    """
+    c, other = workloads.c, works.alias()
+    back = (c.state == State.WITHDRAWING.value) & (c.withdraw_to == WithdrawTo.PENDING.value)
+    query = select(c.uid, c.epoch, c.cluster, c.annotations, c.set_aside).where(
+        or_(c.state == State.UNKNOWN.value, back),
+        ~exists().where(other.c.uid == c.uid, other.c.cluster != c.cluster),
+    )
+    return [
+        LostJob._make(row)
+        for chunk in chunks(clusters)
+        for row in tx.conn.execute(query.where(c.cluster.in_(chunk)))
+    ]
+
+
+def left_behind(tx: Transaction, cluster: str) -> int:
+    """How many jobs have an earlier epoch in a cluster that is still to withdraw it."""
+    c, held = workloads.c, works.c
+    query = (
+        select(func.count())
+        .select_from(works.join(workloads, held.uid == c.uid))
+        .where(held.cluster == cluster, held.action == "Withdraw", c.cluster != cluster)
+    )
+    return int(tx.conn.execute(query).scalar_one())
 
 
 def unknown_observed(tx: Transaction, clusters: Iterable[str]) -> list[LastObserved]:

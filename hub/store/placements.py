@@ -7,7 +7,13 @@ from sqlalchemy import String, cast, delete, func, insert as plain_insert, selec
 
 from hub.store.dialect import CHUNK, insert
 from hub.store.records.objects import StoredObject
-from hub.store.records.placements import Binding, JobTraits, StoredSnapshot
+from hub.store.records.placements import (
+    Binding,
+    Bound,
+    JobTraits,
+    Revision,
+    StoredSnapshot,
+)
 from hub.store.records.workloads import Workload
 from hub.store.tables import bindings, contents, objects, snapshots, workloads, works
 from hub.store.transaction import Transaction
@@ -89,11 +95,43 @@ def bindings_of(tx: Transaction, placement: str) -> list[Binding]:
     return [Binding._make(row) for row in tx.conn.execute(query)]
 
 
+def bindings_by_placement(tx: Transaction, uids: Iterable[str]) -> dict[str, list[Binding]]:
+    """The decisions of several placements, by placement."""
+    every, found = sorted(uids), dict[str, list[Binding]]()
+    for start in range(0, len(every), CHUNK):
+        query = select(*(bindings.c[name] for name in Binding._fields))
+        query = query.where(bindings.c.placement.in_(every[start : start + CHUNK]))
+        for row in tx.conn.execute(query.order_by(bindings.c.placement, bindings.c.cluster)):
+            each = Binding._make(row)
+            found.setdefault(each.placement, []).append(each)
+    return found
+
+
 def bound_to(tx: Transaction, cluster: str) -> list[Binding]:
     """The decisions of all placements for one cluster, where it is chosen."""
     query = select(*(bindings.c[name] for name in Binding._fields))
     query = query.where(bindings.c.cluster == cluster, bindings.c.selected.is_(True))
     return [Binding._make(row) for row in tx.conn.execute(query.order_by(bindings.c.placement))]
+
+
+def list_bound(
+    tx: Transaction, placement: str, cluster: str, after: tuple[str, str] | None, limit: int
+) -> list[Bound]:
+    """Decisions with their age by (placement, cluster), after a position, at most `limit`.
+
+    `placement` (uid), `cluster`: of that one alone, unless "".
+    """
+    c = bindings.c
+    query = select(*(c[name] for name in Binding._fields), c.bound_at)
+    if placement:
+        query = query.where(c.placement == placement)
+    if cluster:
+        query = query.where(c.cluster == cluster)
+    if after is not None:
+        later = (c.placement == after[0]) & (c.cluster > after[1])
+        query = query.where((c.placement > after[0]) | later)
+    query = query.order_by(c.placement, c.cluster).limit(limit)
+    return [Bound(Binding._make(row[:-1]), row[-1]) for row in tx.conn.execute(query)]
 
 
 def bind(tx: Transaction, decisions: Sequence[Binding]) -> None:
@@ -150,6 +188,53 @@ def get_snapshot(tx: Transaction, placement: str, part: str, index: int) -> Json
     query = select(c.content).where(c.placement == placement, c.part == part, c.index == index)
     content: JsonView | None = tx.conn.execute(query).scalar()
     return content
+
+
+def revisions(tx: Transaction, placement: str, part: str) -> list[Revision]:
+    """The same with their hashes."""
+    c = snapshots.c
+    query = select(c.index, c.hash, c.content, c.created_at)
+    query = query.where(c.placement == placement, c.part == part).order_by(c.index.desc())
+    return [Revision._make(row) for row in tx.conn.execute(query)]
+
+
+def revisions_of(
+    tx: Transaction, uids: Sequence[str], parts: Sequence[str]
+) -> list[tuple[str, str, Revision]]:
+    """(placement, part, revision) of several placements, the newest first."""
+    c = snapshots.c
+    found: list[tuple[str, str, Revision]] = []
+    for start in range(0, len(uids), CHUNK):
+        query = select(c.placement, c.part, c.index, c.hash, c.content, c.created_at).where(
+            c.placement.in_(uids[start : start + CHUNK]), c.part.in_(parts)
+        )
+        rows = tx.conn.execute(query.order_by(c.placement, c.part, c.index.desc()))
+        found += [(row[0], row[1], Revision._make(row[2:])) for row in rows]
+    return found
+
+
+def bound_of(tx: Transaction, uids: Sequence[str]) -> list[Bound]:
+    """Decisions of several placements, with their age, by cluster."""
+    c = bindings.c
+    found: list[Bound] = []
+    for start in range(0, len(uids), CHUNK):
+        query = select(*(c[name] for name in Binding._fields), c.bound_at)
+        query = query.where(c.placement.in_(uids[start : start + CHUNK])).order_by(c.cluster)
+        found += [Bound(Binding._make(row[:-1]), row[-1]) for row in tx.conn.execute(query)]
+    return found
+
+
+def among(tx: Transaction, uids: Sequence[str]) -> set[str]:
+    """Those of `uids` that are placements."""
+    found: set[str] = set()
+    for start in range(0, len(uids), CHUNK):
+        query = select(objects.c.uid).where(
+            objects.c.uid.in_(uids[start : start + CHUNK]),
+            objects.c.api_group == GROUP,
+            objects.c.kind.in_(KINDS),
+        )
+        found.update(tx.conn.execute(query).scalars())
+    return found
 
 
 def add_snapshot(

@@ -1,13 +1,16 @@
-"""What has been kept long enough: finished jobs, explanations; each a few thousand rows at a time."""
+"""What has been kept long enough: finished jobs, explanations, evictions; a few thousand rows at a time."""
 
 import datetime as dt
 
 from sqlalchemy import delete, select, update
 
+from hub.domain.workloads.origin import Origin
 from hub.domain.workloads.states import TERMINAL
 from hub.store.dialect import CHUNK
-from hub.store.tables import events, explanations, manifests, workloads, works
+from hub.store.tables import events, explanations, manifests, objects, workloads, works
 from hub.store.transaction import Transaction
+from shared.groups import PLACEMENT
+from shared.kinds.eviction_v1 import EVICTIONS
 
 _ENDED = sorted(state.value for state in TERMINAL)
 
@@ -54,6 +57,18 @@ def jobs_held_too_long(tx: Transaction, before: dt.datetime, limit: int) -> list
             .limit(limit)
         ).scalars()
     )
+
+
+def evictions_before(tx: Transaction, before: dt.datetime, limit: int) -> list[str]:
+    """Evictions that were made before then, and not on the hub cluster."""
+    c = objects.c
+    query = select(c.uid).where(
+        c.api_group == PLACEMENT,
+        c.kind.in_(EVICTIONS),
+        c.origin != Origin.HUB_CLUSTER,
+        c.created_at < before,
+    )
+    return list(tx.conn.execute(query.order_by(c.created_at).limit(limit)).scalars())
 
 
 def give_names_back(tx: Transaction, uids: list[str]) -> None:

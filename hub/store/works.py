@@ -79,6 +79,8 @@ _STANDING = Lookup(
                 type_coerce(workloads.c[name], LargeBinary)
                 for name in ("annotations", "set_aside")
             ),
+            workloads.c.started_at,
+            workloads.c.cluster,
         )
         .select_from(works)
         .outerjoin(workloads, workloads.c.uid == works.c.uid)
@@ -294,6 +296,46 @@ def named(tx: Transaction, cluster: str, namespace: str, name: str) -> list[Work
 def of_placement(tx: Transaction, placement: str) -> list[Work]:
     """Works that one placement caused."""
     query = select(works).where(works.c.placed_by == placement)
+    return [Work._make(row) for row in tx.conn.execute(query)]
+
+
+def of_placements(tx: Transaction, placements: Sequence[str]) -> list[Work]:
+    """Works that some placements caused, by cluster and name."""
+    c = works.c
+    found: list[Work] = []
+    for chunk in chunks(placements):
+        query = select(works).where(c.placed_by.in_(chunk))
+        query = query.order_by(c.cluster, c.api_version, c.kind, c.namespace, c.name)
+        found += [Work._make(row) for row in tx.conn.execute(query)]
+    return found
+
+
+def list_page(
+    tx: Transaction,
+    placement: str,
+    cluster: str,
+    after: tuple[str, str] | None,
+    limit: int,
+    *,
+    failed: bool = False,
+) -> list[Work]:
+    """Works by (cluster, uid), after a position, at most `limit`.
+
+    `placement` (uid), `cluster`: of that one alone, unless "". `failed`: refused, missing or not available.
+    """
+    c = works.c
+    query = select(works)
+    if placement:
+        query = query.where(c.placed_by == placement)
+    if cluster:
+        query = query.where(c.cluster == cluster)
+    if failed:
+        query = query.where(c.phase.in_(("Failed", "Missing")) | c.available.is_(False))
+    if after is not None:
+        query = query.where(
+            (c.cluster > after[0]) | ((c.cluster == after[0]) & (c.uid > after[1]))
+        )
+    query = query.order_by(c.cluster, c.uid).limit(limit)
     return [Work._make(row) for row in tx.conn.execute(query)]
 
 

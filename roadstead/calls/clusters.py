@@ -46,9 +46,13 @@ def cordon(name: str, *, on: bool = True) -> Steps[Cluster]:
     return one(Request("POST", f"/v1/clusters/{part(name)}/{verb}", repeatable=True), Cluster)
 
 
-def remove_cluster(name: str) -> Steps[Deleted]:
-    """Forget a member that holds no jobs; its agent's credential ends. Else raises Rejected."""
-    return one(Request("DELETE", f"/v1/clusters/{part(name)}"), Deleted)
+def remove_cluster(name: str, *, objects: str = "") -> Steps[Deleted]:
+    """Forget a member that holds no jobs; its agent's credential ends. Else raises Rejected.
+
+    `objects`: Delete takes them back first, Abandon leaves them; "" is as its MemberCluster says.
+    """
+    asked = {"propagationPolicy": objects or None}
+    return one(Request("DELETE", f"/v1/clusters/{part(name)}", asked), Deleted)
 
 
 def drain(name: str, *, dry_run: bool = False) -> Steps[Drained]:

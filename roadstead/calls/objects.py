@@ -5,7 +5,7 @@ from roadstead.errors import NotFound
 from roadstead.media_types import type_of
 from roadstead.models.objects import Applied, Deleted, HandedOver, HeldKind, KubernetesObject
 from roadstead.models.placements import DriftedField, Placement, SettledDrift
-from roadstead.models.plan import Plan, Rebalanced
+from roadstead.models.plan import Evicted, Plan, Rebalanced
 from roadstead.paths import either, object_path, part
 from roadstead.steps import Flow, Request, Steps, counted_pages, items, one, pages
 
@@ -116,6 +116,16 @@ def rebalance(name: str, *, carry_out: bool = False) -> Steps[Rebalanced]:
     """
     path = f"/v1/placements/{either(name)}/rebalance"
     return one(Request("POST", path, body=body_of({"carryOut": carry_out})), Rebalanced)
+
+
+def evict(name: str, cluster: str, *, dry_run: bool = False) -> Steps[Evicted]:
+    """Take a placement off one cluster, where its disruption budget allows it; `dry_run` only asks.
+
+    `name` as for `placement`. Raises NotFound.
+    """
+    asked = {"cluster": cluster, "dryRun": dry_run}
+    path = f"/v1/placements/{either(name)}/evict"
+    return one(Request("POST", path, body=body_of(asked)), Evicted)
 
 
 def drift() -> Flow[DriftedField]:

@@ -39,7 +39,7 @@ def resume_rollout(name: str) -> Steps[Rollout]:
     return _act(name, "resume", None)
 
 
-def roll_back(name: str, *, version: str = "") -> Steps[Rollout]:
+def roll_back_run(name: str, *, version: str = "") -> Steps[Rollout]:
     """Go back by a new run, which is answered: to `version`, else to what the run before brought.
 
     Raises NotFound, Rejected (InvalidState).

@@ -6,6 +6,7 @@ from roadstead.calls import (
     hub as hub_calls,
     jobs as job_calls,
     objects as object_calls,
+    placed as placed_calls,
     rollouts as rollout_calls,
     waiting,
     workloads as workload_calls,
@@ -44,6 +45,12 @@ class Calls:
     placements = Listing(object_calls.placements)
     placement = Call(object_calls.placement)
     rebalance = Call(object_calls.rebalance)
+    revisions = Call(placed_calls.revisions)
+    roll_back = Call(placed_calls.roll_back)
+    release_rollback = Call(placed_calls.release_rollback)
+    bindings = Listing(placed_calls.bindings)
+    works = Listing(placed_calls.works)
+    evict = Call(object_calls.evict)
     drift = Listing(object_calls.drift)
     settle_drift = Call(object_calls.settle_drift)
 
@@ -52,7 +59,7 @@ class Calls:
     approve_rollout = Call(rollout_calls.approve_rollout)
     stop_rollout = Call(rollout_calls.stop_rollout)
     resume_rollout = Call(rollout_calls.resume_rollout)
-    roll_back = Call(rollout_calls.roll_back)
+    roll_back_run = Call(rollout_calls.roll_back_run)
 
     queues = Call(workload_calls.queues)
     queue = Call(workload_calls.queue)

@@ -157,18 +157,26 @@ def _show_drain(told: Drained) -> None:
 
 @clusters.command("rm")
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@click.option(
+    "--clean/--keep",
+    default=None,
+    help="Take its objects back first, or leave them; else as its MemberCluster says, which keeps them.",
+)
 @click.pass_context
-def remove(ctx: click.Context, names: tuple[str, ...]) -> int:
+def remove(ctx: click.Context, names: tuple[str, ...], clean: bool | None) -> int:
     """Forget members that hold no jobs; their agents' credentials end.
 
     One that may still run jobs is refused: cordon it and let them end; where it is destroyed, use fence.
+    Objects stay there, and are taken over when the cluster joins again; --clean empties it first.
     """
+    objects = "" if clean is None else "Delete" if clean else "Abandon"
 
     def forget(hub: Client, name: str) -> str:
-        hub.remove_cluster(name)
-        return name
+        done = hub.remove_cluster(name, objects=objects)
+        leaves = "leaves: its objects are taken back first"
+        return f"{name} removed" if done.result == "deleted" else f"{name} {leaves}"
 
-    _, code = for_each(ctx, names, forget, lambda name: say(f"{name} removed"), "removing")
+    _, code = for_each(ctx, names, forget, say, "removing")
     return code
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import click
 
+from roadstead.cli import lost_clusters
 from roadstead.cli.output import answer_option, client, moment, moment_of, show_one
 from roadstead.cli.tables import Column, indented, wrapped
 from roadstead.models.checks import CheckState
@@ -67,6 +68,7 @@ def as_text(told: Explanation) -> str:
     lines = [
         f"{told.namespace}/{told.name} is {told.state}{where}{reason}",
         *wrapped(told.message, "  "),
+        *lost_clusters.lines(told.cluster_loss, told.earlier_epochs),
     ]
     lines += _position(told)
     lines += _waiting(told.waiting or {})

@@ -60,6 +60,8 @@ def _as_text(told: HubCluster) -> str:
         lines.append(f"Jobs there: {told.jobs}: {told.jobs_message}")
     if told.jobs_shown:
         lines.append(f"Jobs that came by REST: {_SHOWN.get(told.jobs_shown, told.jobs_shown)}")
+    if told.records_shown == "Some":
+        lines.append("Records of placements: shown of some, as many as may be")
     if told.mirrors:
         lines.append(f"Mirrors there: {_MIRRORS.get(told.mirrors, told.mirrors)}")
     if told.running:

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from roadstead.cli import lost_clusters
 from roadstead.cli.each import for_each
 from roadstead.cli.nouns import list_verb
 from roadstead.cli.output import age, answer_option, client, dump, moment
@@ -144,6 +145,7 @@ def _as_text(job: WholeJob, events: list[Event]) -> str:
         f"  started   {moment(job.started_at)}",
         f"  finished  {moment(job.finished_at)}",
     ]
+    lines += lost_clusters.lines(job.cluster_loss, job.earlier_epochs)
     lines += _evictions(job)
     if events:
         lines.append("  events")

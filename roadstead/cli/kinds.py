@@ -63,6 +63,22 @@ _KINDS: dict[Kind, tuple[str, ...]] = {
         "careq",
     ),
     Kind(_PLACEMENT, "ApprovalRequest", namespaced=True): ("approvalrequests", "areq"),
+    Kind(_PLACEMENT, "ClusterResourcePlacementEviction", namespaced=False): (
+        "clusterresourceplacementevictions",
+        "crpe",
+    ),
+    Kind(_PLACEMENT, "ResourcePlacementEviction", namespaced=True): (
+        "resourceplacementevictions",
+        "rpe",
+    ),
+    Kind(_PLACEMENT, "ClusterResourcePlacementDisruptionBudget", namespaced=False): (
+        "clusterresourceplacementdisruptionbudgets",
+        "crpdb",
+    ),
+    Kind(_PLACEMENT, "ResourcePlacementDisruptionBudget", namespaced=True): (
+        "resourceplacementdisruptionbudgets",
+        "rpdb",
+    ),
     Kind("cluster.kubernetes-fleet.io", "MemberCluster", namespaced=False): (
         "memberclusters",
         "cluster",

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 
 import click
 
+from roadstead.cli import revisions
 from roadstead.cli.nouns import list_verb, show_verb
 from roadstead.cli.output import age, answer_option, client, show_one
 from roadstead.cli.tables import Column, indented, wrapped
 from roadstead.client import Client
 from roadstead.models.objects import Condition
 from roadstead.models.placements import ObservedDrift, Placement, SelectedResource
-from roadstead.models.plan import Rebalanced
+from roadstead.models.plan import Evicted, Rebalanced
 
 
 def _clusters(placement: Placement) -> str:
@@ -108,6 +109,9 @@ placements.add_command(
     )
 )
 
+for _verb in (revisions.history, revisions.rollback, revisions.bindings):
+    placements.add_command(_verb)
+
 
 _ANEW = [
     Column("CLUSTER", lambda c: c.name),
@@ -146,4 +150,36 @@ def _moves(found: Rebalanced) -> str:
         lines += ["", "It moves: who goes does so once who comes is available."]
     elif found.goes or found.comes:
         lines += ["", "Nothing has moved; --yes does it."]
+    return "\n".join(lines)
+
+
+@placements.command("evict")
+@click.argument("name")
+@click.argument("cluster")
+@click.option("--dry-run", is_flag=True, help="Show what would leave; nothing is evicted.")
+@answer_option
+@click.pass_context
+def evict(ctx: click.Context, name: str, cluster: str, dry_run: bool, output: str) -> int:
+    """Take a placement off one cluster, as budgets allow.
+
+    NAME is that of a ClusterResourcePlacement, or namespace/name of a ResourcePlacement. The cluster may
+    be picked again unless it is cordoned or tainted.
+
+    Exit code 1 where it may not leave.
+    """
+    with client(ctx) as hub:
+        told = hub.evict(name, cluster, dry_run=dry_run)
+    show_one(told, output, _leaves)
+    return 0 if told.allowed else 1
+
+
+def _leaves(told: Evicted) -> str:
+    name = "/".join(each for each in (told.namespace, told.name) if each)
+    verb = "leaves" if told.eviction else "would leave"
+    word = f"{verb} {told.cluster}" if told.allowed else f"stays on {told.cluster}"
+    lines = [f"{told.kind} {name} {word}", *wrapped(told.message, "  ")]
+    if told.allowed:
+        lines.append(f"  {told.object_count} object(s), {told.job_count} job(s)")
+    if told.eviction:
+        lines.append(f"  {told.kind}Eviction {told.eviction}")
     return "\n".join(lines)

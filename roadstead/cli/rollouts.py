@@ -171,4 +171,4 @@ def rollback(ctx: click.Context, name: str, version: str, output: str) -> None:
     before this run's.
     """
     with client(ctx) as hub:
-        show_one(hub.roll_back(name, version=version), output, _as_text)
+        show_one(hub.roll_back_run(name, version=version), output, _as_text)

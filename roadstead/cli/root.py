@@ -29,7 +29,11 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "hub-cluster": ("hub_cluster", "hub_cluster", "The bridge to the hub cluster: show, resume."),
     "jobs": ("jobs", "jobs", "Jobs: list, show, hold, release, cancel, delete."),
     "plan": ("plan", "plan", "Where manifests would go, were they applied now."),
-    "placements": ("placements", "placements", "Placements: list, show, rebalance."),
+    "placements": (
+        "placements",
+        "placements",
+        "Placements: list, show, roll back, rebalance, evict.",
+    ),
     "queues": ("queues", "queues", "Queues: quota, usage, who waits."),
     "restored": ("restored", "restored", "Whether the hub's store went back, and how to go on."),
     "rollouts": ("rollouts", "rollouts", "Staged rollouts: show, approve, stop, roll back."),
@@ -37,6 +41,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "submit": ("submit", "submit", "Submit a Job, and wait for it if you like."),
     "tokens": ("tokens", "tokens", "Tokens of people: list, issue, revoke."),
     "up": ("up", "up", "Run a hub with simulated clusters and their agents, here."),
+    "works": ("revisions", "works", "Works: what each cluster is given, and how it stands there."),
     "workloads": ("workloads", "workloads", "Jobs and what others run, as Kueue shows them."),
 }
 # Verbs that need more than the SDK, and the extra of pyproject.toml that brings it.

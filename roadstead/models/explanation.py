@@ -3,6 +3,7 @@
 import datetime as dt
 
 from roadstead.models.checks import CheckState
+from roadstead.models.lost_clusters import EarlierEpoch, LostCluster
 from roadstead.models.record import Json, Record, record_field
 
 
@@ -89,6 +90,8 @@ class Explanation(Record):
     set_aside_because: dict[str, str] = record_field(default_factory=dict)
     nomination: Json | None = None
     checks: tuple[CheckState, ...] = ()
+    cluster_loss: LostCluster | None = None
+    earlier_epochs: tuple[EarlierEpoch, ...] = ()
     timeline: tuple[TimelineEntry, ...] = ()
     quota: tuple[Json, ...] = ()
     preemption: Json | None = None

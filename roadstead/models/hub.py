@@ -81,6 +81,7 @@ class HubCluster(Record):
     jobs: str = ""
     jobs_message: str = ""
     jobs_shown: str = ""
+    records_shown: str = ""
     mirrors: str = ""
 
 

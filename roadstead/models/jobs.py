@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 from roadstead.errors import Rejected
+from roadstead.models.lost_clusters import EarlierEpoch, LostCluster
 from roadstead.models.record import Json, Record, record_field
 
 
@@ -113,6 +114,8 @@ class WholeJob(Job):
     applied_at: dt.datetime | None = None
     pods_ready_at: dt.datetime | None = None
     deleted_at: dt.datetime | None = None
+    cluster_loss: LostCluster | None = None
+    earlier_epochs: tuple[EarlierEpoch, ...] = ()
     manifest: Json = record_field(default_factory=dict)
 
 

@@ -74,3 +74,18 @@ class Rebalanced(Record):
     comes: tuple[str, ...] = ()
     message: str = ""
     clusters: tuple[PlannedCluster, ...] = ()
+
+
+class Evicted(Record):
+    """What a placement loses in one cluster, or would. `eviction`: the object that was made of it."""
+
+    kind: str
+    namespace: str = ""
+    name: str
+    cluster: str
+    valid: bool
+    allowed: bool
+    message: str = ""
+    object_count: int = 0
+    job_count: int = 0
+    eviction: str = ""

@@ -59,7 +59,10 @@ class NodePool(Model):
 
 
 class DeleteOptions(Model):
+    """`propagationPolicy` is Roadstead's own: what becomes of what was placed there."""
+
     validation_mode: Literal["Strict", "Skip"] = "Strict"
+    propagation_policy: Literal["Abandon", "Delete"] | None = None
 
 
 class MemberClusterSpec(Model):

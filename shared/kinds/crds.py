@@ -12,8 +12,15 @@ from typing import Any, Final
 
 import yaml
 
-from shared.groups import KUEUE
-from shared.kinds import cluster_status, kueue_status, placement_status, staged_status
+from shared.groups import KUEUE, PLACEMENT
+from shared.kinds import (
+    cluster_status,
+    eviction_v1,
+    kueue_status,
+    placement_status,
+    records,
+    staged_status,
+)
 from shared.kinds.kind import Kind
 from shared.kinds.model import Model
 from shared.kinds.registry import KNOWN
@@ -191,6 +198,35 @@ DEFINITIONS: Final = (
         for kind, short in (("ClusterResourceOverride", "cro"), ("ResourceOverride", "ro"))
     ),
     *_staged(),
+    *(
+        Definition(
+            "placement.kubernetes-fleet.io", kind, f"{kind.lower()}s", _FLEET_VERSIONS, "v1beta1",
+            (short,), eviction_v1.EvictionStatus,
+            (
+                column("Placement", ".spec.placementName"),
+                column("Cluster", ".spec.clusterName"),
+                _condition("Valid", "Valid"),
+                _condition("Executed", "Executed"),
+                _condition("Why", "Executed", "message", wide=True),
+                AGE,
+            ),
+            ("fleet", "fleet-placement"),
+        )
+        for kind, short in zip(eviction_v1.EVICTIONS, ("crpe", "rpe"), strict=True)
+    ),
+    *(
+        Definition(
+            "placement.kubernetes-fleet.io", kind, f"{kind.lower()}s", _FLEET_VERSIONS, "v1beta1",
+            (short,), None,
+            (
+                column("Max-Unavailable", ".spec.maxUnavailable"),
+                column("Min-Available", ".spec.minAvailable"),
+                AGE,
+            ),
+            ("fleet", "fleet-placement"),
+        )
+        for kind, short in zip(eviction_v1.BUDGETS, ("crpdb", "rpdb"), strict=True)
+    ),
     Definition(
         "cluster.kubernetes-fleet.io", "MemberCluster", "memberclusters", _FLEET_VERSIONS,
         "v1beta1", ("cluster",), cluster_status.MemberClusterStatus,
@@ -273,7 +309,12 @@ def _object_schema(definition: Definition, kind: Kind) -> Schema:
 
 def all_crds() -> dict[str, dict[str, Any]]:
     """Every CustomResourceDefinition of ours, by the name of its file."""
-    return {f"{d.group}_{d.plural}.yaml": build(d) for d in DEFINITIONS}
+    made = {f"{d.group}_{d.plural}.yaml": build(d) for d in DEFINITIONS}
+    for kind in records.RECORDS:
+        crd = records.definition(kind)
+        crd["metadata"]["labels"] = {**OWNER}
+        made[f"{PLACEMENT}_{kind.plural}.yaml"] = crd
+    return made
 
 
 def queue_crds() -> list[dict[str, Any]]:

@@ -76,8 +76,28 @@ class PerClusterStatus(Model):
     conditions: list[Condition] | None = by_type()
 
 
+class Rollback(Model):
+    """Own field: clusters get an older revision; which was the newest when that was asked, and by whom."""
+
+    resource_snapshot_index: str
+    newest_resource_snapshot_index: str
+    left: str | None = None
+    by: str | None = None
+    time: Timestamp | None = None
+
+
+class PerObject(ResourceIdentifier):
+    """Own field: a Job of a placement with roadstead.dev/per-object, and where its own placing put it."""
+
+    cluster_name: str | None = None
+    reason: str | None = None
+    message: str | None = None
+
+
 class PlacementStatus(Model):
     selected_resources: list[ResourceIdentifier] | None = None
     observed_resource_index: str | None = None
     placement_statuses: list[PerClusterStatus] | None = None
+    rollback: Rollback | None = None
+    per_object: Annotated[list[PerObject], Hundred] | None = None
     conditions: list[Condition] | None = by_type()

@@ -8,6 +8,7 @@ from shared.kinds import (
     cluster_v1,
     cluster_v1beta1,
     core_v1,
+    eviction_v1,
     kueue_v1beta1 as old,
     kueue_v1beta2 as kueue,
     multikueue,
@@ -106,6 +107,19 @@ _KINDS: Final = (
             ("ClusterResourceOverride", False, override_v1.ClusterOverride),
             ("ResourceOverride", True, override_v1.NamespacedOverride),
         )
+    ),
+    *(
+        Kind(placement_v1.GROUP, version, kind, namespaced, eviction_v1.Eviction, eviction_v1.Eviction)
+        for version in (eviction_v1.ALPHA, placement_v1beta1.VERSION, placement_v1.VERSION)
+        for kind, namespaced in zip(eviction_v1.EVICTIONS, (False, True), strict=True)
+    ),
+    *(
+        Kind(
+            placement_v1.GROUP, version, kind, namespaced, eviction_v1.DisruptionBudget,
+            eviction_v1.DisruptionBudget, eviction_v1.check_budget,
+        )
+        for version in (eviction_v1.ALPHA, placement_v1beta1.VERSION, placement_v1.VERSION)
+        for kind, namespaced in zip(eviction_v1.BUDGETS, (False, True), strict=True)
     ),
     *(
         Kind(

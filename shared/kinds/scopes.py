@@ -59,7 +59,8 @@ _NAMESPACED: Final = {
     KUEUE: {"LocalQueue", "Workload"},
     "networking.k8s.io": {"Ingress", "NetworkPolicy"},
     PLACEMENT: {
-        "ApprovalRequest", "ResourcePlacement", "ResourceOverride", "ResourceEnvelope",
+        "ApprovalRequest", "ResourceEnvelope", "ResourceOverride", "ResourcePlacement",
+        "ResourcePlacementDisruptionBudget", "ResourcePlacementEviction",
         "StagedUpdateRun", "StagedUpdateStrategy",
     },
     "policy": {"PodDisruptionBudget"},

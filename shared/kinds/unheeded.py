@@ -12,6 +12,7 @@ from typing import Any, Final
 from shared import labels as keys
 from shared.conditions import Condition, remove, set_condition
 from shared.errors import Rejected
+from shared.kinds.eviction_v1 import BUDGETS, EVICTIONS
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.parsed import Parsed
 from shared.kinds.placement_v1 import GROUP as PLACEMENT
@@ -21,7 +22,6 @@ from shared.reject_codes import RejectCode
 
 REASON: Final = "NotActedOn"  # of the Event
 CONDITION: Final = "NotActedOn"
-LOSS: Final = f"{keys.PREFIX}on-cluster-loss"
 _TOPOLOGY: Final = "kueue.x-k8s.io/podset-"  # all of Kueue's that begin so are about topology
 _PLACEMENTS: Final = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
 # Kinds of the groups that are the hub's own, which nothing in the hub reads.
@@ -35,6 +35,7 @@ _READ: Final = frozenset(
         *((PLACEMENT, kind) for kind in _PLACEMENTS),
         *((PLACEMENT, kind) for kind in ("ClusterResourceOverride", "ResourceOverride")),
         *((PLACEMENT, kind) for kind in (*RUN_KINDS, *STRATEGY_KINDS, *REQUEST_KINDS)),
+        *((PLACEMENT, kind) for kind in (*EVICTIONS, *BUDGETS)),
         ("cluster.kubernetes-fleet.io", "MemberCluster"),
     }
 )  # fmt: skip
@@ -74,9 +75,6 @@ def _notices(parsed: Parsed) -> Iterator[str]:
 
 
 def _of_job(parsed: Parsed) -> Iterator[str]:
-    loss = parsed.annotations.get(LOSS)
-    if loss and loss != "Wait":
-        yield f"metadata.annotations[{LOSS}]: a job on a lost cluster waits for it, whatever is asked"
     template = parsed.spec.get("template") or {}
     asked = (template.get("metadata") or {}).get("annotations") or ()
     for name in asked:

@@ -1,8 +1,7 @@
 """Values of the annotations that users may set: what is decided about them so far.
 
 A bad value is refused at the intake, where somebody is there to mend it, and not passed over later.
-`cluster-selector` is read by the hub's own selector rules; `per-object` and `rerun` are free text until
-what reads them exists.
+`cluster-selector` is read by the hub's own selector rules; `rerun` is free text until what reads it exists.
 """
 
 import re
@@ -78,6 +77,7 @@ _RULES: Final[Mapping[str, tuple[Callable[[str], bool], str]]] = {
         lambda text: _EPOCHS.fullmatch(text) is not None,
         "must be how many epochs it may have in all: a whole number from 1 to 99999",
     ),
+    keys.PER_OBJECT: (lambda text: text in {"true", "false"}, "must be true or false"),
     f"{keys.PREFIX}clusters": (_are_clusters, "must be names of clusters, separated by commas"),
     f"{keys.PREFIX}ignore-drift": (_are_pointers, "must be JSON pointers such as /spec/replicas"),
 }

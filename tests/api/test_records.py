@@ -50,7 +50,12 @@ ELSEWHERE = {
         "StageCluster",
         "StageTask",
     ),  # by a loop: tests/cli/test_client_streams.py, tests/services/placements/test_rollout_calls.py
+    *(
+        *("ChangedField", "ChangedResource", "ClusterWork", "PlacementBinding", "Revision"),
+        *("RevisionChanges", "RolledBack", "RolledCluster"),
+    ),  # by a loop: tests/api/test_placed.py
     *("Decided", "Incarnation", "Leftover"),  # of a store that went back: tests/attack, tests/e2e
+    *("LostCluster", "EarlierEpoch"),  # after minutes of silence: tests/cli/test_lost_clusters.py
     *("ClusterQueue.error", "Metadata.deletion_timestamp", "WholeJob.warnings"),
 }
 
@@ -116,7 +121,8 @@ async def _of_jobs(hub: Served, live: Any, seen: Seen) -> None:
     await call(hub, checks.serve_check("budget"), seen)
     await live.settle()
     noted = a_job("one", queue="gold")
-    noted["metadata"]["annotations"] = {"roadstead.dev/on-cluster-loss": "RescheduleWhenFenced"}
+    asked = {"kueue.x-k8s.io/podset-required-topology": "rack"}  # which nothing is done about
+    noted["spec"]["template"]["metadata"] = {"annotations": asked}
     first = await call(hub, jobs.submit(noted), seen)
     huge = a_job("huge", queue="gold")
     huge["spec"]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "900"}}

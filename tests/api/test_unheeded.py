@@ -4,6 +4,7 @@ import pytest
 
 from tests.api.serving import a_job, served
 
+RACK = "kueue.x-k8s.io/podset-required-topology"
 pytestmark = pytest.mark.anyio
 TOPOLOGY = {
     "apiVersion": "kueue.x-k8s.io/v1beta1",
@@ -32,10 +33,10 @@ async def test_a_submitted_job_warns_of_what_it_asks_in_vain(tmp_path, path):
     """Alone and in a batch; the job is taken all the same."""
     async with served(tmp_path) as hub:
         job = a_job()
-        job["metadata"]["annotations"] = {"roadstead.dev/on-cluster-loss": "RescheduleWhenFenced"}
+        job["spec"]["template"]["metadata"] = {"annotations": {RACK: "rack"}}
         answer = (await hub.admin.post(path, json=job)).json()
         told = answer if path == "/v1/jobs" else answer["items"][0]
-        assert "on-cluster-loss" in told["warnings"][0]
+        assert RACK in told["warnings"][0]
         events = (await hub.admin.get("/v1/events", params={"uid": told["uid"]})).json()["items"]
         assert "NotActedOn" in [each["reason"] for each in events]
 

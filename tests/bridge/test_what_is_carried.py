@@ -15,6 +15,7 @@ from hub.store.errors import StoreUnavailable
 from shared import labels
 from shared.clock import ManualClock
 from shared.groups import KUEUE
+from shared.kinds.eviction_v1 import BUDGETS, EVICTIONS
 from tests.bridge.parts import (
     CONFIG_MAP,
     KINDS,
@@ -98,7 +99,7 @@ async def test_a_namespace_is_taken_before_what_it_judges(tmp_path: Path):
 
 
 def test_what_others_refer_to_is_taken_first():
-    """Namespaces, then what queues name, queues, workloads, and placements at last."""
+    """Namespaces, then what queues name, queues, workloads, placements, and what evicts them."""
     order = {each.kind: each.order for each in ALWAYS}
     steps = [
         {"Namespace"},
@@ -111,12 +112,14 @@ def test_what_others_refer_to_is_taken_first():
             "ResourceOverride",
             "ClusterStagedUpdateStrategy",
             "StagedUpdateStrategy",
+            *BUDGETS,
         },
         {"ClusterQueue"},
         {"LocalQueue"},
         {"Workload"},
         {"Job"},
         {"ClusterResourcePlacement", "ResourcePlacement"},
+        set(EVICTIONS),
         {"ClusterStagedUpdateRun", "StagedUpdateRun"},
         {"ClusterApprovalRequest", "ApprovalRequest"},
     ]

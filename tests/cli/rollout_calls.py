@@ -19,12 +19,12 @@ ROLLOUTS: Final[tuple[tuple[Any, ...], ...]] = (
     ("stop_rollout", ("n/r",), {}, "POST /v1/rollouts/n/r/stop", None, Rollout),
     ("resume_rollout", ("r",), {}, "POST /v1/rollouts/r/resume", None, Rollout),
     (
-        "roll_back",
+        "roll_back_run",
         ("r",),
         {"version": "3"},
         "POST /v1/rollouts/r/rollback",
         {"version": "3"},
         Rollout,
     ),
-    ("roll_back", ("r",), {}, "POST /v1/rollouts/r/rollback", {}, Rollout),
+    ("roll_back_run", ("r",), {}, "POST /v1/rollouts/r/rollback", {}, Rollout),
 )

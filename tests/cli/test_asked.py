@@ -90,6 +90,8 @@ ACTS: list[tuple[str, str, Any]] = [
     ("clusters cordon c1", "POST /v1/clusters/c1/cordon", None),
     ("clusters uncordon c1", "POST /v1/clusters/c1/uncordon", None),
     ("clusters rm c1", "DELETE /v1/clusters/c1", None),
+    ("clusters rm c1 --clean", "DELETE /v1/clusters/c1?propagationPolicy=Delete", None),
+    ("clusters rm c1 --keep", "DELETE /v1/clusters/c1?propagationPolicy=Abandon", None),
     (
         "clusters fence c1 --destroyed --confirm c1",
         "POST /v1/clusters/c1/fence",

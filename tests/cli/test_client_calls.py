@@ -30,8 +30,9 @@ from roadstead.models.hub import (
 )
 from roadstead.models.jobs import Event, Job, WholeJob
 from roadstead.models.objects import Applied, Deleted, HandedOver, HeldKind, KubernetesObject
+from roadstead.models.placed import ClusterWork, PlacementBinding, Revision, RolledBack
 from roadstead.models.placements import DriftedField, Placement, SettledDrift
-from roadstead.models.plan import Plan, Rebalanced
+from roadstead.models.plan import Evicted, Plan, Rebalanced
 from roadstead.models.queues import ClusterQueue, LocalQueue, PendingWorkload
 from roadstead.models.record import Record
 from tests.cli.filled import filled
@@ -134,6 +135,54 @@ CALLS: list[Call] = [
         Rebalanced,
     ),
     *ROLLOUTS,
+    (
+        "revisions",
+        ("n/p",),
+        {"limit": 5},
+        "GET /v1/revisions?placement=n%2Fp&limit=5",
+        None,
+        [Revision],
+    ),
+    (
+        "roll_back",
+        ("n/p", 3),
+        {"dry_run": True},
+        "POST /v1/placements/n/p/rollback",
+        {"to": 3, "dryRun": True},
+        RolledBack,
+    ),
+    (
+        "release_rollback",
+        ("p",),
+        {"dry_run": True},
+        "POST /v1/placements/p/rollback",
+        {"release": True, "dryRun": True},
+        RolledBack,
+    ),
+    (
+        "bindings",
+        (),
+        {"cluster": "c", "placement": "n/p"},
+        "GET /v1/bindings?placement=n%2Fp&cluster=c&limit=500",
+        None,
+        [PlacementBinding],
+    ),
+    (
+        "works",
+        (),
+        {"placement": "p", "cluster": "c", "failed": True},
+        "GET /v1/works?cluster=c&placement=p&failed=true&limit=500",
+        None,
+        [ClusterWork],
+    ),
+    (
+        "evict",
+        ("n/p", "c"),
+        {"dry_run": True},
+        "POST /v1/placements/n/p/evict",
+        {"cluster": "c", "dryRun": True},
+        Evicted,
+    ),
     ("apply", (b"{}",), {"namespace": "n"}, "POST /v1/apply?namespace=n", {}, [Applied]),
     ("objects", ("Kind",), {}, "GET /v1/objects/core/Kind?limit=500", None, [KubernetesObject]),
     (
@@ -249,6 +298,14 @@ CALLS: list[Call] = [
     ("cordon", ("c",), {}, "POST /v1/clusters/c/cordon", None, Cluster),
     ("cordon", ("c",), {"on": False}, "POST /v1/clusters/c/uncordon", None, Cluster),
     ("remove_cluster", ("c",), {}, "DELETE /v1/clusters/c", None, Deleted),
+    (
+        "remove_cluster",
+        ("c",),
+        {"objects": "Delete"},
+        "DELETE /v1/clusters/c?propagationPolicy=Delete",
+        None,
+        Deleted,
+    ),
     ("drain", ("c",), {}, "POST /v1/clusters/c/drain", {}, Drained),
     ("drain", ("c",), {"dry_run": True}, "POST /v1/clusters/c/drain", {"dryRun": True}, Drained),
     ("fence", ("c", "d"), {}, "POST /v1/clusters/c/fence", {"confirm": "d"}, Fenced),

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from roadstead.models.plan import (
+    Evicted,
     JobStand,
     Plan,
     PlannedCluster,
@@ -108,3 +109,23 @@ def test_a_rebalance_is_shown_before_it_is_done():
         b'{"carryOut":false}': MOVED + "Nothing has moved; --yes does it.\n",
         b'{"carryOut":true}': MOVED + "It moves: who goes does so once who comes is available.\n",
     }
+
+
+def evicted(*args: str, **told: object) -> Ran:
+    told = {"objectCount": 2, "jobCount": 1, "message": "why", "eviction": ""} | told
+    with answering(Answer(filled(Evicted, **told))) as script:
+        ran = run("--server", script.address, "placements", "evict", "shop/p", "c", *args)
+    assert script.asked == ["POST /v1/placements/shop/p/evict"]
+    return ran
+
+
+def test_an_eviction_says_what_leaves_and_what_was_made_of_it():
+    """Shown first, then done; what may not leave stays, and the exit code says so."""
+    shown = evicted("--dry-run", allowed=True)
+    assert (shown.code, shown.lines[0]) == (0, "kind namespace/name would leave cluster")
+    assert shown.lines[1:3] == ["  why", "  2 object(s), 1 job(s)"]
+    done = evicted(allowed=True, eviction="p-x")
+    assert done.lines[0] == "kind namespace/name leaves cluster"
+    assert done.lines[-1] == "  kindEviction p-x"
+    stays = evicted(allowed=False)
+    assert (stays.code, stays.lines) == (1, ["kind namespace/name stays on cluster", "  why"])

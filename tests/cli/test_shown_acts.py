@@ -138,6 +138,12 @@ This token joins one agent as name, once, within 0s. On the member:
     ("clusters cordon c", [Answer(filled(Cluster))], "name cordoned\n", ""),
     ("clusters uncordon c", [Answer(filled(Cluster))], "name uncordoned\n", ""),
     ("clusters rm c", [Answer({"result": "deleted"})], "c removed\n", ""),
+    (
+        "clusters rm c --clean",
+        [Answer({"result": "deleting"})],
+        "c leaves: its objects are taken back first\n",
+        "",
+    ),
     ("hub-cluster resume r", [Answer(filled(HubCluster))], "the bridge goes on: resuming\n", ""),
     (
         "hand-over cq q",

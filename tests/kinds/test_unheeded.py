@@ -59,7 +59,6 @@ def of_kind(api_version, kind, **spec):
 
 KUEUE = "kueue.x-k8s.io/v1beta1"
 PARTS = [
-    (a_job({"roadstead.dev/on-cluster-loss": "RescheduleWhenFenced"}), "on-cluster-loss"),
     (a_job(template={"kueue.x-k8s.io/podset-required-topology": "rack"}), "podset-required"),
     (a_job(template={"kueue.x-k8s.io/podset-slice-size": "2"}), "podset-slice-size"),
     (a_job(template={"kueue.x-k8s.io/podset-topology-spreading": "{}"}), "podset-topology-spr"),
@@ -70,10 +69,6 @@ PARTS = [
         "topologyName",
     ),
     (of_kind(KUEUE, "Topology", levels=[{"nodeLabel": "rack"}]), "Topology"),
-    (
-        of_kind("placement.kubernetes-fleet.io/v1beta1", "ClusterResourcePlacementEviction"),
-        "Eviction",
-    ),
     (
         a_placement_of("placement.kubernetes-fleet.io", "ClusterResourceOverride"),
         "resourceSelectors[1]: no placement carries a ClusterResourceOverride",
@@ -93,7 +88,7 @@ def test_what_changes_nothing_is_named(manifest, word):
 @pytest.mark.parametrize(
     "manifest",
     [
-        a_job({"roadstead.dev/on-cluster-loss": "Wait"}),
+        a_job({"roadstead.dev/on-cluster-loss": "RescheduleAfter(5m)"}),
         a_placement(reportBackStrategy={"type": "Mirror", "destination": "WorkAPI"}),
         a_placement(applyStrategy={"comparisonOption": "FullComparison"}),
         a_placement(applyStrategy={"allowCoOwnership": True}),

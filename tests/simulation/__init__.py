@@ -12,7 +12,7 @@ modelled and what is not: docs/explain/simulation.md; what each invariant says: 
 | R-02 no twin | `Checks.looked_over`, with submissions said twice; a member's names | services |
 | R-03 nothing is offered before it is placed | `memory.offer`; `Checks.looked_over` | both |
 | R-04 never two, never again | `Checks.pod_runs`, `Checks.started` | both |
-| R-05 bounded double run | the product does not offer it yet: nowhere | - |
+| R-05 bounded double run | `Losses`: not before its time, two at most, withdrawn, counted once | both |
 | R-06 fencing | `Checks.answered`, `Checks.moved`, `Agent.replied` | both |
 | R-07 a result stands | `Checks.moved`, `dropped`, `unsettled`: completed wins over every wish | both |
 | R-08 a silent hub stops nothing | `Checks.deleted` | both |

@@ -30,6 +30,9 @@ _STORE = {
     "deadlines": memory.SILENT,
     "note_fault": memory.nobody,
     "counters": memory.SILENT,
+    "doubts": memory.DOUBTS,
+    "audit": memory.SILENT,
+    "credentials": memory.SILENT,
 }
 withdraw = bound("hub.services.works.withdraw", **_STORE)
 forgotten = bound("hub.services.members.forgotten", **_STORE)
@@ -45,6 +48,16 @@ observe_service = bound(
 timeline = bound("hub.services.context.timeline", **_STORE, changes=memory.CHANGES)
 offers = bound("hub.services.works.offer", **_STORE, timeline=timeline)
 evict = bound("hub.services.works.evict", **_STORE, withdraw_jobs=withdraw.withdraw_jobs)
+restored = bound("hub.services.works.restored", **_STORE)
+_LOSS = {"evict": evict.evict, "restored": restored}
+cluster_loss = bound("hub.services.works.cluster_loss", **_STORE, **_LOSS)
+fence = bound(
+    "hub.services.objects.fence",
+    **_STORE,
+    restored=restored,
+    cluster_loss=cluster_loss,
+    withdraw_jobs=withdraw.withdraw_jobs,
+)
 holding = bound("hub.services.jobs.hold", **_STORE, evict=evict.evict)
 sessions = bound("hub.services.members.sessions", **_STORE)
 awaited = bound("hub.services.context.awaited", **_STORE)

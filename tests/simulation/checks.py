@@ -7,6 +7,7 @@ from agent.objects.status import job_status
 from hub.domain.workloads.states import CHARGED, ON_CLUSTER, TERMINAL
 from shared import labels
 from shared.wire.agent_v1 import Order
+from tests.simulation.lost import Losses
 from tests.simulation.world import Violation
 
 Object = dict[str, Any]
@@ -15,10 +16,11 @@ _HELD = frozenset(map(str, ON_CLUSTER))
 _FINAL = frozenset({"Succeeded", "Failed", "Cancelled"})
 
 
-class Checks:
+class Checks(Losses):
     """What has really happened, beside what the hub believes."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.running: dict[str, dict[str, str]] = {}  # job uid: pod uid → cluster
         self.begun: dict[tuple[str, int], str] = {}  # job uid, epoch: the object that was started
         self.placed: set[tuple[str, int]] = set()
@@ -99,7 +101,9 @@ class Checks:
             raise Violation("R-04", f"epoch {epoch} of {uid} begins again: {other}, then {me}")
 
     def status(self, cluster: str, job: Object) -> None:
-        uid, _ = _of(job)
+        uid, epoch = _of(job)
+        if (uid, epoch) in self.left:
+            return  # what it comes to does not count
         if uid not in self.unproven and any(
             c["type"] == "Complete" for c in job["status"].get("conditions") or ()
         ):
@@ -124,6 +128,12 @@ class Checks:
         uid, epoch = pod["metadata"]["labels"].get(labels.JOB_UID, ""), _epoch(pod)
         if not uid:
             return
+        self.ran.add((uid, epoch))
+        if (uid, epoch) in self.left:  # as its job allows, until its cluster is told
+            self.beside.setdefault(uid, {})[pod["metadata"]["uid"]] = cluster
+            return
+        if cluster in self.beside.get(uid, {}).values():
+            raise Violation("R-04", f"two epochs of {uid} run in {cluster}")
         here = self.running.setdefault(uid, {})
         elsewhere = set(here.values()) - {cluster}
         if elsewhere:
@@ -136,6 +146,7 @@ class Checks:
     def pod_over(self, cluster: str, pod: Object) -> None:
         uid = pod["metadata"]["labels"].get(labels.JOB_UID, "")
         self.running.get(uid, {}).pop(pod["metadata"]["uid"], None)
+        self.beside.get(uid, {}).pop(pod["metadata"]["uid"], None)
 
     def wished(self, uid: str, wish: str) -> None:
         """A user has given a job up; until it is released nothing else may follow."""
@@ -190,7 +201,12 @@ class Checks:
             raise Violation("R-07", f"{uid} was {before} and is moved by {name}")
         if name == "place":
             self._placed(row)
-        if before not in _HELD or before == "Placed" or row["state"] in _HELD:
+        if (
+            self.leaves_behind(row, name)
+            or before not in _HELD
+            or before == "Placed"
+            or row["state"] in _HELD
+        ):
             return
         self.released[uid, epoch] = name
         if row["reason"] == "DeletedInMember" and (uid, epoch) not in self.by_hand:
@@ -222,6 +238,10 @@ class Checks:
     def _placed(self, row: Object) -> None:
         uid = row["uid"]
         self.placed.add((uid, row["epoch"]))
+        for work in self.store.works.values():
+            others = work["uid"] == uid and work["epoch"] != row["epoch"]
+            if others and work["action"] != "Withdraw":
+                raise Violation("R-05", f"{uid} is placed while {work['cluster']} is to keep it")
         asked, granted = row["parallelism"], _pods(row)
         if "admission" in row and asked > granted:
             raise Violation("R-09", f"{uid} is placed with {asked} pods and charged for {granted}")

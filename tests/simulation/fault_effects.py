@@ -45,6 +45,21 @@ def _controllers_down(run: "Run", fault: Fault, until: float) -> None:
     run.members[fault.where].controllers_from = until
 
 
+def _lost(run: "Run", fault: Fault, until: float) -> None:
+    """Nothing is heard of a cluster for minutes; what is there goes on."""
+    run.hub.networks[fault.where].cut_until = until
+
+
+def _destroyed(run: "Run", fault: Fault, _until: float) -> None:
+    """A cluster is gone, with all that it held; some time later somebody writes it off."""
+    network = run.hub.networks[fault.where]
+    network.destroyed = True
+    for agent in run.living(fault.where):
+        agent.die()
+    run.members[fault.where].destroy()
+    run.write_off_in(fault.seconds, fault.where)
+
+
 # --- processes -----------------------------------------------------------------------------------
 
 
@@ -162,6 +177,8 @@ def a_copy(incarnation: str) -> dict[str, Any]:
 
 
 BEFALLS: dict[str, Does] = {
+    "lost": _lost,
+    "destroyed": _destroyed,
     "hang": _switch("hangs_until"),
     "cut": _switch("cut_until"),
     "replies lost": _switch("replies_lost_until"),

@@ -31,6 +31,16 @@ _DOUBTS: Final[dict[str, tuple[int, float, tuple[str, ...]]]] = {
     "copied": (1, 0.0, ("session", "offer", "runs")),
     "refused": (1, 20.0, ("session", "offer", "requeue")),
 }
+# What jobs ask for where their cluster is lost, and the moments after which it is.
+_POLICIES: Final = (
+    "Wait",
+    "RescheduleWhenFenced",
+    *("RescheduleAfter(60s)",) * 3,
+    "RescheduleAfter(90s)",
+)
+_LOST_AFTER: Final = ("offer", "create", "made", "patch", "runs", "runs", "over", "withdraw")
+# Clusters that do not answer for minutes, and those that are destroyed and written off.
+OF_LOSSES: Final = frozenset({"lost", "destroyed"})
 # What only turns a switch: it may come in the middle of something.
 AT_ONCE: Final = frozenset(
     {
@@ -120,6 +130,7 @@ class Scenario:
     foreign: bool
     lag_s: float  # of watches and controllers, at most
     copied_at: float  # of the hub's store: at the end it is put back; 0: it is not
+    loss: str = ""  # what its jobs ask for where their cluster is lost
     faults: list[Fault] = field(default_factory=list)
 
 
@@ -161,8 +172,23 @@ def draw(seed: int) -> Scenario:
         scenario.faults.append(_doubt(die, kind, die.choice(_DOUBTS[kind][2])))
     for _ in range(die.choice((0, 0, 1, 1, 2))):
         scenario.faults.append(_wish(die, f"w{die.randrange(jobs)}", die.choice(_WISHED)))
+    _draw_loss(random.Random(seed ^ 0x1054), scenario)
     scenario.faults.sort(key=lambda fault: fault.at)
     return scenario
+
+
+def _draw_loss(die: random.Random, scenario: Scenario) -> None:
+    """In one seed of seven a cluster is lost for longer than its jobs, perhaps, want to wait."""
+    if die.random() > 0.15 or scenario.copied_at:
+        return
+    scenario.loss = die.choice(_POLICIES)
+    # Where a stranger has its name, a job needs the other cluster.
+    kind = "destroyed" if die.random() < 0.35 and not scenario.foreign else "lost"
+    seconds = die.random() * 40.0 if kind == "destroyed" else 70.0 + 130.0 * die.random()
+    moment, nth = die.choice(_LOST_AFTER), die.choice((1, 1, 1, 2))
+    at = die.random() * die.choice((0.0, 0.05, 0.5, 3.0))
+    scenario.faults.append(Fault(at, kind, "", seconds, die.random(), moment, nth))
+    scenario.run_s = die.choice((scenario.run_s, 40.0, 150.0))  # perhaps it runs on meanwhile
 
 
 def _doubt(die: random.Random, kind: str, moment: str) -> Fault:

@@ -12,6 +12,8 @@ import orjson
 
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.services.members.roll_call import is_fresh
+from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 from shared.wire.agent_v1 import (
     Mark,
     Pools,
@@ -22,7 +24,7 @@ from tests import waiting
 from tests.simulation import bound, memory
 from tests.simulation.checks import Checks
 from tests.simulation.memory import Store, Transaction
-from tests.simulation.world import World, finish
+from tests.simulation.world import START, World, finish
 from tests.store.build import a_member
 
 HUB_ID = "hub-1"
@@ -111,6 +113,8 @@ class SimHub:
         self.store.settings["incarnation"] = "inc-1"
         self.store.on_offer = checks.offered
         checks.store = self.store
+        checks.silent_for = lambda cluster: world.now - self.heard[cluster]
+        self.fenced: set[str] = set()  # clusters that were written off
         self.clock = HubClock(world)
         self.networks: dict[str, Any] = {}
         self.heard: dict[str, float] = {}
@@ -154,6 +158,8 @@ class SimHub:
 
     def answer(self, cluster: str, request: SyncRequest) -> Reply | None:
         """One request; None if the hub died over it. Raises Rejected."""
+        if cluster in self.fenced:
+            raise Rejected(RejectCode.UNAUTHENTICATED, "it was written off")
         self.heard[cluster] = self.world.now
         reply: Reply = finish(self.sync.sync(cluster, request, []))
         held = self.store.clusters
@@ -234,6 +240,7 @@ class SimHub:
                 name
                 for name in self.store.clusters
                 if self.world.now - self.heard[name] < 45.0
+                and name not in self.fenced
                 and not (name in aside and dt.datetime.fromisoformat(aside[name]) > now)
             ]
             if charged < self.limit and open_to:
@@ -268,8 +275,21 @@ class SimHub:
             placed = [row["uid"] for row in rows if row["state"] == "Placed"]
             if placed:
                 bound.evict.evict(tx, placed, "ClusterUnreachable", "")
+            since = {name: START + dt.timedelta(seconds=self.heard[name]) for name in silent}
+            bound.cluster_loss.move_lost(tx, since, 1)
 
         self.store.commit(lose)
+
+    def fence(self, cluster: str) -> None:
+        """Somebody types the name of a cluster that is destroyed."""
+        self.fenced.add(cluster)
+
+        def fence(tx: Transaction) -> None:
+            bound.fence.fence_cluster(
+                tx, cluster, cluster, "somebody", 45.0, though_it_answers=True
+            )
+
+        self.store.commit(fence)
 
     # --- users -----------------------------------------------------------------------------------
 

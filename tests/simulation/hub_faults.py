@@ -93,6 +93,8 @@ _MOMENTS: Final = (
 class ReplicatedRun(WholeRun):
     """A scenario played on several hubs."""
 
+    plays_losses = frozenset({"lost"})
+
     def __init__(self, scenario: Scenario, *, tell: bool = False) -> None:
         super().__init__(scenario, tell=tell)
         die = random.Random(scenario.seed ^ 0x5E7)

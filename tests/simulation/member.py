@@ -30,8 +30,7 @@ class Member:
         self.grace_s = 1.0  # of pods that are asked to end
         self.lag_s = 0.1  # of watches and controllers, at most
         self.version = 0
-        self.jobs: dict[str, Object] = {}
-        self.pods: dict[str, Object] = {}
+        self.jobs, self.pods = dict[str, Object](), dict[str, Object]()
         self.logs: dict[str, list[tuple[str, Object]]] = {"Job": [], "Pod": []}
         self.watchers: list[Callable[[str], None]] = []
         self.controllers_from = 0.0  # they stand still until then
@@ -386,6 +385,10 @@ class Member:
         pod = self.pods.pop(uid)
         self._removed("Pod", pod)
         self._look_soon(pod["job"])
+
+    def destroy(self) -> None:
+        self.checks.destroyed(self.name, self.pods.values())
+        self.jobs, self.pods, self.watchers = {}, {}, []
 
     def drain(self) -> None:
         """All pods are evicted."""

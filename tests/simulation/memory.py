@@ -16,6 +16,7 @@ from hub.services.works import compose
 from hub.store.records.members import Member, Speaking
 from hub.store.records.workloads import Workload
 from hub.store.records.works import Composable, Desired, StandingWork, Work
+from tests.simulation import lost
 from tests.simulation.manifests import compose_job, manifest
 from tests.simulation.world import Violation, World
 from tests.store.build import a_work, a_workload
@@ -23,7 +24,7 @@ from tests.store.build import a_work, a_workload
 Row = dict[str, Any]
 _ALLOWED: dict[str, tuple[frozenset[str], str, bool]] = {}
 _TERMINAL = frozenset(map(str, TERMINAL))
-_FREED: Row = {"cluster": None, "withdraw_to": "", "active": 0, "ready": 0}
+_FREED: Row = {"cluster": None, "withdraw_to": "", "active": 0, "ready": 0, "started_at": None}
 _NOTHING = a_workload("")
 
 
@@ -126,11 +127,14 @@ def transition(tx: Transaction, name: str, rows: Sequence[Row]) -> list[str]:
         held.update(row)
         if after in _TERMINAL and held["withdraw_to"] == "Deleted":
             held.update(live=None, deleted_at=tx.now)
+        if name == "start":
+            held["started_at"] = tx.now
         if name == "place":
             held["epoch"] += 1
             held["placed_at"] = tx.now
         moved.append(row["uid"])
-        tx.store.on_move(was if freed else held, name, before)
+        was = {**was, "reason": held["reason"]} if freed else held
+        tx.store.on_move(was, name, before)
     return moved
 
 
@@ -175,7 +179,7 @@ def new_workload(tx: Transaction, uid: str, name: str, **given: Any) -> None:
         "generation": 1, "placement": "", "ttl_s": None, "requeues": 0, "requeue_at": None,
         "created_at": tx.now, "queued_at": tx.now, "ran_s": 0, "placed_at": None,
         "evictions": None, "evicted": None, "checks": None, "cluster_queue": "q", "queue": "",
-        "max_runtime_s": None,
+        "max_runtime_s": None, "started_at": None,
     }  # fmt: skip
     row.update(given)
     tx.store.workloads[uid] = row
@@ -259,6 +263,7 @@ def standing(tx: Transaction, cluster: str, uids: Sequence[str]) -> dict[str, St
             job["completions"], job["pods_ready"],
             None if job["annotations"] is None else orjson.dumps(job["annotations"]),
             None if job["set_aside"] is None else orjson.dumps(job["set_aside"]),
+            job["started_at"], job["cluster"] or "",
         )  # fmt: skip
     return found
 
@@ -338,15 +343,20 @@ def nobody(*_args: Any, **_named: Any) -> Any:
     return {}
 
 
+def _uids_of(tx: Transaction, cluster: str) -> list[str]:
+    return [uid for name, uid in tx.store.works if name == cluster]
+
+
 WORKLOADS = SimpleNamespace(transition=transition, change=change, get_many=get_many, get=get)
 WORKS = SimpleNamespace(
     key=key, upsert=upsert, all_desired=all_desired, desired=desired, composable=composable,
     standing=standing, offer=offer, observe=observe, remove=remove, act=act, of_uids=of_uids,
+    uids_of=_uids_of,
 )  # fmt: skip
-ON_MEMBERS = SimpleNamespace(count=count)
+ON_MEMBERS = SimpleNamespace(count=count, jobs_on=lost.jobs_on, lost_jobs=lost.lost_jobs)
 CLUSTERS = SimpleNamespace(
     get=_cluster, change=_change_cluster, beat=nobody, set_capacity=nobody,
-    get_capacities=nobody, sessions=_sessions, hear=_hear,
+    get_capacities=nobody, sessions=_sessions, hear=_hear, forget_capacity=nobody,
 )  # fmt: skip
 OBJECTS = SimpleNamespace(get_many=nobody)
 SETTINGS = SimpleNamespace(
@@ -360,4 +370,12 @@ COMPOSE = SimpleNamespace(
     Stamp=compose.Stamp,
 )
 CHANGES = SimpleNamespace(last_revision=lambda tx: tx.store.revision)
-SILENT = SimpleNamespace(note_runs=nobody, evicted=nobody, note=nobody)
+DOUBTS = SimpleNamespace(options_of=nobody)
+SILENT = SimpleNamespace(
+    note_runs=nobody,
+    evicted=nobody,
+    note=nobody,
+    add=nobody,
+    forget_agent=nobody,
+    double_run=nobody,
+)

@@ -30,6 +30,7 @@ class Network:
         self.next_reply_late = False
         self.doubled_until = 0.0  # each request arrives twice
         self.refused_until = 0.0  # a webhook admits no Job
+        self.destroyed = False  # there is no such cluster any more
         self.under_way = 0  # requests that the API server may still carry out
         self.deaf = {"Job": 0.0, "Pod": 0.0}  # watches bring nothing until then
         self.trouble = 0.0  # share of requests that go wrong
@@ -99,6 +100,9 @@ class Network:
     ) -> None:
         """The API server does it, now or when it answers again: whether anybody still waits or not."""
         world = self.world
+        if self.destroyed:
+            self.under_way -= 1
+            return
         if self.hangs_until > world.now:
             at = self.hangs_until + world.random.random()
             world.at(at, self._carry_out, agent, call, coroutine, state, back)

@@ -48,6 +48,8 @@ class Replicas(Whole):
         self._places: dict[str, str] = {}  # where an agent's last request went, by session
         self._observing: Engine | None = None
         super().__init__(world, checks, names, limit)
+        # What one process heard and could not write down, the others do not know of.
+        checks.silent_for = lambda _cluster: 3600.0
         for index in range(PROCESSES):
             world.after(0.2 + 0.1 * index, self._tend, f"p{index}")
         world.after(2.5, self._watch)

@@ -128,6 +128,8 @@ class Restorable(Whole):
 class RestoredRun(WholeRun):
     """A scenario in which the store goes back once."""
 
+    plays_losses = frozenset[str]()
+
     def __init__(self, scenario: Scenario, *, tell: bool = False) -> None:
         super().__init__(scenario, tell=tell)
         die = random.Random(scenario.seed ^ 0xBAC)

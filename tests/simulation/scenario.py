@@ -8,7 +8,7 @@ from tests.simulation import memory
 from tests.simulation.agent import Agent
 from tests.simulation.checks import Checks
 from tests.simulation.fault_effects import BEFALLS, a_stranger
-from tests.simulation.faults import AT_ONCE, CLUSTERS, OF_JOBS, Fault, Scenario
+from tests.simulation.faults import AT_ONCE, CLUSTERS, OF_JOBS, OF_LOSSES, Fault, Scenario
 from tests.simulation.hub import SimHub
 from tests.simulation.member import Member
 from tests.simulation.network import Network
@@ -16,11 +16,15 @@ from tests.simulation.world import Violation, World
 
 _PATIENCE_S = 500.0  # after which what is not at rest is stuck
 _LONGEST_S = 150.0  # before everything is mended
+_LONGEST_LOSS_S = 330.0  # where a cluster is lost
+_SILENCE_S = 15.0  # between two looks at who is silent
 _LOOK_S = 2.5  # between two looks at whether all is at rest
 
 
 class Run:
     """One scenario, played."""
+
+    plays_losses: frozenset[str] = OF_LOSSES  # of clusters
 
     def __init__(self, scenario: Scenario, *, tell: bool = False) -> None:
         self.scenario = scenario
@@ -78,9 +82,17 @@ class Run:
         self.submitted += 1
         self.submit(uid, name)
 
+    def notes(self) -> dict[str, str]:
+        """The annotations of every job."""
+        given = self.scenario
+        notes = {"roadstead.dev/retry": str(given.retries)} if given.retries > 1 else {}
+        if given.loss and self.plays_losses:
+            notes["roadstead.dev/on-cluster-loss"] = given.loss
+        return notes
+
     def submit(self, uid: str, name: str) -> None:
         given = self.scenario
-        notes = {"roadstead.dev/retry": str(given.retries)} if given.retries > 1 else None
+        notes = self.notes() or None
 
         def run(tx: memory.Transaction) -> None:
             memory.new_workload(tx, uid, name, annotations=notes, ttl_s=given.ttl_s)
@@ -103,7 +115,7 @@ class Run:
 
     def _watch_silence(self) -> None:
         self.hub.watch_silence()
-        self.world.after(15.0, self._watch_silence)
+        self.world.after(_SILENCE_S, self._watch_silence)
 
     def _comes(self, fault: Fault) -> None:
         self.pending -= 1
@@ -121,7 +133,9 @@ class Run:
             self.world.after(fault.at, self._comes, there)
 
     def befall(self, fault: Fault) -> None:
-        if self.mended:
+        if self.mended or fault.kind in OF_LOSSES - self.plays_losses:
+            return
+        if fault.where in CLUSTERS and self.hub.networks[fault.where].destroyed:
             return
         until = self.world.now + fault.seconds
         self.troubled_until = max(self.troubled_until, until)
@@ -147,8 +161,23 @@ class Run:
     def living(self, cluster: str) -> list[Agent]:
         return [a for a in self.agents if a.network.name == cluster and not a.dead]
 
+    def write_off_in(self, seconds: float, cluster: str) -> None:
+        """Somebody says that a cluster is destroyed, once the hub takes it."""
+        self.pending += 1
+        self.world.after(seconds, self._write_off, cluster)
+
+    def _write_off(self, cluster: str) -> None:
+        self.pending -= 1
+        if not self.hub.up:
+            self.write_off_in(3.0, cluster)
+            return
+        self.world.note(f"user: {cluster} is written off")
+        before = self.checks.held_in(cluster)
+        self.hub.fence(cluster)
+        self.checks.fenced(before)
+
     def ensure_agent(self, cluster: str) -> None:
-        if not self.living(cluster):
+        if not self.living(cluster) and not self.hub.networks[cluster].destroyed:
             self.start_agent(cluster, 1.0)
 
     def ensure_hub(self) -> None:
@@ -161,7 +190,9 @@ class Run:
     def play(self) -> None:
         """Raises Violation. It ends when everything is at rest and nothing is on its way."""
         world = self.world
-        while world.now < _LONGEST_S and (self.pending or world.now < self.troubled_until + 5.0):
+        lost = self.scenario.loss and self.plays_losses
+        longest = _LONGEST_LOSS_S if lost else _LONGEST_S
+        while world.now < longest and (self.pending or world.now < self.troubled_until + 5.0):
             world.run(world.now + _LOOK_S)
             if not self.pending and self._is_over(held_is_rest=False):
                 break
@@ -189,9 +220,10 @@ class Run:
         world = self.world
         self.mend()
         heal = world.now
+        patience_s = _PATIENCE_S + (10.0 * self.scenario.run_s if self.scenario.loss else 0.0)
         while not self._is_over(held_is_rest=True):
             world.run(world.now + _LOOK_S)
-            if world.now - heal > _PATIENCE_S:
+            if world.now - heal > patience_s:
                 raise Violation(
                     *(self.checks.unsettled(self.members) or ("R-01", "it does not end"))
                 )
@@ -224,7 +256,8 @@ class Run:
                 agent.cut_until = agent.slow_until = 0.0
             self.ensure_agent(name)
         for cluster, name in self.strangers:
-            self.members[cluster].delete(name, None, None, "Background", by_hand=True)
+            if name in self.members[cluster].jobs:
+                self.members[cluster].delete(name, None, None, "Background", by_hand=True)
         for row in list(self.checks.store.workloads.values()):
             if row["state"] == "Held" or row["withdraw_to"] == "Held":
                 self.hub.wish(row["uid"], "release")

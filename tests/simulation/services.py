@@ -5,6 +5,7 @@ by call: each runs to its end, on an event loop that only runs meanwhile, before
 """
 
 import asyncio
+import datetime as dt
 import shutil
 import tempfile
 from collections.abc import Callable, Coroutine
@@ -26,26 +27,29 @@ from hub.services.jobs import cancel, hold
 from hub.services.members import liveness
 from hub.services.members.sync import AgentSync
 from hub.services.objects.apply import apply_documents
+from hub.services.objects.fence import fence_cluster
 from hub.services.reading.draft import draft
 from hub.services.scheduling import commit
 from hub.services.scheduling.turn import Scheduler
-from hub.services.works import evict
+from hub.services.works import cluster_loss, evict
 from hub.store import clusters, tables, workloads
 from hub.store.engine import Database
 from hub.store.errors import StaleTerm
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds.registry import parse
+from shared.reject_codes import RejectCode
 from shared.wire.agent_v1 import DesiredBase, ObservedSet, SyncReply, SyncRequest
 from tests.services.hubs import a_job, a_pool, a_queue
 from tests.simulation.checks import Checks
 from tests.simulation.hub import HUB_ID, HubClock
 from tests.simulation.scenario import Run
-from tests.simulation.world import Violation, World
+from tests.simulation.world import START, Violation, World
 from tests.store.build import a_member
 
 T = TypeVar("T")
 _ENDED = frozenset({"Succeeded", "Failed", "Cancelled"})
+_ASKED = ("/retry", "/on-cluster-loss")
 _HELD = frozenset({"Placed", "Offered", "Applied", "Running", "Withdrawing", "Unknown"})
 # What a job has come to → the moment that is.
 _MOMENTS = {
@@ -72,6 +76,8 @@ class Whole:
         self.names = names
         self.books = SimpleNamespace(workloads={}, works={})
         checks.store = self.books
+        checks.silent_for = lambda cluster: world.now - self.heard[cluster]
+        self.fenced: set[str] = set()  # clusters that were written off
         self.dies_in_request = False
         self.heard: dict[str, float] = {}
         self.up = False
@@ -189,6 +195,8 @@ class Whole:
     # --- agents ----------------------------------------------------------------------------------
 
     def answer(self, cluster: str, request: Any) -> SyncReply | None:
+        if cluster in self.fenced:
+            raise Rejected(RejectCode.UNAUTHENTICATED, "it was written off")
         self.heard[cluster] = self.world.now
         said = ObservedSet.model_construct(
             full=request.observed.full,
@@ -278,7 +286,16 @@ class Whole:
         if silent:
             self.run(self.hub.write(liveness.lose_jobs, silent, self.term))
             self.run(self.hub.write(liveness.free_unoffered, silent, self.term))
+            since = {name: START + dt.timedelta(seconds=self.heard[name]) for name in silent}
+            self.run(self.hub.write(cluster_loss.move_lost, since, self.term))
             self._look_at_the_books()
+
+    def fence(self, cluster: str) -> None:
+        """Somebody types the name of a cluster that is destroyed."""
+        self.fenced.add(cluster)
+        sure = partial(fence_cluster, though_it_answers=True)
+        self.run(self.hub.write(sure, cluster, cluster, "somebody", 45.0))
+        self._look_at_the_books()
 
     def submit(self, uid: str, name: str, notes: dict[str, str]) -> None:
         """Submit a job, as a user applies it: now and then twice, as one who heard no answer."""
@@ -325,7 +342,7 @@ class Whole:
         if wish == "resize":
             now = workloads.get(tx, uid)  # it may have ended since it was wished
             if now is not None and now.state not in _ENDED and now.deleted_at is None:
-                notes = {k: v for k, v in row["annotations"].items() if k.endswith("retry")}
+                notes = {k: v for k, v in row["annotations"].items() if k.endswith(_ASKED)}
                 self._apply(tx, uid, row["name"], notes, row["parallelism"] % 2 + 1)
         else:
             _carry_out(tx, uid, row, wish)
@@ -365,9 +382,7 @@ class WholeRun(Run):
         return Whole(self.world, self.checks, names, self.scenario.limit)
 
     def submit(self, uid: str, name: str) -> None:
-        given = self.scenario
-        notes = {"roadstead.dev/retry": str(given.retries)} if given.retries > 1 else {}
-        self.hub.submit(uid, name, notes)  # type: ignore[attr-defined]
+        self.hub.submit(uid, name, self.notes())  # type: ignore[attr-defined]
 
     def mend(self) -> None:
         """What would not fit for good is made small again by its users."""

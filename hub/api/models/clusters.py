@@ -248,6 +248,8 @@ class HubCluster(Model):
     jobs_message: str
     jobs_shown: str
     """How many of REST's Jobs are shown there: None, All, or Some, where there are more than may be."""
+    records_shown: str
+    """Of how many placements the snapshots, bindings and works are shown there: None, All, or Some."""
     mirrors: str
     """Whether anybody but the hub may change what shows REST's objects there: Guarded, None, or Unknown."""
 

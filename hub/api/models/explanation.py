@@ -4,7 +4,13 @@ from typing import Literal
 
 from hub.api.models.base import Amounts, Instant, Model
 from hub.api.models.checks import CheckState
-from hub.api.models.jobs import ClusterVerdict, JobAdmission, PlacementDecision
+from hub.api.models.jobs import (
+    ClusterVerdict,
+    EarlierEpoch,
+    JobAdmission,
+    LostCluster,
+    PlacementDecision,
+)
 from hub.api.models.queues import FlavorQuota
 from hub.domain.workloads.states import State
 from shared.documents import Json
@@ -195,6 +201,8 @@ class Explanation(Model):
     nomination: Json | None
     """The cluster that it waits for while those it preempts go."""
     checks: list[CheckState]
+    cluster_loss: LostCluster | None = None
+    earlier_epochs: list[EarlierEpoch] = []
     timeline: list[TimelineEntry]
     remedies: list[AdmissionRemedy]
     flavors: list[FlavorOutcome]

@@ -124,6 +124,32 @@ class LastEviction(Model):
     cause: str = ""
 
 
+class LostCluster(Model):
+    """What its cluster's silence means for a job that is Unknown."""
+
+    cluster: str
+    policy: str
+    """`roadstead.dev/on-cluster-loss`, as the job has it; without it, `RescheduleWhenFenced`."""
+    heard_at: Instant | None
+    moves_not_before: Instant | None
+    """When it starts elsewhere by itself; later where the hub itself was away meanwhile."""
+    choices: list[str]
+    """What can become of it, in words."""
+
+
+class EarlierEpoch(Model):
+    """What a lost cluster may still run of a job that started elsewhere since, as the job allowed."""
+
+    cluster: str
+    epoch: int
+    overlapped: bool
+    """It is known to have run beside a later epoch."""
+    active: int
+    said: str
+    observed_at: Instant | None
+    cluster_heard_at: Instant | None
+
+
 class JobDetail(JobSummary):
     """Everything about one job."""
 
@@ -157,6 +183,8 @@ class JobDetail(JobSummary):
     applied_at: Instant | None
     pods_ready_at: Instant | None
     deleted_at: Instant | None
+    cluster_loss: LostCluster | None = None
+    earlier_epochs: list[EarlierEpoch] = []
     manifest: Kubernetes | None
 
 

@@ -105,3 +105,33 @@ class Rebalanced(Model):
     message: str
     clusters: list[PlannedCluster]
     """Best first; at most 200."""
+
+
+class EvictionWish(Body):
+    """Which cluster a placement is to leave."""
+
+    model_config = example_of({"cluster": "east", "dryRun": True})
+
+    cluster: str
+    dry_run: bool | None = None
+    """Say what would leave, and make no eviction."""
+
+
+class EvictionAnswer(Model):
+    """What a placement loses in one cluster, or would."""
+
+    kind: str
+    namespace: str
+    name: str
+    cluster: str
+    valid: bool
+    """It can be asked: the placement has that cluster, and may be evicted at all."""
+    allowed: bool
+    """Its disruption budget lets it leave now."""
+    message: str
+    object_count: int
+    """Objects that it has there."""
+    job_count: int
+    """Jobs of it that are there and have not ended: they wait for a cluster again."""
+    eviction: str
+    """Name of the eviction that was made; empty of what is only shown."""

@@ -70,12 +70,15 @@ def _seen(
     if stage.started_at is None or stage.ended_at is not None:
         return stage
     clusters = tuple(
-        _settled(each, sights.get(each.cluster, ClusterSight()), now, limits) for each in stage.clusters
+        _settled(each, sights.get(each.cluster, ClusterSight()), now, limits)
+        for each in stage.clusters
     )
     return stage if clusters == stage.clusters else replace(stage, clusters=clusters)
 
 
-def _settled(each: ClusterState, sight: ClusterSight, now: dt.datetime, limits: Limits) -> ClusterState:
+def _settled(
+    each: ClusterState, sight: ClusterSight, now: dt.datetime, limits: Limits
+) -> ClusterState:
     if each.started_at is None or each.done:
         return each
     if sight.ready:
@@ -94,7 +97,11 @@ class _StageTurn:
     """One step through the stages of a run that may go on."""
 
     def __init__(
-        self, sights: Mapping[str, ClusterSight], approved: Approved, now: dt.datetime, limits: Limits
+        self,
+        sights: Mapping[str, ClusterSight],
+        approved: Approved,
+        now: dt.datetime,
+        limits: Limits,
     ) -> None:
         self._sights = sights
         self._approved = approved
@@ -232,7 +239,9 @@ def _stand_still(
     return RunStep(run, Progress.STOPPED, why, give=give, again_at=due)
 
 
-def _taken_back(stage: StageState, sights: Mapping[str, ClusterSight], now: dt.datetime) -> StageState:
+def _taken_back(
+    stage: StageState, sights: Mapping[str, ClusterSight], now: dt.datetime
+) -> StageState:
     """The last stage: from all that are not chosen any more, at once."""
     clusters = tuple(
         replace(

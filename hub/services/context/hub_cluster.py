@@ -26,12 +26,12 @@ MEANING: Final = {
 
 def show(tx: Transaction) -> Json:
     """{"connected", "uid", "running", "reason", "message", "resuming", "jobs", "jobsMessage", "jobsShown",
-    "mirrors"}.
+    "recordsShown", "mirrors"}.
 
     Without a hub cluster all are empty. `connected`: it answers, as far as is known. `resuming` says
     what lifting the present stop would mean, "" where there is nothing to lift. `jobs`: what keeps
     Jobs from running there (`hub.bridge.protection`), and in words. `jobsShown`: None, All or Some of
-    those that came by REST. `mirrors`: Guarded, None or Unknown.
+    those that came by REST; `recordsShown`: of records of placements. `mirrors`: Guarded, None or Unknown.
     """
     told = bridge_condition(tx)
     reason = told.get("reason", "")
@@ -46,6 +46,7 @@ def show(tx: Transaction) -> Json:
         "jobs": told.get("jobs", ""),
         "jobsMessage": told.get("jobs_message", ""),
         "jobsShown": told.get("jobs_shown", ""),
+        "recordsShown": told.get("records_shown", ""),
         "mirrors": told.get("mirrors", ""),
     }
 
@@ -103,7 +104,7 @@ def adopt_hub_cluster(tx: Transaction, uid: str) -> None:
 
 def tell_condition(tx: Transaction, condition: Mapping[str, str]) -> None:
     """Keep what the bridge says of itself: {"status", "reason", "message", and of Jobs there "jobs",
-    "jobs_message", "jobs_shown", and "mirrors"}.
+    "jobs_message", "jobs_shown", and "records_shown", "mirrors"}.
     """
     if settings.get(tx, BRIDGE) != dict(condition):
         settings.put(tx, BRIDGE, dict(condition))

@@ -164,6 +164,10 @@ class BridgeSettings:
     """As many Jobs of REST are shown at a time; those that have ended make room for others."""
     ended_jobs: dt.timedelta = dt.timedelta(hours=1)
     """How long a Job of REST is shown after its end."""
+    records: Literal["On", "Off"] = "On"
+    """Snapshots, bindings and works of placements are shown there, read-only, by KubeFleet's names."""
+    records_at_most: int = 5000
+    """As many records are shown, of placements as a whole; a large one counts once more per 8 KiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +181,8 @@ class Retention:
     explanations: dt.timedelta = dt.timedelta(days=1)
     shapes: dt.timedelta = dt.timedelta(days=1)
     tokens: dt.timedelta = dt.timedelta(days=30)
+    evictions: dt.timedelta = dt.timedelta(days=7)
+    """Evictions of placements, those made on the hub cluster too."""
     every_s: float = 10.0
     """How often old rows are looked for, s."""
     rows_per_turn: int = 5000

@@ -18,6 +18,7 @@ from hub.services.explain import avoided, candidates
 from hub.services.explain.as_it_is_now import Position, QuotaView, WaitingView
 from hub.services.index.fleet import state_of
 from hub.services.kueue_view.open_checks import checks_of
+from hub.services.works import cluster_loss
 from hub.store import clusters, events, schedule, workloads
 from hub.store.records.history import StoredEvent
 from hub.store.records.workloads import JobOnPage, Workload
@@ -108,6 +109,7 @@ def explain_job(
         "nomination": row.nomination,
         "checks": checks_of(tx, uid)["items"] if row.checks else [],
         "timeline": _timeline(row, history),
+        **cluster_loss.view(tx, row),
     }
     stopped = bool(timeline.stopped(tx)) and row.state not in TERMINAL
     if stopped and row.state == State.PENDING:

@@ -18,12 +18,13 @@ from hub.services.explain import plan_jobs
 from hub.services.explain.plan_jobs import FindIndex, PlannedFacts
 from hub.services.placements.bindings import FOR_A_JOB
 from hub.services.placements.fleet import read_fleet
-from hub.services.placements.place_jobs import NEEDS_ONE, one_cluster
+from hub.services.placements.place_jobs import NEEDS_ONE, is_per_object, one_cluster
 from hub.services.placements.selecting import JOB, NAMESPACE, SelectionRules, read_rules, select
 from hub.services.placements.snapshots import policy_hashes
 from hub.services.reading.draft import Draft
 from hub.store import objects, placements
 from hub.store.transaction import Transaction
+from shared import labels
 from shared.documents import Json
 from shared.groups import PLACEMENT
 
@@ -82,9 +83,11 @@ def _placement(
         "selected": [_resource(each) for each in resources[:MOST_SELECTED]],
         "selectedCount": len(resources),
     }
-    if jobs and rules.selects_jobs and not one_cluster(policy) and _by_name(rules, jobs):
+    may = one_cluster(policy, per_object=is_per_object(given.parsed.annotations))
+    if jobs and rules.selects_jobs and not may and _by_name(rules, jobs):
         text = (
-            "a Job runs in one cluster: PickN with numberOfClusters 1, or PickFixed with one name"
+            "a Job runs in one cluster: PickN with numberOfClusters 1, PickFixed with one name, or "
+            f'annotation {labels.PER_OBJECT}: "true"'
         )
         return view | {"fulfilled": False, "reason": NEEDS_ONE, "message": text, "clusters": []}
     if jobs and len(jobs) == len(resources):
@@ -189,21 +192,30 @@ def _facts(tx: Transaction, jobs: Sequence[Draft], drafts: Sequence[Draft]) -> l
     if not jobs:
         return []
     given = [
-        (_rules_of(each), each.parsed.spec.get("policy")) for each in drafts if _is_placement(each)
+        (_rules_of(each), each.parsed.spec.get("policy"), is_per_object(each.parsed.annotations))
+        for each in drafts
+        if _is_placement(each)
     ]
     given += [
-        (read_rules(row.kind, row.namespace, row.spec or {}), (row.spec or {}).get("policy"))
+        (
+            read_rules(row.kind, row.namespace, row.spec or {}),
+            (row.spec or {}).get("policy"),
+            is_per_object(row.annotations),
+        )
         for row in placements.list_all(tx)
         if row.deleted_at is None
     ]
-    known = [(rules, read_policy(policy)) for rules, policy in given if rules.selects_jobs]
+    known = [
+        (rules, policy)
+        for rules, spec, per_object in given
+        if rules.selects_jobs and one_cluster(policy := read_policy(spec), per_object=per_object)
+    ]
     policies = [
         next(
             (
                 policy
                 for rules, policy in known
-                if one_cluster(policy)
-                and rules.may_select(*JOB, job.parsed.namespace, job.name, job.parsed.labels)
+                if rules.may_select(*JOB, job.parsed.namespace, job.name, job.parsed.labels)
             ),
             None,
         )

@@ -21,6 +21,7 @@ from hub.store import (
     events,
     idempotency,
     manifests,
+    objects,
     retention,
     survey,
     tallies,
@@ -110,6 +111,15 @@ def trim_tallies(tx: Transaction, settings: Settings) -> int:
     return tallies.trim(tx, settings.retention.rows_per_turn)
 
 
+def trim_evictions(tx: Transaction, settings: Settings) -> int:
+    """Evictions that came by REST; those of the hub cluster are removed there, by the bridge."""
+    before = tx.now - settings.retention.evictions
+    uids = retention.evictions_before(tx, before, settings.retention.rows_per_turn)
+    for uid in uids:
+        objects.remove(tx, uid)
+    return len(uids)
+
+
 STEPS: Final[tuple[Step, ...]] = (
     give_names_back,
     clear_members,
@@ -123,6 +133,7 @@ STEPS: Final[tuple[Step, ...]] = (
     trim_tokens,
     trim_leftovers,
     trim_tallies,
+    trim_evictions,
 )
 
 
@@ -147,7 +158,10 @@ BOUNDS: Final[Mapping[str, Bound]] = {
     "idempotency": Bound("", lambda s: s.intake.idempotency_kept),
     "leases": Bound("one"),
     "manifests": Bound("with their job"),
-    "objects": _DECLARED,
+    "objects": Bound(
+        "as many as somebody has declared, until they are deleted; evictions by age",
+        lambda s: s.retention.evictions,
+    ),
     "principals": Bound("one for each person and cluster, until it is revoked or deleted"),
     "settings": Bound("one for each name; runs and leftovers have a limit"),
     "shapes": Bound("after the last job that has it", lambda s: s.retention.shapes),

@@ -16,6 +16,7 @@ from hub.domain.quota import resize
 from hub.domain.workloads.demand import FOR_GOOD, NAME_CONFLICT, REFUSED
 from hub.domain.workloads.states import (
     ON_CLUSTER,
+    QUEUED,
     TERMINAL,
     State,
     Transition,
@@ -24,6 +25,8 @@ from hub.domain.workloads.states import (
     beyond,
 )
 from hub.services.works import restored
+from hub.services.works.avoiding import SET_ASIDE, set_aside
+from hub.services.works.overlap import overlap_of
 from hub.store.records.workloads import CountedPods, JobProgress, MoveColumns
 from hub.store.records.works import StandingWork
 from shared import labels as keys
@@ -34,8 +37,6 @@ RETRYING: Final = "Retrying"
 MESSAGE_CHARS: Final = 1024
 REASON_CHARS: Final = 64
 _MOST: Final = 2**31 - 1
-# How long a cluster that could not take or run a job is set aside for it.
-SET_ASIDE: Final = dt.timedelta(minutes=5)
 RETRY_SET_ASIDE: Final = dt.timedelta(seconds=30)
 
 # The member can not take this Job, or its own rules forbid it; another may.
@@ -46,6 +47,9 @@ _HOPELESS: Final = frozenset({"Invalid"})
 _ROUTINE: Final = frozenset(
     {"Creating", "Applying", "Observing", "Vanished", "EarlierWave", "Proving"}
 )
+# Nothing that is said of an epoch moves a job in these: it has ended, or waits, and what a lost cluster
+# still has of it was left behind there.
+_PAST: Final = TERMINAL | QUEUED | {State.RESERVED}
 _UNSEEN = frozenset({State.OFFERED, State.UNKNOWN})
 _NOT_RUNNING = frozenset({State.OFFERED, State.APPLIED, State.UNKNOWN})
 
@@ -62,6 +66,7 @@ class Judgement:
     action: str = ""
     code: str = ""
     detail: str = ""
+    overlap: str = ""  # words for it, where an earlier epoch ran beside the present one
 
 
 RECORD: Final = Judgement()
@@ -76,12 +81,13 @@ def judge(entry: Observed, work: StandingWork, cluster: str, now: dt.datetime) -
         gone = entry.phase == "Gone" and work.action in {"Withdraw", "Keep"}
         return Judgement(record=not gone, action="Remove" if gone else "")
     state = State(work.state)
-    current = work.workload_epoch == work.epoch
+    if work.workload_epoch != work.epoch or state in _PAST:
+        told = overlap_of(entry, work, state, cluster)
+        gone = entry.phase == "Gone"
+        return Judgement(record=not gone, action="Remove" if gone else "", overlap=told)
     if entry.phase == "Gone":
-        if not current or state in TERMINAL:
-            return Judgement(record=False, action="Remove")
         return _gone(entry, work, state, cluster, now)
-    if not current or state in TERMINAL or entry.reason == "NewerEpoch":
+    if entry.reason == "NewerEpoch":
         return RECORD
     if entry.job is not None and entry.job.result is not None:
         return _ended(entry.job, work, state, cluster, now)
@@ -147,19 +153,6 @@ def _deleted(cluster: str, *, record: bool, action: str) -> Judgement:
     text = f"the Job was deleted in {cluster}, not by Roadstead"
     columns: MoveColumns = {"reason": "DeletedInMember", "message": text}
     return Judgement(record=record, transition=Transition.FAIL, columns=columns, action=action)
-
-
-def set_aside(
-    present: Mapping[str, str] | None, cluster: str, now: dt.datetime, span: dt.timedelta
-) -> dict[str, str]:
-    """Clusters to avoid, with `cluster` among them until `span` from now; past ones are dropped."""
-    kept = {
-        name: until
-        for name, until in (present or {}).items()
-        if dt.datetime.fromisoformat(until) > now
-    }
-    kept[cluster] = (now + span).isoformat()
-    return kept
 
 
 def plain(text: str, limit: int = MESSAGE_CHARS) -> str:

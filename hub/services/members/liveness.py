@@ -10,12 +10,14 @@ from typing import Final
 
 from hub.domain.instants import stamp
 from hub.domain.workloads.states import State, Transition, WithdrawTo
-from hub.services.members.judge import SET_ASIDE, plain, set_aside
+from hub.services.members.judge import plain
 from hub.services.members.observe import ObservedReport, as_observed, take_reports
+from hub.services.works import cluster_loss
+from hub.services.works.avoiding import SET_ASIDE, set_aside
 from hub.services.works.evict import evict
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import clusters, on_members, workloads
-from hub.store.records.workloads import LingeringJob, WorkloadColumns
+from hub.store.records.workloads import JobOnCluster, LingeringJob, WorkloadColumns
 from hub.store.transaction import Transaction
 from shared.failpoints import failpoint
 from shared.wire.agent_v1 import Observed
@@ -56,7 +58,7 @@ def lose_jobs(tx: Transaction, silent: Mapping[str, dt.datetime | None], term: i
                 "uid": row.uid,
                 "epoch": row.epoch,
                 "reason": UNREACHABLE,
-                "message": _since(row.cluster, silent[row.cluster]),
+                "message": _since(row, silent[row.cluster]),
             }
             for row in rows
         ],
@@ -137,6 +139,9 @@ def _set_aside(tx: Transaction, row: LingeringJob) -> WorkloadColumns:
     return {"set_aside": set_aside(row.set_aside, row.cluster, tx.now, SET_ASIDE)}
 
 
-def _since(cluster: str, heard: dt.datetime | None) -> str:
+def _since(row: JobOnCluster, heard: dt.datetime | None) -> str:
     when = f"since {stamp(heard.replace(microsecond=0))}" if heard else "since the hub started"
-    return f"{cluster} has not been heard {when}: the job waits, its quota stays charged"
+    text = f"{row.cluster} has not been heard {when}: the job waits, its quota stays charged"
+    if not cluster_loss.policy_of(row.annotations).text:
+        return text
+    return plain(f"{text}; {cluster_loss.words(row.annotations, row.cluster, heard)}")

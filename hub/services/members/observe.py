@@ -16,6 +16,7 @@ from hub.services.members import api_servers, deadlines, forgotten
 from hub.services.members.faults import note_fault
 from hub.services.members.judge import REASON_CHARS, Judgement, judge, plain
 from hub.services.members.report_order import ReportOrder, ReportPlace
+from hub.services.works import counters
 from hub.store import clusters, on_members, workloads, works
 from hub.store.records.workloads import CountsRow, WorkloadMove, counts_of, move_of
 from hub.store.records.works import LastObserved, ObservedWork, StandingWork
@@ -27,6 +28,7 @@ from shared.wire.agent_v1 import ApiServerDown, Drift, Observed, Order, Refused
 
 MOST_STATUS_BYTES: Final = 32 * 1024
 NOT_YOURS = "NotYours"
+DOUBLE_RUN: Final = "DoubleRun"
 MOST_DRIFTS = 100  # of one object, as in KubeFleet's status
 PATH_CHARS, VALUE_CHARS, INSTANT_CHARS = 1024, 1024, 40
 _ENDS = frozenset({Transition.SUCCEED, Transition.FAIL, Transition.CONCLUDE})
@@ -64,7 +66,10 @@ class _Writes:
     counts: list[CountsRow] = field(default_factory=list)
     moves: dict[Transition, list[WorkloadMove]] = field(default_factory=dict)
     actions: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
-    drifts: list[dict[str, str]] = field(default_factory=list)  # events
+    events: list[dict[str, str]] = field(default_factory=list)  # of drift and of double runs
+    beside: list[str] = field(
+        default_factory=list
+    )  # jobs of which another epoch runs, or no longer does
 
 
 def take_reports(
@@ -107,11 +112,17 @@ def take_reports(
             works.remove(tx, keys)
         else:
             works.act(tx, action, keys)
-    for event in writes.drifts:
-        tx.event(**event)
+    _tell(tx, writes)
     clusters.hear(tx, order.newest)
     clusters.beat(tx, dict.fromkeys(beats if heard else (), tx.now))
     return taken
+
+
+def _tell(tx: Transaction, writes: _Writes) -> None:
+    for event in writes.events:
+        tx.event(**event)
+    if writes.beside:
+        tx.touch("workloads", *writes.beside)
 
 
 def _take(tx: Transaction, report: ObservedReport, writes: _Writes) -> ReportOutcome:
@@ -211,10 +222,14 @@ def _strangers(
 def _gather(
     cluster: str, entry: Observed, work: StandingWork, verdict: Judgement, writes: _Writes
 ) -> None:
+    if verdict.overlap:
+        writes.events.append(_double_run(work, verdict.overlap))
+    if verdict.overlap or (verdict.action == "Remove" and work.overlapped()):
+        writes.beside.append(work.uid)
     if verdict.record:
-        writes.observed.append(_row(cluster, entry, work))
+        writes.observed.append(_row(cluster, entry, work, overlap=bool(verdict.overlap)))
         if entry.drift and work.action != "Compare":
-            writes.drifts += _new_drifts(cluster, entry, work)
+            writes.events += _new_drifts(cluster, entry, work)
     if verdict.transition:
         move = move_of(work.uid, work.epoch, verdict.columns)
         writes.moves.setdefault(verdict.transition, []).append(move)
@@ -224,6 +239,19 @@ def _gather(
         )
     if verdict.action and verdict.action != work.action:
         writes.actions.setdefault(verdict.action, []).append((cluster, work.uid))
+
+
+def _double_run(work: StandingWork, text: str) -> dict[str, str]:
+    counters.double_run()
+    return {
+        "uid": work.uid,
+        "kind": work.kind,
+        "namespace": work.namespace,
+        "name": work.name,
+        "type": "Warning",
+        "reason": DOUBLE_RUN,
+        "message": plain(text),
+    }
 
 
 def _new_drifts(cluster: str, entry: Observed, work: StandingWork) -> list[dict[str, str]]:
@@ -281,8 +309,10 @@ def _bounded(told: Drift) -> Json:
     return given
 
 
-def _row(cluster: str, entry: Observed, work: StandingWork) -> ObservedWork:
-    """The observed columns of a row."""
+def _row(
+    cluster: str, entry: Observed, work: StandingWork, *, overlap: bool = False
+) -> ObservedWork:
+    """The observed columns of a row. `overlap`: it ran beside a later epoch, as is told now."""
     job = entry.job
     return {
         "cluster": cluster,
@@ -294,6 +324,7 @@ def _row(cluster: str, entry: Observed, work: StandingWork) -> ObservedWork:
             "member_generation": entry.member_generation,
             "job": None if job is None else {name: getattr(job, name) for name in _JOB_FIELDS},
             **_status(entry),
+            **({"overlap": True} if overlap or work.overlapped() else {}),
         },
         "drift": [_bounded(each) for each in entry.drift[:MOST_DRIFTS]] or None,
         "reason": plain(entry.reason, REASON_CHARS),

@@ -19,6 +19,7 @@ from hub.services.objects import delete
 from hub.services.objects.apply import Applied, apply_documents
 from hub.services.queues import usage
 from hub.services.reading.draft import Draft
+from hub.services.works import cluster_loss
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import clusters, events, objects, on_members, workloads, works
 from hub.store.records.history import StoredEvent
@@ -40,6 +41,7 @@ class JobFacts:
 
     row: Workload
     observed: Json | None  # agent_v1.JobStatus as JSON
+    beside: str = ""  # what ran besides its present epoch, in words
 
 
 def led(tx: Transaction, term: int, fn: Callable[..., T], *args: Any) -> T:
@@ -138,12 +140,14 @@ def job_facts(tx: Transaction, uids: Iterable[str]) -> dict[str, JobFacts]:
     """What Jobs' statuses are made of."""
     wanted = list(uids)
     rows = workloads.get_many(tx, wanted)
+    held = works.of_uids(tx, wanted)
     said = {
-        (work.uid, work.cluster, work.epoch): (work.observed or {}).get("job")
-        for work in works.of_uids(tx, wanted)
+        (work.uid, work.cluster, work.epoch): (work.observed or {}).get("job") for work in held
     }
+    beside = cluster_loss.beside(rows, held)
     return {
-        uid: JobFacts(row, said.get((uid, row.cluster, row.epoch))) for uid, row in rows.items()
+        uid: JobFacts(row, said.get((uid, row.cluster, row.epoch)), beside.get(uid, ""))
+        for uid, row in rows.items()
     }
 
 

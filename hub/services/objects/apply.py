@@ -13,7 +13,7 @@ from hub.services.jobs import bare_intake
 from hub.services.jobs.accept import missing_classes, occupied, say_missing_class, submit_jobs
 from hub.services.jobs.bare import kind_of
 from hub.services.jobs.revise import revise_job
-from hub.services.objects import effects
+from hub.services.objects import effects, evictions
 from hub.services.objects.hand_over import is_handed_over, refuse_meanwhile
 from hub.services.queues import cohort_rules
 from hub.services.queues.defaults import ensure_namespaces, row_of
@@ -182,24 +182,11 @@ def _settle(
     parents: cohort_rules.Parents,
 ) -> tuple[str, str]:
     """Create, update or leave one object: what was done, and its uid. Raises Rejected."""
-    if row is not None:
-        if row.origin == Origin.HUB or _recreated(given, row) or _comes_over(given, row):
-            objects.remove(tx, row.uid)
-            row = None
-        elif row.origin != given.origin:
-            raise Rejected(
-                RejectCode.OWNED_ELSEWHERE,
-                f"{row.kind} {row.name} came from {row.origin}: change it {place_of(row.origin)}",
-                "metadata.name",
-            )
-        elif row.deleted_at is not None:
-            raise Rejected(RejectCode.BEING_DELETED, f"{row.kind} {row.name} is being deleted")
-        else:
-            refuse_meanwhile(row)
-            _refuse_change(row, given)
+    row = _replaced(tx, given, row)
     if given.parsed.kind == "Cohort" and given.origin == Origin.REST:
         parents.hang(given.name, str(given.parsed.spec.get("parentName") or ""))
     new = row_of(given, tx)
+    evictions.refuse_change(row, new)
     if row is None or row.hash != new.hash:
         Gatekeeper(tx, intake.pods).require(given)
     if row is None:
@@ -209,6 +196,7 @@ def _settle(
         effects.applied(tx, new)
         _say(tx, new, "Created")
         _say_unheeded(tx, new, given, None)
+        _evict(tx, new, given)
         return CREATED, new.uid
     if row.hash == new.hash and row.api_version == new.api_version:
         return UNCHANGED, row.uid
@@ -238,6 +226,26 @@ def _refuse_change(row: StoredObject, given: Draft) -> None:
             raise Rejected(RejectCode.IMMUTABLE, rule, field)
 
 
+def _replaced(tx: Transaction, given: Draft, row: StoredObject | None) -> StoredObject | None:
+    """The object that is changed; None: it is made anew. Raises Rejected where it may not be touched."""
+    if row is None:
+        return None
+    if row.origin == Origin.HUB or _recreated(given, row) or _comes_over(given, row):
+        objects.remove(tx, row.uid)
+        return None
+    if row.origin != given.origin:
+        raise Rejected(
+            RejectCode.OWNED_ELSEWHERE,
+            f"{row.kind} {row.name} came from {row.origin}: change it {place_of(row.origin)}",
+            "metadata.name",
+        )
+    if row.deleted_at is not None:
+        raise Rejected(RejectCode.BEING_DELETED, f"{row.kind} {row.name} is being deleted")
+    refuse_meanwhile(row)
+    _refuse_change(row, given)
+    return row
+
+
 def _say_unheeded(tx: Transaction, row: StoredObject, given: Draft, status: Json | None) -> None:
     """What of the object changes nothing: an Event, and a condition that goes when it is taken out."""
     said = unheeded.notices(given.parsed)
@@ -249,6 +257,13 @@ def _say_unheeded(tx: Transaction, row: StoredObject, given: Draft, status: Json
     after = unheeded.condition(before, said, tx.now, row.generation)
     if after != before:
         objects.set_statuses(tx, {row.uid: {**(status or {}), "conditions": after}})
+
+
+def _evict(tx: Transaction, row: StoredObject, given: Draft) -> None:
+    """Carry an eviction out; one of the hub cluster's brings along what was said of it before."""
+    if evictions.is_eviction(row):
+        theirs = given.origin == Origin.HUB_CLUSTER
+        evictions.carry_out(tx, row, given.parsed.raw.get("status") if theirs else None)
 
 
 def _recreated(given: Draft, row: StoredObject) -> bool:

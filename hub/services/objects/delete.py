@@ -3,11 +3,11 @@
 from typing import Final
 
 from hub.domain.workloads.origin import Origin, place_of
-from hub.services.objects import effects
+from hub.services.objects import effects, leave
 from hub.services.objects.hand_over import refuse_meanwhile
 from hub.services.questions.objects import find
 from hub.services.works.evict import evict
-from hub.store import audit, jobs, objects
+from hub.store import audit, jobs, objects, on_members
 from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -32,10 +32,12 @@ def delete_object(
     principal: str,
     expected: str = "",
     drain: bool = False,
+    policy: str = "",
 ) -> Json:
     """Delete one object; {"result": "deleted" | "deleting"}. `drain`: what a ClusterQueue runs goes first.
 
-    A placement is only marked: it goes when what it caused is gone. Raises Rejected: NotFound,
+    A placement is only marked: it goes when what it caused is gone; so does a member that is to be emptied
+    first (`policy`: Delete or Abandon; "" as its spec says). Raises Rejected: NotFound,
     OwnedElsewhere, PreconditionFailed (another uid), NamespaceNotEmpty, ClusterNotEmpty, QueueNotEmpty.
     """
     row = find(tx, group, kind, namespace, name)
@@ -56,6 +58,9 @@ def delete_object(
     if group == PLACEMENT and kind in _TAKEN_BACK:
         if row.deleted_at is None:
             objects.change(tx, row.uid, deleted_at=tx.now)
+        return {"uid": row.uid, "result": "deleting"}
+    if leave.cleans_up(row, policy):
+        leave.begin(tx, row, principal)
         return {"uid": row.uid, "result": "deleting"}
     objects.remove(tx, row.uid)
     effects.deleted(tx, row)
@@ -80,7 +85,7 @@ def _refuse_if_used(tx: Transaction, row: StoredObject) -> None:
                     RejectCode.NAMESPACE_NOT_EMPTY, f"namespace {name} still holds objects or jobs"
                 )
         case (group, "MemberCluster") if group == FLEET:
-            held = jobs.count_by_cluster(tx).get(name, 0)
+            held = jobs.count_by_cluster(tx).get(name, 0) + on_members.left_behind(tx, name)
             if held:
                 raise Rejected(
                     RejectCode.CLUSTER_NOT_EMPTY,

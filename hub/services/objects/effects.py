@@ -1,6 +1,7 @@
 """What follows when objects of some kinds are applied or deleted: members, queues, bare Workloads."""
 
 from hub.services.access import credentials
+from hub.services.objects import left_behind
 from hub.services.placements.staged.approvals import forget_requests
 from hub.services.queues import conditions as queue_conditions
 from hub.services.queues.refresh import concerns_queues, refresh_queues
@@ -28,6 +29,8 @@ def deleted(tx: Transaction, row: StoredObject) -> None:
     """After an object was removed."""
     if row.api_group == FLEET and row.kind == "MemberCluster":
         credentials.forget_agent(tx, row.name)
+        if (member := clusters.get(tx, row.name)) is not None:
+            left_behind.note(tx, member)
         clusters.remove(tx, row.name)
         works.remove(tx, [(row.name, uid) for uid in works.uids_of(tx, row.name)])
     elif row.api_group == PLACEMENT and row.kind in RUN_KINDS:

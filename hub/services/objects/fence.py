@@ -13,7 +13,8 @@ from typing import Final
 from hub.domain.workloads.states import State, Transition, WithdrawTo, beyond
 from hub.services.access import credentials
 from hub.services.index.fleet import state_of
-from hub.services.works import restored
+from hub.services.objects import left_behind
+from hub.services.works import cluster_loss, restored
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import audit, clusters, on_members, workloads, works
 from hub.store.records.members import Member
@@ -41,6 +42,10 @@ _AFTER: Final[Mapping[WithdrawTo, Transition]] = {
     WithdrawTo.HELD: Transition.HOLD,
 }
 
+_FOR_ITS_OWNER: Final = (
+    "see whether it has had its effect, then release it (it starts elsewhere) or cancel it"
+)
+
 
 def fence_cluster(
     tx: Transaction,
@@ -65,6 +70,7 @@ def fence_cluster(
         text = "send the cluster's name as `confirm`: what runs there will be started elsewhere"
         raise Rejected(RejectCode.CONFIRMATION_MISMATCH, text, "confirm")
     credentials.forget_agent(tx, name)
+    left_behind.forget(tx, member.cluster_uid)
     clusters.change(
         tx, name, cordoned=True, session="", cluster_uid="", joined_at=None, heartbeat_at=None
     )
@@ -107,7 +113,9 @@ def _release(tx: Transaction, name: str, principal: str) -> list[str]:
     by_transition: dict[Transition, list[WorkloadMove]] = {}
     for row in left:
         move = WorkloadMove(uid=row.uid, epoch=row.epoch, reason=FENCED, message=why)
-        after = _AFTER.get(row.withdraw_to, Transition.REQUEUE)
+        after = _AFTER.get(row.withdraw_to) or cluster_loss.after_fence(row.annotations)
+        if after is Transition.HOLD and row.withdraw_to == WithdrawTo.PENDING:
+            move["message"] = f"{why}, and {cluster_loss.WAIT} was asked for: {_FOR_ITS_OWNER}"
         if row.uid in doubtful:
             move["new_epoch"] = beyond(row.epoch, tx.now)
             if after in {Transition.REQUEUE, Transition.HOLD}:

@@ -15,12 +15,15 @@ def read_fleet(
     names: Collection[str] | None = None,
     promised: Mapping[str, Mapping[str, int]] | None = None,
 ) -> dict[str, Cluster]:
-    """All members, or those named; one that is fenced is none. `promised`: amounts by member."""
+    """All members, or those named; one that is fenced or leaves is none. `promised`: amounts by member."""
     capacities = clusters.get_capacities(tx, names)
+    leaving = clusters.leaving(tx)
     found = {
         member.name: read_member(member, capacities.get(member.name, (None,))[0])[1]
         for member in clusters.list_all(tx)
-        if (names is None or member.name in names) and not is_fenced(member)
+        if (names is None or member.name in names)
+        and not is_fenced(member)
+        and member.name not in leaving
     }
     if promised:
         return {n: replace(c, reserved=promised.get(n, {})) for n, c in found.items()}

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.placement.plugins.affinity import satisfies
 from hub.domain.workloads.placement_policy import Required, read_policy
+from hub.services.placements.rolled_back import Pin, read_pin
 from hub.services.placements.selecting import JOB, SelectionRules, read_rules
 from hub.services.placements.staged.index import RunIndex
 from hub.store import objects, placements, works
@@ -22,10 +23,13 @@ from shared.errors import Rejected
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A placement's rules, and the mark by which a change of its own status is no news."""
+    """A placement's rules, and the mark by which a change of its own status is no news.
+
+    That somebody has it rolled back is news, which stands in the status alone.
+    """
 
     rules: SelectionRules
-    mark: tuple[int, str, bool]
+    mark: tuple[int, str, bool, Pin | None]
     terms: tuple[tuple[Required, ...], ...]  # which of them hold of a member decides about it
 
 
@@ -50,7 +54,7 @@ class PlacementIndex:
         """Take a placement's row; False if nothing but its status has changed."""
         rules = read_rules(row.kind, row.namespace, row.spec or {})
         self.runs.put_placement(row)
-        mark = (row.generation, row.hash, row.deleted_at is not None)
+        mark = (row.generation, row.hash, row.deleted_at is not None, read_pin(row.status))
         old = self._known.get(row.uid)
         if old is not None and old.mark == mark:
             return False

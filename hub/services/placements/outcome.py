@@ -7,6 +7,7 @@ from typing import Final
 
 from hub.domain.placement.pick import Decisions
 from hub.domain.placement.rungs import Rung
+from hub.services.placements.rolled_back import Pin
 from hub.services.placements.selecting import Selection
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import Binding, SelectedObject
@@ -54,6 +55,7 @@ class ReconcileOutcome:
     again_at: dt.datetime | None = None  # when something is due though nothing changes until then
     driven: str | None = None  # where staged update runs give the versions: by which, in words
     abandoned: list[Work] = field(default_factory=list)  # told to be, and not yet
+    pin: Pin | None = None  # it was rolled back: `selection` has the objects as they were then
 
     @property
     def unfulfilled(self) -> bool:

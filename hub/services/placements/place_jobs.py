@@ -1,6 +1,10 @@
-"""Jobs of a placement: they get its name, and the scheduler places them by its policy."""
+"""Jobs of a placement: they get its name, and the scheduler places them by its policy.
 
-from collections.abc import Sequence
+With annotation roadstead.dev/per-object a policy of any type picks one cluster for each Job by itself: the
+same path, one Job at a time through its queue, with what is promised to those before it counted.
+"""
+
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from hub.domain.workloads.placement_policy import Policy
@@ -10,13 +14,25 @@ from hub.services.works.withdraw import withdraw_jobs
 from hub.store import placements, workloads
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
+from shared import labels
 
 NEEDS_ONE: Final = "JobNeedsOneCluster"
 MOST_ENDED: Final = 100  # Jobs that are gone and still stand in a status
 
 
-def one_cluster(policy: Policy) -> bool:
-    """Does the placement choose a single cluster, as a Job needs it?"""
+def is_per_object(annotations: Mapping[str, str]) -> bool:
+    """Does a placement with these annotations schedule each object by itself?"""
+    return annotations.get(labels.PER_OBJECT) == "true"
+
+
+def one_cluster(policy: Policy, *, per_object: bool = False) -> bool:
+    """Does the placement choose a single cluster for a Job, as a Job needs it?
+
+    `per_object`: it does so for each by itself, unless it is scaled to no cluster at all.
+    """
+    if per_object:
+        none = {"PickN": policy.count == 0, "PickFixed": not policy.cluster_names}
+        return not none.get(policy.type, False)
     if policy.type == "PickFixed":
         return len(set(policy.cluster_names)) == 1
     return policy.type == "PickN" and policy.count == 1
@@ -27,7 +43,7 @@ def place_jobs(tx: Transaction, outcome: ReconcileOutcome, policy: Policy) -> li
     uid = outcome.row.uid
     selected = outcome.selection.jobs
     own = {row.uid: row for row in placements.jobs_of(tx, uid)}
-    if not one_cluster(policy):
+    if not one_cluster(policy, per_object=is_per_object(outcome.row.annotations)):
         _leave_out(tx, [job for job in selected.values() if job.uid not in own])
         outcome.selection.jobs = {}
         selected = {}
@@ -58,7 +74,10 @@ def release_jobs(tx: Transaction, jobs: Sequence[Workload], reason: str, message
 
 def _leave_out(tx: Transaction, jobs: Sequence[Workload]) -> None:
     """Jobs that a placement for several clusters can not place wait, and say so."""
-    text = "its placement is for several clusters, and a Job runs in one: use PickN with 1"
+    text = (
+        "its placement is not for one cluster, and a Job runs in one: use PickN with 1, or annotate the "
+        f'placement with {labels.PER_OBJECT}: "true"'
+    )
     workloads.refuse(
         tx,
         [

@@ -13,15 +13,13 @@ from hub.domain.workloads.placement_policy import Policy, read_policy
 from hub.services.context.settings import Settings
 from hub.services.placements.bindings import FOR_A_JOB, REBALANCED
 from hub.services.placements.fleet import read_fleet
+from hub.services.placements.revisions import find_placement
 from hub.services.placements.selecting import read_rules, select
-from hub.store import audit, objects, placements, works
+from hub.store import audit, placements, works
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import Binding
 from hub.store.transaction import Transaction
 from shared.documents import Json
-from shared.errors import Rejected
-from shared.groups import PLACEMENT
-from shared.reject_codes import RejectCode
 
 MOST_CLUSTERS: Final = 200
 
@@ -37,7 +35,7 @@ def rebalance(
     carry_out: bool,
 ) -> Json:
     """What would move, and with `carry_out` the moves begin. Raises Rejected: NotFound."""
-    row = _find(tx, namespace, name)
+    row = find_placement(tx, namespace, name)
     spec = row.spec or {}
     policy = read_policy(spec.get("policy"))
     selection = select(tx, read_rules(row.kind, row.namespace, spec))
@@ -63,15 +61,6 @@ def rebalance(
         tx.say(row, "PlacementRebalanced", text)
     text = decided.message if moves else "what is chosen is what would be chosen"
     return _answer(row, now, then, text, carried_out=carry_out and moves, decided=decided)
-
-
-def _find(tx: Transaction, namespace: str, name: str) -> StoredObject:
-    kind = "ResourcePlacement" if namespace else "ClusterResourcePlacement"
-    row = objects.find(tx, PLACEMENT, kind, namespace, name)
-    if row is None or row.deleted_at is not None:
-        place = "/".join(part for part in (namespace, name) if part)
-        raise Rejected(RejectCode.NOT_FOUND, f"there is no {kind} {place[:320]}")
-    return row
 
 
 def _nothing_to_do(policy: Policy, *, has_objects: bool, bound: Sequence[Binding]) -> str:

@@ -5,7 +5,7 @@
 taken back. Jobs are the scheduler's to place: here they only get their placement's name.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from hub.domain.fleet.clusters import Cluster
@@ -13,7 +13,7 @@ from hub.domain.placement import registry
 from hub.domain.placement.framework import Filter
 from hub.domain.placement.pick import Decisions, Scores, pick
 from hub.domain.placement.plugins.affinity import satisfies
-from hub.domain.placement.plugins.eligibility import SUSPECT_AFTER_S
+from hub.domain.placement.plugins.eligibility import SUSPECT_AFTER_S, Standing
 from hub.domain.placement.rungs import Rung, placed_by_queue, scheduled, unscheduled
 from hub.domain.workloads.placement_policy import Policy, read_policy
 from hub.domain.workloads.states import TERMINAL
@@ -27,6 +27,7 @@ from hub.services.placements.abandon import (
     tell,
 )
 from hub.services.placements.bindings import (
+    EVICTED,
     FOR_A_JOB,
     LEAVING,
     REBALANCED,
@@ -35,15 +36,25 @@ from hub.services.placements.bindings import (
 )
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.override import Overrides
-from hub.services.placements.place_jobs import NEEDS_ONE, one_cluster, place_jobs, release_jobs
+from hub.services.placements.place_jobs import (
+    NEEDS_ONE,
+    is_per_object,
+    one_cluster,
+    place_jobs,
+    release_jobs,
+)
+from hub.services.placements.place_objects import read_held
 from hub.services.placements.roll_out import hold, roll_out
+from hub.services.placements.rolled_back import go_back, read_pin
 from hub.services.placements.selecting import Selection, read_rules, select
 from hub.services.placements.snapshots import policy_hashes, snapshot_policy, snapshot_resources
 from hub.services.placements.staged.drive import index_of, refuse_all
 from hub.services.placements.staged.external import roll_out_by_runs
 from hub.store import clusters, objects, placements, works
 from hub.store.records.objects import StoredObject
+from hub.store.records.placements import Binding
 from hub.store.transaction import Transaction
+from shared import labels
 
 _AS_SET: Final = Rollouts()
 
@@ -77,21 +88,22 @@ def reconcile(
     policy = read_policy(spec.get("policy"))
     selection = select(tx, read_rules(row.kind, row.namespace, spec))
     before = {each.cluster: each for each in placements.bindings_of(tx, uid)}
-    used = {int(each.resource_snapshot) for each in before.values() if each.resource_snapshot}
-    used |= {index for each in staged if (index := index_of(each)) is not None}
-    index = snapshot_resources(tx, uid, selection, spec, used)
-    fault = _unsupported(policy, selection, only_compares=compares(spec))
+    index = snapshot_resources(tx, uid, selection, spec, _used(row, before.values(), staged))
+    pin = go_back(tx, row, selection)
+    index = index if pin is None else pin.number
+    per_object = is_per_object(row.annotations)
+    fault = _unsupported(policy, selection, only_compares=compares(spec), per_object=per_object)
     if fault is not None:
         refuse_all(tx, staged, fault.message, final=False)
         return ReconcileOutcome(
-            row, selection, fault, jobs=placements.jobs_of(tx, uid), resource_index=index
+            row, selection, fault, jobs=placements.jobs_of(tx, uid), resource_index=index, pin=pin
         )
     version, versions = snapshot_policy(tx, uid, spec), policy_hashes(spec)
     outcome = ReconcileOutcome(
-        row, selection, scheduled(0, 0), resource_index=index, before=before
+        row, selection, scheduled(0, 0), resource_index=index, before=before, pin=pin
     )
     if selection.objects:
-        filters = registry.filters(suspect_after_s)
+        filters = (*registry.filters(suspect_after_s), *_letting_go(tx, outcome))
         outcome.decisions = _decide(
             tx, outcome, policy, fleet, versions, filters, compatible=compatible
         )
@@ -112,7 +124,17 @@ def reconcile(
     return outcome
 
 
-def _unsupported(policy: Policy, selection: Selection, *, only_compares: bool) -> Rung | None:
+def _used(row: StoredObject, bound: Iterable[Binding], runs: Iterable[StoredObject]) -> set[int]:
+    """Versions that clusters have, runs bring, or somebody went back to: they are kept."""
+    used = {int(each.resource_snapshot) for each in bound if each.resource_snapshot}
+    used |= {index for each in runs if (index := index_of(each)) is not None}
+    asked = read_pin(row.status)
+    return used if asked is None else used | {asked.number}
+
+
+def _unsupported(
+    policy: Policy, selection: Selection, *, only_compares: bool, per_object: bool
+) -> Rung | None:
     """Why the placement can not be carried out as it is written."""
     if selection.refused:
         text = f"namespaces {', '.join(sorted(selection.refused))} can not be placed"
@@ -120,9 +142,10 @@ def _unsupported(policy: Policy, selection: Selection, *, only_compares: bool) -
     if selection.jobs_by_name and only_compares:
         text = "a Job runs or does not: applyStrategy.type ReportDiff is for other objects"
         return unscheduled("JobsNotCompared", text)
-    if selection.jobs_by_name and not one_cluster(policy):
+    if selection.jobs_by_name and not one_cluster(policy, per_object=per_object):
         text = (
-            "a Job runs in one cluster: PickN with numberOfClusters 1, or PickFixed with one name"
+            "a Job runs in one cluster: PickN with numberOfClusters 1, PickFixed with one name, or "
+            f'annotation {labels.PER_OBJECT}: "true"'
         )
         return unscheduled(NEEDS_ONE, text)
     return None
@@ -164,6 +187,17 @@ def _decide(
         and (b.policy_snapshot not in versions or not satisfies(policy.enduring, found[b.cluster]))
     }
     return hold(tx, outcome, decisions, leaving)
+
+
+def _letting_go(tx: Transaction, outcome: ReconcileOutcome) -> tuple[Filter, ...]:
+    """A cluster that was evicted lets go of what it has before it may be picked again."""
+    evicted = [b.cluster for b in outcome.before.values() if b.policy_snapshot == EVICTED]
+    held = read_held(tx, outcome.row.uid) if evicted else {}
+    why = (
+        "an eviction took back what it has of this placement: it is picked again once that is gone"
+    )
+    left = {cluster: why for cluster in evicted if cluster in held}
+    return (Standing(left),) if left else ()
 
 
 def _first_rung(outcome: ReconcileOutcome) -> Rung:

@@ -17,7 +17,7 @@ from hub.domain.placement.status import (
 )
 from hub.domain.workloads.states import TERMINAL, State
 from hub.services.context.settings import Rollouts
-from hub.services.placements import abandon, reporting
+from hub.services.placements import abandon, per_object, reporting, rolled_back
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.reconcile import reconcile
 from hub.services.placements.selecting import resource_of_job
@@ -73,11 +73,13 @@ def write_status(tx: Transaction, outcome: ReconcileOutcome) -> bool:
     chosen = outcome.decisions.selected
     alone = {uid: work for (cluster, uid), work in held.items() if cluster in chosen}
     reporting.copy_statuses(tx, row.spec or {}, outcome.selection.objects.values(), alone, row.uid)
-    said = list(unheeded.of_placement(row.spec or {}))
+    said = [*unheeded.of_placement(row.spec or {}), *per_object.notices(outcome)]
     status["conditions"] = unheeded.condition(status["conditions"], said, tx.now, row.generation)
     status["conditions"] = abandon.condition(
         tx, status["conditions"], outcome.abandoned, row.generation
     )
+    rolled_back.tell(tx, row, status, outcome.pin, before)
+    per_object.tell(status, outcome)
     if status == before:
         return False
     objects.set_statuses(tx, {row.uid: status})

@@ -9,6 +9,7 @@ import orjson
 from hub.services.context import rendering
 from hub.services.context.hub_cluster import hub_cluster_uid
 from hub.services.context.paging import Pager
+from hub.services.works import cluster_loss
 from hub.store import changes, events, jobs, manifests, workloads
 from hub.store.records.history import StoredEvent
 from hub.store.records.workloads import Workload
@@ -89,9 +90,10 @@ def show_job(tx: Transaction, row: Workload) -> Json:
     """Everything about one job, its manifest included."""
     manifest = manifests.latest(tx, row.uid)
     shape = manifests.get_shapes(tx, [row.shape])
-    return rendering.whole_job(
+    told = rendering.whole_job(
         row, None if manifest is None else orjson.loads(manifest[1]), shape.get(row.shape)
     )
+    return told | cluster_loss.view(tx, row)
 
 
 def get_job(tx: Transaction, uid: str) -> Json:

@@ -66,6 +66,10 @@ PREEMPTED: Final = Counter(
     "Workloads preempted, by the queue they made room for and why",
     ("preempting_cluster_queue", "reason"),
 )
+DOUBLE_RUNS: Final = Counter(
+    "roadstead_double_run",
+    "Epochs of jobs that ran beside a later one, as their on-cluster-loss allows",
+)
 REGISTRY.register(ADMISSION_WAIT)
 REGISTRY.register(QUOTA_WAIT)
 
@@ -92,3 +96,8 @@ def evicted(queue: str, reason: str, cause: str = "") -> None:
 def preempted(queue: str, reason: str) -> None:
     """One workload was told to make room for one of `queue`."""
     PREEMPTED.labels(queue, reason).inc()
+
+
+def double_run() -> None:
+    """An earlier epoch of a job was found to have run beside the present one."""
+    DOUBLE_RUNS.inc()

@@ -27,11 +27,27 @@ class Binding(NamedTuple):
     )
 
 
+class Bound(NamedTuple):
+    """A decision and since when it stands."""
+
+    binding: Binding
+    at: dt.datetime
+
+
 class StoredSnapshot(NamedTuple):
     """A revision of what a placement selects, or of how."""
 
     number: int
     hash: str
+
+
+class Revision(NamedTuple):
+    """A revision with what it says. `content` of resources: {"selected", "objects"}."""
+
+    number: int
+    hash: str
+    content: JsonView
+    created_at: dt.datetime
 
 
 class SelectedObject(NamedTuple):

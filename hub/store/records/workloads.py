@@ -1,9 +1,8 @@
 """Workloads as records: whole rows, the parts of them that lists and rules select, and what may change.
 
-`Workload` has a field for every column of the table `workloads`, with its type (held by
-`tests/store/test_records.py`). A selection of some columns has a record of its own: a field that is
-not there can not be read by mistake. What is written is named by columns too, so that a misspelt
-one is found by the type checker. Records are tuples: reading a row costs what the driver's tuple costs.
+`Workload` has a field for every column of its table, with its type (held by `tests/store/test_records.py`).
+A selection of some columns has a record of its own: no field that is not there is read by mistake. What is
+written is named by columns too. Records are tuples: reading a row costs what the driver's tuple costs.
 """
 
 import datetime as dt
@@ -175,6 +174,17 @@ class JobOnCluster(NamedTuple):
     epoch: int
     cluster: str
     reason: str
+    annotations: Mapping[str, str]
+
+
+class LostJob(NamedTuple):
+    """A job whose cluster does not answer."""
+
+    uid: str
+    epoch: int
+    cluster: str
+    annotations: Mapping[str, str]
+    set_aside: Mapping[str, str] | None
 
 
 class UnseenJob(NamedTuple):

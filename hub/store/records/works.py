@@ -87,6 +87,12 @@ class StandingWork(NamedTuple):
     pods_ready: int  # all of them were, and no longer are not
     annotations_json: bytes | None
     set_aside_json: bytes | None
+    started_at: dt.datetime | None = None
+    workload_cluster: str | None = None
+
+    def overlapped(self) -> bool:
+        """Whether it was told already that this epoch ran beside a later one."""
+        return bool((_decoded(self.observed_json) or {}).get("overlap"))
 
     def previous(self) -> Json:
         """The Job's status as last observed for this epoch."""

@@ -149,7 +149,9 @@ def test_clusters_not_chosen_any_more_come_last():
     assert (found.remove, found.progress) == (("p", "q"), Progress.PROGRESSING)
     found = step(found.run, "x", sights={"p": ClusterSight(gone=True), "q": ClusterSight()})
     assert found.remove == ("q",)
-    found = step(found.run, "x", sights={"p": ClusterSight(gone=True), "q": ClusterSight(gone=True)})
+    found = step(
+        found.run, "x", sights={"p": ClusterSight(gone=True), "q": ClusterSight(gone=True)}
+    )
     assert found.progress is Progress.SUCCEEDED
 
 
@@ -230,7 +232,8 @@ def test_any_run_keeps_its_order_and_its_bounds(stages, leftovers, data):
         refused = {n for n in has - ready if data.draw(st.integers(0, 5)) == 0}
         ready |= {n for n in sorted(has - ready - refused) if data.draw(st.booleans())}
         sights = {
-            n: ClusterSight(n in has, n in ready, n in refused, "bad", n in gone) for n in has | gone
+            n: ClusterSight(n in has, n in ready, n in refused, "bad", n in gone)
+            for n in has | gone
         }
         sights |= {f"l{i}": ClusterSight(gone=f"l{i}" in gone) for i in range(leftovers)}
         found = next_step(

@@ -10,7 +10,7 @@ from hub.services.context import awaited
 from hub.services.context.settings import Queueing
 from hub.services.members import deadlines, faults, forgotten
 from hub.services.members.api_servers import down_view
-from hub.services.members.judge import RETRY_SET_ASIDE, max_epochs, plain, set_aside
+from hub.services.members.judge import RETRY_SET_ASIDE, max_epochs, plain
 from hub.services.members.roll_call import FRESH, RollCall, is_fresh
 from hub.services.members.sessions import (
     BURST,
@@ -20,6 +20,7 @@ from hub.services.members.sessions import (
     Session,
     Slow,
 )
+from hub.services.works.avoiding import set_aside
 from hub.store import clusters, events, leases, workloads
 from shared.clock import ManualClock
 from shared.errors import Rejected

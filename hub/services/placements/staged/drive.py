@@ -268,7 +268,9 @@ def _apply_strategy(outcome: ReconcileOutcome) -> Json:
     return dict(strategy.get("applyStrategy") or {})
 
 
-def _changed(tx: Transaction, outcome: ReconcileOutcome, run: StoredObject, fleet: ChosenClusters) -> str:
+def _changed(
+    tx: Transaction, outcome: ReconcileOutcome, run: StoredObject, fleet: ChosenClusters
+) -> str:
     """What a run was worked out from and is not so any more, in words; "" where all is."""
     status = run.status or {}
     if status.get("appliedStrategy") != _apply_strategy(outcome):

@@ -1,0 +1,82 @@
+"""What one revision of a placement's objects has that another has not, field by field. Pure.
+
+Values that are not for everybody (contents of Secrets, values of environment variables) are hidden; that
+they differ is told.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from shared.documents import Json, JsonView
+from shared.secrecy import HIDDEN, is_secret
+
+MOST_FIELDS: Final = 20  # of one object
+MOST_VALUE: Final = 120  # characters of a value that are shown
+_CONTENTS: Final = ("/data", "/stringData")
+_UNSAID: Final = frozenset({"status"})
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """One field: its JSON pointer, and its value before and after, as JSON; "" where it is absent."""
+
+    path: str
+    before: str
+    after: str
+
+    def as_json(self) -> Json:
+        """As it is told."""
+        return {"path": self.path, "before": self.before, "after": self.after}
+
+
+def changed_fields(before: JsonView, after: JsonView) -> tuple[list[Changed], int]:
+    """Fields in which two manifests of one object differ, at most `MOST_FIELDS`, and how many there are."""
+    secret = is_secret(before) or is_secret(after)
+    every = list(_differences("", _said(before), _said(after)))
+    shown = [
+        Changed(path, _shown(path, one, secret=secret), _shown(path, other, secret=secret))
+        for path, one, other in every[:MOST_FIELDS]
+    ]
+    return shown, len(every)
+
+
+_ABSENT: Final = object()
+
+
+def _said(manifest: JsonView) -> JsonView:
+    return {name: value for name, value in manifest.items() if name not in _UNSAID}
+
+
+def _differences(path: str, one: Any, other: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Maps are looked into, and lists of equal length; else the whole value differs."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        for name in sorted({*one, *other}):
+            at = f"{path}/{str(name).replace('~', '~0').replace('/', '~1')}"
+            yield from _differences(at, one.get(name, _ABSENT), other.get(name, _ABSENT))
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for index, pair in enumerate(zip(one, other, strict=True)):
+            yield from _differences(f"{path}/{index}", *pair)
+    elif one is _ABSENT or other is _ABSENT or one != other:
+        yield path, one, other
+
+
+def _shown(path: str, value: Any, *, secret: bool) -> str:
+    if value is _ABSENT:
+        return ""
+    whole = f"{path}/"
+    if secret and whole.startswith(tuple(f"{each}/" for each in _CONTENTS)):
+        return HIDDEN
+    if "/env/" in whole or _holds_env(value):
+        return HIDDEN
+    text = orjson.dumps(value).decode()
+    return text if len(text) <= MOST_VALUE else f"{text[:MOST_VALUE]}…"
+
+
+def _holds_env(value: Any) -> bool:
+    """Is there a list of environment variables in it?"""
+    if isinstance(value, Mapping):
+        return "env" in value or any(_holds_env(each) for each in value.values())
+    return isinstance(value, list) and any(_holds_env(each) for each in value)

@@ -1,0 +1,161 @@
+"""A member leaves, clean or not, and comes back: what it holds then is kept, or taken away."""
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hub.services.objects import leave, left_behind
+from hub.services.objects.delete import delete_object
+from hub.store import clusters, objects, settings, works
+from hub.store.records.works import Work
+from shared.errors import Rejected
+from shared.groups import CLUSTER
+from tests.services.members.hubs import Running, running_hub
+from tests.services.placements.fleet import CONFIG, Fleet, capacity
+
+pytestmark = pytest.mark.anyio
+FIXED = CONFIG + "  policy: {placementType: PickFixed, clusterNames: [m1, m2]}\n"
+
+
+async def placed(hub: Running, document: str = CONFIG) -> Fleet:
+    """On two members that are the hub's own: each has its MemberCluster."""
+    fleet = await Fleet.start(hub, "m1", "m2")
+    for name in ("m1", "m2"):
+        await fleet.apply(
+            f"apiVersion: {CLUSTER}/v1\nkind: MemberCluster\nmetadata: {{name: {name}}}\n"
+        )
+    await fleet.apply(document)
+    await fleet.sync()
+    await fleet.sync()
+    return fleet
+
+
+async def removed(hub: Running, policy: str) -> str:
+    """What is said of m2, once it is to go."""
+
+    def go(tx: Any) -> Any:
+        return delete_object(
+            tx, CLUSTER, "MemberCluster", "", "m2", origin="rest", principal="ann", policy=policy
+        )
+
+    done = await hub.write(go)
+    await hub.settled()
+    return str(done["result"])
+
+
+async def is_there(hub: Running) -> bool:
+    row = await hub.hub.read(objects.find, CLUSTER, "MemberCluster", "", "m2")
+    assert (row is None) == (await hub.hub.read(clusters.get, "m2") is None)
+    return row is not None
+
+
+async def works_of(hub: Running, name: str) -> list[Work]:
+    def find(tx: Any) -> list[Work]:
+        held = works.of_uids(tx, works.uids_of(tx, name))
+        return [each for each in held if each.cluster == name]
+
+    return list(await hub.hub.read(find))
+
+
+@pytest.mark.parametrize("document", [CONFIG, FIXED])
+async def test_one_that_is_emptied_goes_when_nothing_is_left(tmp_path: Path, document: str):
+    """Also where a placement names it: it is left out from the first moment on."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await placed(hub, document)
+        assert fleet.held("m2") == ["ConfigMap/settings"]
+        assert await removed(hub, "Delete") == "deleting"
+        await fleet.turn()
+        assert await is_there(hub)
+        await fleet.agents["m2"].sync()
+        assert (fleet.held("m1"), fleet.held("m2")) == (["ConfigMap/settings"], [])
+        await fleet.sync("m2")
+        hub.clock.advance(5)
+        await fleet.turn()
+        assert not await is_there(hub)
+        assert await hub.hub.read(settings.get, left_behind.KEY) in (None, {})
+
+
+async def test_its_own_options_say_what_becomes_of_objects(tmp_path: Path):
+    """Unless whoever deletes it says something else; without either they stay."""
+    async with running_hub(tmp_path) as hub:
+        await placed(hub)
+        row = await hub.hub.read(objects.find, CLUSTER, "MemberCluster", "", "m2")
+        assert row is not None
+        options = {"deleteOptions": {"propagationPolicy": "Delete"}}
+        cleaned = row._replace(spec=options)
+        assert [leave.cleans_up(cleaned, asked) for asked in ("", "Abandon")] == [True, False]
+        assert [leave.cleans_up(row, asked) for asked in ("", "Delete")] == [False, True]
+
+
+async def test_one_that_is_silent_is_not_waited_for_for_ever(tmp_path: Path):
+    """After a quarter of an hour it is forgotten as it is, and what it holds is remembered."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await placed(hub)
+        assert await removed(hub, "Delete") == "deleting"
+        hub.clock.advance(leave.FORCED_AFTER.total_seconds() + 1)
+        await fleet.turn()
+        assert not await is_there(hub)
+        kept = await hub.hub.read(settings.get, left_behind.KEY)
+        assert [each["name"] for one in kept.values() for each in one["objects"]] == ["settings"]
+
+
+async def test_whoever_asks_again_to_keep_does_not_wait(tmp_path: Path):
+    """It is forgotten at once."""
+    async with running_hub(tmp_path) as hub:
+        await placed(hub)
+        assert await removed(hub, "Delete") == "deleting"
+        assert await removed(hub, "Delete") == "deleting"
+        assert await removed(hub, "Abandon") == "deleted"
+        assert not await is_there(hub)
+        with pytest.raises(Rejected, match="m2"):
+            await removed(hub, "")
+
+
+async def back(hub: Running, fleet: Fleet) -> None:
+    """m2 joins again, as the cluster that it was."""
+    agent = fleet.agents["m2"] = await hub.join("m2")
+    agent.restart("session-m2-again")
+    await agent.sync(capacity=capacity(8, 32))
+    await fleet.turn()
+
+
+async def later(hub: Running, fleet: Fleet) -> None:
+    """When all placements have looked, and it has been heard since."""
+    hub.clock.advance((left_behind.SETTLED + dt.timedelta(seconds=1)).total_seconds())
+    await fleet.sync()
+    hub.clock.advance(6)
+    await fleet.turn()
+
+
+async def test_what_is_wanted_is_given_again_and_orphans_go(tmp_path: Path):
+    """An orphan is told to go by the uid that it was given by; what is wanted is not touched."""
+    other = CONFIG.replace("settings", "others").replace("everywhere", "others")
+    async with running_hub(tmp_path) as hub:
+        fleet = await placed(hub, CONFIG)
+        await fleet.apply(other.replace("tier: web", "tier: db"))
+        await fleet.sync()
+        await fleet.sync()
+        before = {each.name: each for each in await works_of(hub, "m2")}
+        assert before.keys() == {"settings", "others"}
+        assert await removed(hub, "") == "deleted"
+
+        def gone(tx: Any) -> Any:
+            return delete_object(
+                tx, "placement.kubernetes-fleet.io", "ResourcePlacement", "shop", "others",
+                origin="rest", principal="ann",
+            )  # fmt: skip
+
+        await hub.write(gone)
+        await fleet.turn()
+        await back(hub, fleet)
+        assert [each.name for each in await works_of(hub, "m2")] == ["settings"]
+        await later(hub, fleet)
+        after = {each.name: each for each in await works_of(hub, "m2")}
+        assert after["settings"].hash == before["settings"].hash
+        orphan = after["others"]
+        assert (orphan.action, orphan.uid) == ("Withdraw", before["others"].uid)
+        await fleet.sync("m2")
+        assert [each.name for each in await works_of(hub, "m2")] == ["settings"]
+        assert await hub.hub.read(settings.get, left_behind.KEY) == {}
