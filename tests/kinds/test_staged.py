@@ -133,7 +133,7 @@ def test_a_request_stays_and_a_strategy_may_change() -> None:
 def test_the_hub_cluster_serves_them_as_kubefleet_does() -> None:
     """Short names, a status of their own where KubeFleet has one, its printer columns."""
     found = {crd["spec"]["names"]["kind"]: crd["spec"] for crd in all_crds().values()}
-    short = {kind: spec["names"]["shortNames"][0] for kind, spec in found.items()}
+    short = {kind: (spec["names"].get("shortNames") or [""])[0] for kind, spec in found.items()}
     assert [
         short[f"{scope}{kind}"]
         for kind in ("StagedUpdateStrategy", "StagedUpdateRun", "ApprovalRequest")
