@@ -19,14 +19,16 @@ from hub.api.models.plan import (
     FoundPlan,
     Rebalanced,
     RebalanceWish,
+    RenderedPlacement,
 )
 from hub.api.openapi_parts import A_JOB, JSON, NDJSON, YAML, listed, ref
 from hub.api.policy import ADMINISTRATOR, allow, caller, hub_of
 from hub.api.reply import JsonResponse
 from hub.api.routing import new_router
-from hub.services.explain.plan import MOST_DOCUMENTS, plan
+from hub.services.explain.plan import MOST_DOCUMENTS, WantedManifests, plan
 from hub.services.explain.plan_jobs import FindIndex
 from hub.services.objects.evict_placement import evict_placement
+from hub.services.placements.manifests.render import render_placement
 from hub.services.placements.rebalance import rebalance
 from hub.services.reading.draft import Draft, draft
 from shared.errors import FieldError, Rejected
@@ -51,13 +53,18 @@ router = new_router("objects")
 )
 @allow(ADMINISTRATOR)
 async def plan_documents(
-    request: Request, namespace: Annotated[str, Query()] = "default"
+    request: Request,
+    namespace: Annotated[str, Query()] = "default",
+    manifests: Annotated[bool, Query()] = False,
+    cluster: Annotated[str, Query()] = "",
 ) -> Response:
     """Where the placements and Jobs among documents would go now: every cluster's score or refusal.
 
     Takes what `/v1/apply` takes, at most 200 documents, and stores nothing. Placements are decided with the
     other documents as if they were there; each Job is looked at by itself, with the queues that the hub has.
     A document that can not be read refuses the whole. `namespace` is for documents that name none.
+    `manifests` tells what each picked cluster would get, as overrides and envelopes make it, and what they
+    can not make; `cluster` tells it of that one alone.
     """
     namespace = namespace or "default"
     if not is_dns_label(namespace):
@@ -71,7 +78,35 @@ async def plan_documents(
         size = len(await request.body())
         drafts = await off_loop(request, size, _drafts, read, namespace, hub.clock.now())
         find_index: FindIndex = getattr(request.app.state, "schedule_index", _no_index)
-        return JsonResponse(await plan(hub, drafts, find_index))
+        return JsonResponse(
+            await plan(hub, drafts, find_index, WantedManifests(manifests, cluster))
+        )
+
+
+@router.get(
+    "/v1/placements/{name}/manifests", response_model=RenderedPlacement, tags=["placements"]
+)
+@allow(ADMINISTRATOR)
+async def render_cluster_placement(
+    request: Request, name: str, cluster: Annotated[str, Query()]
+) -> Response:
+    """What a ClusterResourcePlacement would give a cluster now, Jobs aside, picked or not."""
+    found = hub_of(request).read(render_placement, "", name, cluster)
+    return JsonResponse(await found)
+
+
+@router.get(
+    "/v1/placements/{namespace}/{name}/manifests",
+    response_model=RenderedPlacement,
+    tags=["placements"],
+)
+@allow(ADMINISTRATOR)
+async def render_namespaced_placement(
+    request: Request, namespace: str, name: str, cluster: Annotated[str, Query()]
+) -> Response:
+    """What a ResourcePlacement would give a cluster now, Jobs aside, picked or not."""
+    found = hub_of(request).read(render_placement, namespace, name, cluster)
+    return JsonResponse(await found)
 
 
 @router.post("/v1/placements/{name}/rebalance", response_model=Rebalanced, tags=["placements"])

@@ -53,6 +53,9 @@ ALWAYS: Final = (
         for kinds, order in ((STRATEGY_KINDS, 1), (RUN_KINDS, 11), (REQUEST_KINDS, 12))
         for kind in kinds
     ),
+    Mirrored(PLACEMENT, "ClusterResourceEnvelope", _FLEET_VERSIONS, order=1),
+    Mirrored(PLACEMENT, "ResourceEnvelope", _FLEET_VERSIONS, order=1),
+    Mirrored(PLACEMENT, "ClusterResourcePlacementStatus", _FLEET_VERSIONS, order=1),
     *(Mirrored(PLACEMENT, kind, _FLEET_VERSIONS, order=1) for kind in BUDGETS),
     Mirrored(PLACEMENT, "ClusterResourcePlacement", _FLEET_VERSIONS, finalized=True, order=9),
     Mirrored(PLACEMENT, "ResourcePlacement", _FLEET_VERSIONS, finalized=True, order=9),

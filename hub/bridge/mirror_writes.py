@@ -7,6 +7,7 @@ from hub.store.records.workloads import Workload
 from shared import labels
 from shared.documents import Json
 from shared.failpoints import failpoint
+from shared.kinds.placement_status import STATUS_COPY
 from shared.kube import errors
 from shared.kube.client import KubeClient, Object
 
@@ -14,12 +15,15 @@ _BY = labels.BRIDGE_FIELD_MANAGER
 
 
 async def create(client: KubeClient, wanted: Json) -> Object:
-    """Make a mirror, and its namespace where that is missing. Raises KubeError."""
+    """Make a mirror, and its namespace where that is missing. Raises KubeError.
+
+    Not for what is told of a placement there: it goes with its namespace.
+    """
     failpoint("H25")
     try:
         made = await client.create(wanted, field_manager=_BY)
     except errors.NotFound as missing:
-        if not missing.of_namespace:
+        if not missing.of_namespace or wanted["kind"] == STATUS_COPY:
             raise
         await _make_namespace(client, wanted["metadata"]["namespace"])
         made = await client.create(wanted, field_manager=_BY)

@@ -15,6 +15,7 @@ from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
 from shared import labels, secrecy
 from shared.documents import Json, JsonView
+from shared.kinds.scopes import is_enveloping
 
 _LAYOUT: Final = 1  # raised when mirrors of the same rows are to be written anew
 # Of a Job: the hub cluster's own controllers would act on these.
@@ -46,8 +47,13 @@ def version_of(row: StoredObject | Workload) -> str:
 
 
 def object_mirror(row: StoredObject) -> Json:
-    """The mirror of a queue, a placement, a member, or whatever has no pods."""
+    """The mirror of a queue, a placement, a member, or whatever has no pods.
+
+    What envelopes hold is not for everybody who may look there: neither Secrets nor environments.
+    """
     rest = {k: v for k, v in row.manifest.items() if k not in ("metadata", "status")}
+    if is_enveloping(row.api_group, row.kind):
+        rest = secrecy.without_env(secrecy.without_secrets(rest, lambda _: secrecy.HIDDEN))
     submitter = row.annotations.get(labels.SUBMITTED_BY)
     metadata = _metadata(row.manifest, row.uid, version_of_object(row), submitter)
     return {**rest, "apiVersion": row.api_version, "kind": row.kind, "metadata": metadata}

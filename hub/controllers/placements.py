@@ -171,7 +171,7 @@ class Placements:
         rows, placed = await self._hub.read(index.object_rows, uids)
         for uid in uids:
             row = rows.get(uid)
-            self._dirty |= placed.get(uid, set())
+            self._dirty |= placed.get(uid, set()) | self._index.watching(uid)
             staged = self._index.runs.concerned(uid, row)
             if staged is not None:
                 self._dirty |= staged
@@ -269,6 +269,7 @@ class Placements:
             self._index.unsettled.add(uid)
             self._failed[uid] = self._hub.clock.monotonic() + EVERY_S
             return
+        self._index.watch(uid, after.watched)
         if after.unsettled:
             self._index.unsettled.add(uid)
         else:

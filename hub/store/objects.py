@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
-from sqlalchemy import Select, bindparam, delete, func, select, update
+from sqlalchemy import Select, bindparam, delete, func, select, tuple_, update
 
 from hub.store.dialect import CHUNK
 from hub.store.records.objects import ObjectColumns, StoredObject
@@ -67,6 +67,22 @@ def find(tx: Transaction, group: str, kind: str, namespace: str, name: str) -> S
             objects.c.name == name,
         ),
     )
+
+
+def uids_of(
+    tx: Transaction, identities: Sequence[tuple[str, str, str, str]]
+) -> dict[tuple[str, str, str, str], str]:
+    """(group, kind, namespace, name) → uid of those that are there."""
+    c = objects.c
+    identity = (c.api_group, c.kind, c.namespace, c.name)
+    found: dict[tuple[str, str, str, str], str] = {}
+    for start in range(0, len(identities), CHUNK // 4):
+        some = tuple_(*identity).in_(identities[start : start + CHUNK // 4])
+        for group, kind, namespace, name, uid in tx.conn.execute(
+            select(*identity, c.uid).where(some)
+        ):
+            found[group, kind, namespace, name] = uid
+    return found
 
 
 def list_kind(

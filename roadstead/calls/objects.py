@@ -5,7 +5,7 @@ from roadstead.errors import NotFound
 from roadstead.media_types import type_of
 from roadstead.models.objects import Applied, Deleted, HandedOver, HeldKind, KubernetesObject
 from roadstead.models.placements import DriftedField, Placement, SettledDrift
-from roadstead.models.plan import Evicted, Plan, Rebalanced
+from roadstead.models.plan import Evicted, Plan, Rebalanced, RenderedPlacement
 from roadstead.paths import either, object_path, part
 from roadstead.steps import Flow, Request, Steps, counted_pages, items, one, pages
 
@@ -32,16 +32,26 @@ def apply(
 
 
 def plan(
-    manifests: bytes | str, *, content_type: str | None = None, namespace: str | None = None
+    documents: bytes | str,
+    *,
+    content_type: str | None = None,
+    namespace: str | None = None,
+    manifests: bool = False,
+    cluster: str = "",
 ) -> Steps[Plan]:
     """Where documents would go, were they applied now: every cluster's score or refusal. Stores nothing.
 
-    Takes what `apply` takes, at most 200 documents. Raises Rejected where one of them can not be read.
+    Takes what `apply` takes, at most 200 documents. `manifests`: with what each picked cluster would get, or
+    `cluster` alone. Raises Rejected where one of them can not be read.
     """
-    body = manifests.encode() if isinstance(manifests, str) else manifests
+    body = documents.encode() if isinstance(documents, str) else documents
     kind = content_type or type_of(body)
-    ask = Request("POST", "/v1/plan", {"namespace": namespace}, body, kind, repeatable=True)
-    return one(ask, Plan)
+    asked = {
+        "namespace": namespace,
+        "manifests": "true" if manifests else None,
+        "cluster": cluster or None,
+    }
+    return one(Request("POST", "/v1/plan", asked, body, kind, repeatable=True), Plan)
 
 
 def objects(kind: str, *, group: str = "core", namespace: str = "") -> Flow[KubernetesObject]:
@@ -116,6 +126,15 @@ def rebalance(name: str, *, carry_out: bool = False) -> Steps[Rebalanced]:
     """
     path = f"/v1/placements/{either(name)}/rebalance"
     return one(Request("POST", path, body=body_of({"carryOut": carry_out})), Rebalanced)
+
+
+def render(name: str, cluster: str) -> Steps[RenderedPlacement]:
+    """What a placement would give a cluster now: overrides applied, envelopes opened, Jobs aside.
+
+    `name` as for `placement`. Raises NotFound.
+    """
+    path = f"/v1/placements/{either(name)}/manifests"
+    return one(Request("GET", path, {"cluster": cluster}), RenderedPlacement)
 
 
 def evict(name: str, cluster: str, *, dry_run: bool = False) -> Steps[Evicted]:

@@ -45,6 +45,7 @@ class Calls:
     placements = Listing(object_calls.placements)
     placement = Call(object_calls.placement)
     rebalance = Call(object_calls.rebalance)
+    render = Call(object_calls.render)
     revisions = Call(placed_calls.revisions)
     roll_back = Call(placed_calls.roll_back)
     release_rollback = Call(placed_calls.release_rollback)

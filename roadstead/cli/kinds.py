@@ -63,6 +63,12 @@ _KINDS: dict[Kind, tuple[str, ...]] = {
         "careq",
     ),
     Kind(_PLACEMENT, "ApprovalRequest", namespaced=True): ("approvalrequests", "areq"),
+    Kind(_PLACEMENT, "ClusterResourceEnvelope", namespaced=False): ("clusterresourceenvelopes",),
+    Kind(_PLACEMENT, "ResourceEnvelope", namespaced=True): ("resourceenvelopes",),
+    Kind(_PLACEMENT, "ClusterResourcePlacementStatus", namespaced=True): (
+        "clusterresourceplacementstatuses",
+        "crps",
+    ),
     Kind(_PLACEMENT, "ClusterResourcePlacementEviction", namespaced=False): (
         "clusterresourceplacementevictions",
         "crpe",

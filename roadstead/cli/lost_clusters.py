@@ -18,7 +18,7 @@ def lines(loss: LostCluster | None, earlier: Sequence[EarlierEpoch]) -> list[str
             told += wrapped(f"- {choice}", "    ")
     for each in earlier:
         text = f"epoch {each.epoch} was left behind in {each.cluster}, which is to withdraw it"
-        text += "; it ran beside a later epoch" if each.overlapped else ""
+        text += "; ran beside a later one" if each.overlapped else ""
         text += f"; {each.active} pods when last seen" if each.active else ""
         told += wrapped(text, "  ")
     return told

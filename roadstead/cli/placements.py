@@ -7,11 +7,12 @@ import click
 from roadstead.cli import revisions
 from roadstead.cli.nouns import list_verb, show_verb
 from roadstead.cli.output import age, answer_option, client, show_one
+from roadstead.cli.rendered import manifests_of
 from roadstead.cli.tables import Column, indented, wrapped
 from roadstead.client import Client
 from roadstead.models.objects import Condition
 from roadstead.models.placements import ObservedDrift, Placement, SelectedResource
-from roadstead.models.plan import Evicted, Rebalanced
+from roadstead.models.plan import Evicted, Rebalanced, RenderedPlacement
 
 
 def _clusters(placement: Placement) -> str:
@@ -87,7 +88,11 @@ def _differing(
 
 def _resource(resource: SelectedResource) -> str:
     name = "/".join(part for part in (resource.namespace, resource.name) if part)
-    return f"{resource.kind} {name}"
+    lies = resource.envelope
+    if lies is None:
+        return f"{resource.kind} {name}"
+    where = "/".join(part for part in (lies.namespace, lies.name) if part)
+    return f"{resource.kind} {name} in {lies.type} {where}"
 
 
 placements.add_command(
@@ -111,6 +116,29 @@ placements.add_command(
 
 for _verb in (revisions.history, revisions.rollback, revisions.bindings):
     placements.add_command(_verb)
+
+
+@placements.command("render")
+@click.argument("name")
+@click.option("--cluster", metavar="NAME", required=True, help="The cluster that would get it.")
+@answer_option
+@click.pass_context
+def render(ctx: click.Context, name: str, cluster: str, output: str) -> None:
+    """Show the manifests that a cluster would get of a placement now.
+
+    As overrides and envelopes make them, whether or not the cluster was picked; Jobs are not shown. Of
+    Secrets marks stand for values. NAME is that of a ClusterResourcePlacement, or namespace/name of a
+    ResourcePlacement.
+    """
+    with client(ctx) as hub:
+        show_one(hub.render(name, cluster), output, _rendered)
+
+
+def _rendered(found: RenderedPlacement) -> str:
+    name = "/".join(each for each in (found.namespace, found.name) if each)
+    lines = [f"# {found.kind} {name}, {found.cluster}: {found.message}"]
+    lines += manifests_of(found.manifests, found.faults, found.manifests_left)
+    return "\n".join(lines)
 
 
 _ANEW = [

@@ -4,6 +4,7 @@ import click
 
 from roadstead.cli.manifests import is_empty, read_sources
 from roadstead.cli.output import answer_option, client, show_one
+from roadstead.cli.rendered import manifests_of
 from roadstead.cli.tables import Column, indented, wrapped
 from roadstead.models.plan import Plan, PlannedJob, PlannedPlacement
 
@@ -28,6 +29,8 @@ _OF_JOB = [
 @click.option(
     "-n", "--namespace", metavar="NAME", help="For documents that name none [default: default]."
 )
+@click.option("--manifests", is_flag=True, help="With what each picked cluster would get.")
+@click.option("--cluster", metavar="NAME", help="Manifests of this cluster alone.")
 @answer_option
 @click.pass_context
 def plan(
@@ -35,12 +38,16 @@ def plan(
     files: tuple[str, ...],
     recursive: bool,
     namespace: str | None,
+    manifests: bool,
+    cluster: str | None,
     output: str,
 ) -> None:
     """Where manifests would go now, with every cluster's score or refusal; nothing is stored.
 
     FILE is a file, a folder, or '-' for standard input. All of them are one plan: a placement finds the
     objects of the other files. Each Job is looked at by itself, with the queues that the hub has.
+    --manifests shows each object as overrides and envelopes make it for each cluster, and what they can
+    not make; of Secrets marks stand for values.
     """
     sources = [each for each in read_sources(files, recursive=recursive) if not is_empty(each)]
     if not sources:
@@ -48,7 +55,13 @@ def plan(
     # One body: JSON is YAML too.
     body = sources[0].body if len(sources) == 1 else b"\n---\n".join(s.body for s in sources)
     with client(ctx) as hub:
-        show_one(hub.plan(body, namespace=namespace), output, _as_text)
+        found = hub.plan(
+            body,
+            namespace=namespace,
+            manifests=manifests or bool(cluster),
+            cluster=cluster or "",
+        )
+        show_one(found, output, _as_text)
 
 
 def _as_text(plan: Plan) -> str:
@@ -67,6 +80,8 @@ def _placement(given: PlannedPlacement) -> str:
     lines += wrapped(f"selects {shown or 'nothing'}{f' and {more} more' if more else ''}", "  ")
     if given.clusters:
         lines += ["", *indented(given.clusters, _OF_PLACEMENT)]
+    if given.manifests is not None:
+        lines += ["", *manifests_of(given.manifests, given.faults, given.manifests_left)]
     return "\n".join(lines)
 
 

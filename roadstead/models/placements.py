@@ -7,6 +7,14 @@ from roadstead.models.objects import Condition
 from roadstead.models.record import Json, Record, record_field
 
 
+class Envelope(Record):
+    """What an object lies in: `type` is its kind."""
+
+    type: str = ""
+    namespace: str = ""
+    name: str
+
+
 class SelectedResource(Record):
     """An object that a placement selected."""
 
@@ -15,6 +23,7 @@ class SelectedResource(Record):
     kind: str
     namespace: str = ""
     name: str
+    envelope: Envelope | None = None
 
 
 class FailedResource(SelectedResource):

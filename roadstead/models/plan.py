@@ -1,7 +1,7 @@
 """Where documents would go, were they applied now."""
 
 from roadstead.models.placements import SelectedResource
-from roadstead.models.record import Record
+from roadstead.models.record import Json, Record, record_field
 
 
 class PlannedCluster(Record):
@@ -14,8 +14,36 @@ class PlannedCluster(Record):
     message: str = ""
 
 
+class PlannedEnvelope(Record):
+    """The envelope that an object lies in."""
+
+    type: str
+    namespace: str = ""
+    name: str
+
+
+class PlannedManifest(Record):
+    """One object as a member would get it, and the overrides that made it so."""
+
+    cluster: str
+    api_version: str
+    kind: str
+    namespace: str = ""
+    name: str
+    envelope: PlannedEnvelope | None = None
+    overrides: tuple[str, ...] = ()
+    manifest: Json = record_field(default_factory=dict)
+
+
+class PlannedFault(Record):
+    """What a member would not get, and why; of none, where `cluster` is empty."""
+
+    cluster: str = ""
+    message: str = ""
+
+
 class PlannedPlacement(Record):
-    """A placement of the documents; clusters best first."""
+    """A placement of the documents; clusters best first. `manifests`: None where they were not asked for."""
 
     kind: str
     namespace: str = ""
@@ -26,6 +54,23 @@ class PlannedPlacement(Record):
     reason: str = ""
     message: str = ""
     clusters: tuple[PlannedCluster, ...] = ()
+    manifests: tuple[PlannedManifest, ...] | None = None
+    faults: tuple[PlannedFault, ...] = ()
+    manifests_left: int = 0
+
+
+class RenderedPlacement(Record):
+    """What a placement that is there would give a member now; `selected`: it was picked."""
+
+    kind: str
+    namespace: str = ""
+    name: str
+    cluster: str
+    selected: bool = False
+    message: str = ""
+    manifests: tuple[PlannedManifest, ...] = ()
+    faults: tuple[PlannedFault, ...] = ()
+    manifests_left: int = 0
 
 
 class JobStand(Record):

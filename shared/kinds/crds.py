@@ -201,6 +201,19 @@ DEFINITIONS: Final = (
     *(
         Definition(
             "placement.kubernetes-fleet.io", kind, f"{kind.lower()}s", _FLEET_VERSIONS, "v1beta1",
+            (), placement_status.EnvelopeStatus, (AGE,), ("fleet", "fleet-placement"),
+        )
+        for kind in ("ClusterResourceEnvelope", "ResourceEnvelope")
+    ),
+    Definition(
+        "placement.kubernetes-fleet.io", "ClusterResourcePlacementStatus",
+        "clusterresourceplacementstatuses", _FLEET_VERSIONS, "v1beta1", ("crps",), None,
+        (column("Last-Updated", ".lastUpdatedTime", "date"), AGE),
+        ("fleet", "fleet-placement"),
+    ),
+    *(
+        Definition(
+            "placement.kubernetes-fleet.io", kind, f"{kind.lower()}s", _FLEET_VERSIONS, "v1beta1",
             (short,), eviction_v1.EvictionStatus,
             (
                 column("Placement", ".spec.placementName"),

@@ -21,6 +21,11 @@ def _as_is(content: Content, problems: Problems) -> Content:
     return content
 
 
+def _spec_of(content: Content) -> Content:
+    found: Content = content.get("spec", content)
+    return found
+
+
 def no_rule(content: Content, problems: Problems) -> None:
     """What each field may say is all."""
 
@@ -34,7 +39,8 @@ class Kind:
     """One kind in one version. Its content is everything but apiVersion, kind, metadata, status.
 
     `model` is this version's content, `both` accepts either version's names (for the bridge).
-    `convert` gives the internal shape and notes what is ambiguous; `check` looks at that shape.
+    `convert` gives the internal shape and notes what is ambiguous; `check` looks at that shape, and
+    `kept` says what of it is kept beside the manifest.
     """
 
     group: str
@@ -47,6 +53,7 @@ class Kind:
     convert: Callable[[Content, Problems], Content] = _as_is
     name_rule: NameRule = SUBDOMAIN_NAME
     pod_sets: Callable[[Content], tuple[PodSet, ...]] = _no_pods
+    kept: Callable[[Content], Content] = _spec_of
 
     @property
     def api_version(self) -> str:
@@ -80,7 +87,7 @@ class Kind:
         pod_sets, hindrance = self._admissible(read, problems)
         return Parsed(
             self.kind, self.group, self.version, namespace, metadata.name, metadata.labels,
-            metadata.annotations, read.get("spec", read), manifest, metadata.generate_name,
+            metadata.annotations, self.kept(read), manifest, metadata.generate_name,
             pod_sets, hindrance,
         )  # fmt: skip
 

@@ -4,13 +4,14 @@ The hub writes these fields; `docs` and `kubectl describe` show them. Lists of d
 bounded at 100 as there.
 """
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 
 from shared.kinds.model import Condition, Model, Opaque, Timestamp, by_type
 
 Hundred = Field(max_length=100)
+STATUS_COPY: Final = "ClusterResourcePlacementStatus"
 
 
 class Envelope(Model):
@@ -101,3 +102,16 @@ class PlacementStatus(Model):
     rollback: Rollback | None = None
     per_object: Annotated[list[PerObject], Hundred] | None = None
     conditions: list[Condition] | None = by_type()
+
+
+class EnvelopeStatus(Model):
+    """Own field: what of an envelope is not placed."""
+
+    conditions: list[Condition] | None = by_type()
+
+
+class StatusCopy(Model):
+    """The content of a ClusterResourcePlacementStatus: a placement's status for readers of its namespace."""
+
+    source_status: PlacementStatus | None = None
+    last_updated_time: Timestamp | None = None

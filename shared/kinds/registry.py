@@ -8,12 +8,14 @@ from shared.kinds import (
     cluster_v1,
     cluster_v1beta1,
     core_v1,
+    envelope_v1,
     eviction_v1,
     kueue_v1beta1 as old,
     kueue_v1beta2 as kueue,
     multikueue,
     override_v1,
     placement_rules as rules,
+    placement_status,
     placement_v1,
     placement_v1beta1,
     staged_v1 as staged,
@@ -23,6 +25,7 @@ from shared.kinds.kind import Kind, no_rule
 from shared.kinds.metadata import SUBDOMAIN_NAME
 from shared.kinds.parsed import Parsed
 from shared.kinds.problems import type_name
+from shared.kinds.scopes import is_enveloping
 from shared.quantity import shown
 from shared.reject_codes import RejectCode
 
@@ -135,6 +138,21 @@ _KINDS: Final = (
     ),
     *(
         Kind(
+            placement_v1.GROUP, version, kind, namespaced, envelope_v1.Envelope,
+            envelope_v1.Envelope, envelope_v1.check_envelope, kept=envelope_v1.kept,
+        )
+        for version in (placement_v1beta1.VERSION, placement_v1.VERSION)
+        for kind, namespaced in (("ClusterResourceEnvelope", False), ("ResourceEnvelope", True))
+    ),
+    *(
+        Kind(
+            placement_v1.GROUP, version, placement_status.STATUS_COPY, True,
+            placement_status.StatusCopy, placement_status.StatusCopy,
+        )
+        for version in (placement_v1beta1.VERSION, placement_v1.VERSION)
+    ),
+    *(
+        Kind(
             cluster_v1.GROUP, version, "MemberCluster", False, model, model,
             cluster_v1.check_member_cluster, name_rule=cluster_v1.CLUSTER_NAME,
         )
@@ -147,6 +165,7 @@ _KINDS: Final = (
 
 KNOWN: Final[dict[tuple[str, str], Kind]] = {(k.api_version, k.kind): k for k in _KINDS}
 _JOB: Final = ("batch/v1", "Job")
+_STATUS_COPY: Final = (placement_v1.GROUP, placement_status.STATUS_COPY)
 _VERSIONS: Final = {
     (k.group, k.kind): sorted(o.version for o in _KINDS if (o.group, o.kind) == (k.group, k.kind))
     for k in _KINDS
@@ -173,7 +192,8 @@ def parse(
     version of a Kueue kind, as stored objects may have them (`AmbiguousField` where they differ).
     A kind that is not modelled is accepted as something to propagate, unless it carries pods and names
     a queue (`NoAdapter`); a known kind in a version
-    that is not served is `UnsupportedKind`.
+    that is not served is `UnsupportedKind`. An envelope from REST is refused where anything in it can not
+    be placed; one from a hub cluster has that as its hindrance.
     """
     group, version, kind = identify(manifest)
     assert isinstance(manifest, dict)
@@ -184,14 +204,23 @@ def parse(
             manifest, strict=strict, from_client=from_client, default_namespace=default_namespace
         )
     known = KNOWN.get((api_version, kind))
+    if (group, kind) == _STATUS_COPY:
+        text = (
+            f"{kind} is kept by the hub: it comes with statusReportingScope NamespaceAccessible of a "
+            "ClusterResourcePlacement"
+        )
+        raise Rejected(RejectCode.UNSUPPORTED_KIND, text, "kind")
     if known is not None:
-        return known.parse(
+        found = known.parse(
             manifest,
             strict=strict,
             from_client=from_client,
             lenient_versions=lenient_versions,
             default_namespace=default_namespace,
         )
+        if is_enveloping(group, kind):
+            return envelope_v1.opened(found, parse, strict=strict, refuse=from_client)
+        return found
     served = _VERSIONS.get((group, kind))
     if served is not None:
         detail = f"{kind} is served as {' and '.join(served)}, not {shown(version)}"

@@ -59,9 +59,9 @@ _NAMESPACED: Final = {
     KUEUE: {"LocalQueue", "Workload"},
     "networking.k8s.io": {"Ingress", "NetworkPolicy"},
     PLACEMENT: {
-        "ApprovalRequest", "ResourceEnvelope", "ResourceOverride", "ResourcePlacement",
-        "ResourcePlacementDisruptionBudget", "ResourcePlacementEviction",
-        "StagedUpdateRun", "StagedUpdateStrategy",
+        "ApprovalRequest", "ClusterResourcePlacementStatus", "ResourceEnvelope",
+        "ResourceOverride", "ResourcePlacement", "ResourcePlacementDisruptionBudget",
+        "ResourcePlacementEviction", "StagedUpdateRun", "StagedUpdateStrategy",
     },
     "policy": {"PodDisruptionBudget"},
     "rbac.authorization.k8s.io": {"Role", "RoleBinding"},
@@ -85,6 +85,12 @@ _OF_THE_HUB: Final = frozenset(
 _NEVER_PLACED: Final = frozenset(
     {CLUSTER, PLACEMENT, "coordination.k8s.io", "events.k8s.io", "metrics.k8s.io"}
 )
+# Of those groups: what is placed is not these, but what is in them.
+_ENVELOPES: Final = frozenset(
+    {(PLACEMENT, "ClusterResourceEnvelope"), (PLACEMENT, "ResourceEnvelope")}
+)
+# What every namespace of every cluster gets by itself.
+_EVERYWHERE: Final = frozenset({("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")})
 # Kubernetes' own groups, and every kind in them.
 _KUBERNETES: Final = {
     group: frozenset(_CLUSTER.get(group, ())) | frozenset(_NAMESPACED.get(group, ()))
@@ -106,7 +112,19 @@ def is_namespaced(group: str, kind: str) -> bool:
 def is_never_placed(group: str, kind: str) -> bool:
     """Whether no placement carries objects of this kind, whatever it selects."""
     one = (group, kind)
+    if one in _ENVELOPES:
+        return False
     return group in _NEVER_PLACED or one in _OF_THE_HUB or one in _OF_EACH_CLUSTER
+
+
+def is_enveloping(group: str, kind: str) -> bool:
+    """Whether members get what is in an object of this kind, and not the object."""
+    return (group, kind) in _ENVELOPES
+
+
+def is_made_everywhere(kind: str, name: str) -> bool:
+    """Whether every namespace of every cluster gets this object by itself."""
+    return (kind, name) in _EVERYWHERE
 
 
 def unknown_kind(group: str, kind: str) -> str:

@@ -16,7 +16,7 @@ from shared.kinds.eviction_v1 import BUDGETS, EVICTIONS
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.parsed import Parsed
 from shared.kinds.placement_v1 import GROUP as PLACEMENT
-from shared.kinds.scopes import is_never_placed
+from shared.kinds.scopes import is_enveloping, is_never_placed
 from shared.kinds.staged_v1 import REQUEST_KINDS, RUN_KINDS, STRATEGY_KINDS
 from shared.reject_codes import RejectCode
 
@@ -24,6 +24,7 @@ REASON: Final = "NotActedOn"  # of the Event
 CONDITION: Final = "NotActedOn"
 _TOPOLOGY: Final = "kueue.x-k8s.io/podset-"  # all of Kueue's that begin so are about topology
 _PLACEMENTS: Final = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
+_OVERRIDES: Final = frozenset({"ClusterResourceOverride", "ResourceOverride"})
 # Kinds of the groups that are the hub's own, which nothing in the hub reads.
 _OURS: Final = frozenset({KUEUE, PLACEMENT, "cluster.kubernetes-fleet.io"})
 _READ: Final = frozenset(
@@ -33,7 +34,10 @@ _READ: Final = frozenset(
             "MultiKueueConfig", "ResourceFlavor", "Workload", "WorkloadPriorityClass",
         )),
         *((PLACEMENT, kind) for kind in _PLACEMENTS),
-        *((PLACEMENT, kind) for kind in ("ClusterResourceOverride", "ResourceOverride")),
+        *((PLACEMENT, kind) for kind in (
+            "ClusterResourceEnvelope", "ClusterResourceOverride", "ResourceEnvelope",
+            "ResourceOverride",
+        )),
         *((PLACEMENT, kind) for kind in (*RUN_KINDS, *STRATEGY_KINDS, *REQUEST_KINDS)),
         *((PLACEMENT, kind) for kind in (*EVICTIONS, *BUDGETS)),
         ("cluster.kubernetes-fleet.io", "MemberCluster"),
@@ -64,14 +68,23 @@ def _notices(parsed: Parsed) -> Iterator[str]:
             yield f"{parsed.kind}: objects of this kind are stored; the hub does nothing by them"
         elif parsed.labels.get(keys.QUEUE_NAME):
             yield f"metadata.labels[{keys.QUEUE_NAME}]: a {parsed.kind} waits in no queue"
-    elif parsed.kind in _PLACEMENTS:
-        yield from of_placement(parsed.spec)
+    elif parsed.group == PLACEMENT:
+        yield from _of_placing(parsed)
     elif parsed.kind == "ResourceFlavor" and parsed.spec.get("topologyName"):
         yield "spec.topologyName: pods are not placed by topology; quota and node labels count"
     elif parsed.kind == "Workload" and any(
         each.get("topologyRequest") for each in parsed.spec.get("podSets") or ()
     ):
         yield "spec.podSets[].topologyRequest: pods are not placed by topology"
+
+
+def _of_placing(parsed: Parsed) -> Iterator[str]:
+    if parsed.kind in _PLACEMENTS:
+        yield from of_placement(parsed.spec)
+    elif parsed.kind in _OVERRIDES:
+        yield from _of_override(parsed.spec)
+    elif parsed.hindrance is not None:
+        yield f"{parsed.hindrance.field}: {parsed.hindrance.message}"
 
 
 def _of_job(parsed: Parsed) -> Iterator[str]:
@@ -92,14 +105,19 @@ def of_placement(spec: Mapping[str, Any]) -> Iterator[str]:
     for index, selector in enumerate(spec.get("resourceSelectors") or ()):
         if is_never_placed(selector.get("group") or "", selector.get("kind") or ""):
             yield f"spec.resourceSelectors[{index}]: no placement carries a {selector['kind']}"
-    if spec.get("statusReportingScope") == "NamespaceAccessible":
-        yield "spec.statusReportingScope: the status is at the placement, and not in its namespace too"
     reporting = (spec.get("strategy") or {}).get("reportBackStrategy") or {}
     if reporting.get("destination") == "OriginalResource" and not reports_to_original(spec):
         yield (
             "spec.strategy.reportBackStrategy.destination: more than one cluster can hold the objects; "
             "their statuses are told per cluster, in the placement's status"
         )
+
+
+def _of_override(spec: Mapping[str, Any]) -> Iterator[str]:
+    for field in ("clusterResourceSelectors", "resourceSelectors"):
+        for index, selector in enumerate(spec.get(field) or ()):
+            if is_enveloping(selector["group"], selector["kind"]):
+                yield f"spec.{field}[{index}]: name the objects in the envelope, which members get"
 
 
 def reports_to_original(spec: Mapping[str, Any]) -> bool:

@@ -229,3 +229,130 @@ async def test_a_rebalance_is_shown_and_carried_out(fleet: Fleet):
         assert reply.json()["message"] == "nothing of it is placed yet"
     assert (await fleet.hub.admin.post("/v1/placements/p/rebalance")).status_code == 404
     assert (await fleet.hub.viewer.post(path)).status_code == 403
+
+
+def an_envelope(*inner: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "apiVersion": "placement.kubernetes-fleet.io/v1beta1",
+        "kind": "ResourceEnvelope",
+        "metadata": {"name": "e", "namespace": "shop"},
+        "data": {f"m{index}": each for index, each in enumerate(inner)},
+    }
+
+
+def an_override(value: str, path: str = "/data", name: str = "o") -> dict[str, Any]:
+    patch = {"op": "add", "path": path, "value": {"a": value}}
+    return {
+        "apiVersion": "placement.kubernetes-fleet.io/v1beta1",
+        "kind": "ResourceOverride",
+        "metadata": {"name": name, "namespace": "shop"},
+        "spec": {
+            "resourceSelectors": [
+                {"group": "", "version": "v1", "kind": "ConfigMap", "name": "c"}
+            ],
+            "policy": {"overrideRules": [{"clusterSelector": {}, "jsonPatchOverrides": [patch]}]},
+        },
+    }
+
+
+OF_ENVELOPE = {
+    "group": "placement.kubernetes-fleet.io",
+    "version": "v1beta1",
+    "kind": "ResourceEnvelope",
+    "name": "e",
+}
+
+
+async def rendered(hub: Served, query: str, *documents: dict[str, Any]) -> dict[str, Any]:
+    reply = await hub.admin.post(f"/v1/plan?{query}", json=list(documents))
+    assert reply.status_code == 200, reply.text
+    found: dict[str, Any] = reply.json()["placements"][0]
+    return found
+
+
+async def test_manifests_are_told_as_each_cluster_would_get_them(fleet: Fleet):
+    """Out of envelopes, overridden, without what the hub writes; a Secret's values are marks."""
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "s"},
+        "stringData": {"k": "hush"},
+    }
+    found = await rendered(
+        fleet.hub,
+        "manifests=true",
+        an_envelope(CONFIG, secret),
+        an_override("${MEMBER-CLUSTER-NAME}"),
+        a_placement(select=OF_ENVELOPE),
+    )
+    assert [(m["cluster"], m["kind"]) for m in found["manifests"]] == [
+        ("c", "ConfigMap"), ("c", "Secret"), ("d", "ConfigMap"), ("d", "Secret"),
+    ]  # fmt: skip
+    first = found["manifests"][0]
+    assert first["envelope"] == {"type": "ResourceEnvelope", "namespace": "shop", "name": "e"}
+    assert first["overrides"] == ["ResourceOverride shop/o"]
+    assert first["manifest"] == {**CONFIG, "data": {"a": "c"}}
+    assert "hush" not in str(found)
+    assert (found["faults"], found["manifestsLeft"]) == ([], 0)
+    stored = await fleet.hub.admin.get("/v1/objects/core/ConfigMap")
+    assert stored.json()["items"] == []
+
+
+async def test_of_one_cluster_if_that_is_asked(fleet: Fleet):
+    """One that does not exist is told; without manifests none are."""
+    documents = (CONFIG, a_placement())
+    found = await rendered(fleet.hub, "manifests=true&cluster=d", *documents)
+    assert [m["cluster"] for m in found["manifests"]] == ["d"]
+    assert (await rendered(fleet.hub, "", *documents))["manifests"] is None
+    reply = await fleet.hub.admin.post("/v1/plan?manifests=true&cluster=x", json=list(documents))
+    assert (reply.status_code, reply.json()["errors"][0]["field"]) == (422, "cluster")
+
+
+async def test_what_can_not_be_made_is_told_for_each_cluster(fleet: Fleet):
+    """With the override's name and why; the stored one gives way to the document of its name."""
+    await fleet.live.apply(CONFIG, an_override("stored"))
+    bad = an_override("x", path="/data/missing/deeper")
+    found = await rendered(fleet.hub, "manifests=true", bad, a_placement())
+    assert found["manifests"] == []
+    assert [each["cluster"] for each in found["faults"]] == ["c", "d"]
+    assert "ResourceOverride shop/o: add /data/missing/deeper" in found["faults"][0]["message"]
+    found = await rendered(fleet.hub, "manifests=true", a_placement())
+    assert [m["manifest"]["data"] for m in found["manifests"]] == [{"a": "stored"}] * 2
+
+
+async def test_what_is_there_is_rendered_for_any_cluster(fleet: Fleet):
+    """As it would be given now, picked or not; what is not there is told."""
+    await fleet.live.apply(
+        CONFIG, an_override("x"), a_placement("p", placementType="PickFixed", clusterNames=["c"])
+    )
+    await fleet.live.settle()
+    reply = await fleet.hub.admin.get("/v1/placements/shop/p/manifests?cluster=d")
+    assert reply.status_code == 200, reply.text
+    told = reply.json()
+    assert (told["selected"], told["message"]) == (
+        False,
+        "it was not picked: this is what it would get",
+    )
+    assert [m["manifest"]["data"] for m in told["manifests"]] == [{"a": "x"}]
+    for path in (
+        "shop/q/manifests?cluster=c",
+        "q/manifests?cluster=c",
+        "shop/p/manifests?cluster=x",
+    ):
+        assert (await fleet.hub.admin.get(f"/v1/placements/{path}")).status_code == 404
+    assert (
+        await fleet.hub.viewer.get("/v1/placements/shop/p/manifests?cluster=c")
+    ).status_code == 403
+
+
+async def test_an_answer_is_bounded(fleet: Fleet):
+    """What finds no room is counted."""
+    large = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"c{n}", "namespace": "shop"},
+         "data": {"a": "x" * 600_000}}
+        for n in range(3)
+    ]  # fmt: skip
+    every = {"group": "", "version": "v1", "kind": "ConfigMap"}
+    await fleet.live.apply(*large)
+    found = await rendered(fleet.hub, "manifests=true", a_placement(select=every))
+    assert (len(found["manifests"]), found["manifestsLeft"]) == (3, 3)

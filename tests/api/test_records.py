@@ -40,6 +40,8 @@ ELSEWHERE = {
         "SettledDrift",
         "FailedResource",
         "ObservedDrift",
+        "Envelope",
+        "SelectedResource.envelope",
     ),  # by agents: tests/e2e
     *(
         "PlacementStatus",
@@ -173,6 +175,31 @@ async def _of_clusters(hub: Served, live: Any, seen: Seen) -> None:
         await call(hub, steps, seen)
 
 
+async def _of_manifests(hub: Served, documents: list[Any], seen: Seen) -> None:
+    """A plan with an envelope whose object every cluster gets, and one by an override that fails."""
+    group, named = "placement.kubernetes-fleet.io", {"name": "e", "namespace": "n"}
+    inner = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+    envelope = {"apiVersion": f"{group}/v1", "kind": "ResourceEnvelope", "metadata": named}
+    await call(
+        hub,
+        objects.plan(json.dumps([*documents, {**envelope, "data": {"c": inner}}]), manifests=True),
+        seen,
+    )
+    rule = {"clusterSelector": {}, "jsonPatchOverrides": [{"op": "remove", "path": "/data/a"}]}
+    override = {
+        "apiVersion": f"{group}/v1",
+        "kind": "ClusterResourceOverride",
+        "metadata": {"name": "o"},
+        "spec": {
+            "clusterResourceSelectors": [
+                {"group": "", "version": "v1", "kind": "Namespace", "name": "n"}
+            ],
+            "policy": {"overrideRules": [rule]},
+        },
+    }
+    await call(hub, objects.plan(json.dumps([*documents, override]), manifests=True), seen)
+
+
 async def _of_objects(hub: Served, seen: Seen) -> None:
     namespace = {
         "apiVersion": "v1",
@@ -204,6 +231,7 @@ async def _of_objects(hub: Served, seen: Seen) -> None:
     await call(hub, objects.apply(given, content_type="application/yaml"), seen)
     planned = json.dumps([placement, a_job("planned", queue="gold")])
     await call(hub, objects.plan(planned), seen)
+    await _of_manifests(hub, [namespace, placement], seen)
     for steps in (
         objects.objects("Namespace"),
         objects.find("Namespace", "n"),
@@ -215,6 +243,7 @@ async def _of_objects(hub: Served, seen: Seen) -> None:
         rollouts.rollout("r"),
         rollouts.resume_rollout("r"),
         rollouts.stop_rollout("r"),
+        objects.render("p", "c"),
         objects.drift(),
         objects.kinds(),
         objects.hand_over(

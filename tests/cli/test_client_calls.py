@@ -32,7 +32,7 @@ from roadstead.models.jobs import Event, Job, WholeJob
 from roadstead.models.objects import Applied, Deleted, HandedOver, HeldKind, KubernetesObject
 from roadstead.models.placed import ClusterWork, PlacementBinding, Revision, RolledBack
 from roadstead.models.placements import DriftedField, Placement, SettledDrift
-from roadstead.models.plan import Evicted, Plan, Rebalanced
+from roadstead.models.plan import Evicted, Plan, Rebalanced, RenderedPlacement
 from roadstead.models.queues import ClusterQueue, LocalQueue, PendingWorkload
 from roadstead.models.record import Record
 from tests.cli.filled import filled
@@ -126,6 +126,22 @@ CALLS: list[Call] = [
     ),
     ("apply", ('{"a": 1}',), {}, "POST /v1/apply", {"a": 1}, [Applied]),
     ("plan", (b"{}",), {"namespace": "n"}, "POST /v1/plan?namespace=n", {}, Plan),
+    (
+        "plan",
+        (b"{}",),
+        {"manifests": True, "cluster": "c"},
+        "POST /v1/plan?manifests=true&cluster=c",
+        {},
+        Plan,
+    ),
+    (
+        "render",
+        ("n/p", "c"),
+        {},
+        "GET /v1/placements/n/p/manifests?cluster=c",
+        None,
+        RenderedPlacement,
+    ),
     (
         "rebalance",
         ("n/p",),

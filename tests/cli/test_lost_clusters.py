@@ -26,9 +26,9 @@ def test_a_job_that_waits_says_since_when_and_what_may_become_of_it():
 def test_what_was_left_behind_is_named_until_it_is_gone():
     """With what is known of it: whether it ran beside the newer one, and how many pods it had."""
     told = {"cluster": "north", "epoch": 1, "overlapped": True, "active": 2, "said": "Applied"}
-    text = " ".join(lines(None, [EarlierEpoch.of(told)])).replace("  ", " ")
+    text = " ".join(" ".join(lines(None, [EarlierEpoch.of(told)])).split())
     assert "epoch 1 was left behind in north, which is to withdraw it" in text
-    assert "it ran beside a later epoch; 2 pods when last seen" in text
+    assert "ran beside a later one; 2 pods when last seen" in text
     quiet = EarlierEpoch.of({**told, "overlapped": False, "active": 0})
     assert lines(None, [quiet]) == ["  epoch 1 was left behind in north, which is to withdraw it"]
     assert lines(None, ()) == []

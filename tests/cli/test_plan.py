@@ -8,8 +8,10 @@ from roadstead.models.plan import (
     Plan,
     PlannedCluster,
     PlannedJob,
+    PlannedManifest,
     PlannedPlacement,
     Rebalanced,
+    RenderedPlacement,
 )
 from tests.cli.commands import Ran, run
 from tests.cli.filled import filled
@@ -18,6 +20,7 @@ from tests.cli.scripted import Answer, answering
 PLACEMENT = filled(
     PlannedPlacement,
     clusters=[filled(PlannedCluster), filled(PlannedCluster, name="other", selected=False)],
+    manifests=[filled(PlannedManifest, manifest={"a": 1})],
 )
 JOB = filled(
     PlannedJob, clusters=[filled(JobStand), filled(JobStand, name="other", fits=False, score=None)]
@@ -31,6 +34,13 @@ kind namespace/name
   CLUSTER  PICKED  AFFINITY  SPREAD  WHY
   name     yes     3         4       message
   other    no      3         4       message
+
+# cluster: message
+---
+# cluster: kind namespace/name in type namespace/name, by overrides
+a: 1
+---
+# 12 more: ask for one cluster, or for fewer objects
 
 Job namespace/name  admitted, queue clusterQueue
   message
@@ -109,6 +119,39 @@ def test_a_rebalance_is_shown_before_it_is_done():
         b'{"carryOut":false}': MOVED + "Nothing has moved; --yes does it.\n",
         b'{"carryOut":true}': MOVED + "It moves: who goes does so once who comes is available.\n",
     }
+
+
+def test_manifests_of_one_cluster_are_asked_for(tmp_path: Path):
+    """Naming the cluster is asking for them."""
+    (tmp_path / "a.yaml").write_text("kind: A\n")
+    with answering(Answer({"placements": [], "jobs": [], "complete": True})) as script:
+        file = str(tmp_path / "a.yaml")
+        run("--server", script.address, "plan", file, "--cluster", "c")
+        run("--server", script.address, "plan", file, "--manifests")
+        asked = list(script.asked)
+    assert asked == [
+        "POST /v1/plan?manifests=true&cluster=c",
+        "POST /v1/plan?manifests=true",
+    ]
+
+
+def test_what_a_cluster_would_get_is_shown_as_documents():
+    """Which YAML reads back: what is said of them stands in comments."""
+    answer = filled(
+        RenderedPlacement, manifests=[filled(PlannedManifest, manifest={"a": 1}, envelope=None)]
+    )
+    with answering(Answer(answer | {"manifestsLeft": 0})) as script:
+        ran = run("--server", script.address, "placements", "render", "n/p", "--cluster", "c")
+    assert (ran.code, ran.out) == (
+        0,
+        (
+            "# kind namespace/name, cluster: message\n"
+            "# cluster: message\n"
+            "---\n"
+            "# cluster: kind namespace/name, by overrides\n"
+            "a: 1\n"
+        ),
+    )
 
 
 def evicted(*args: str, **told: object) -> Ran:

@@ -208,6 +208,9 @@ WHOLE = filled(
 PAGE = """\
 namespace/name is Pending on cluster (reason)
   message
+  cluster was last heard 2020-01-04T00:00:00.000Z (policy)
+    - choices
+  epoch 2 was left behind in cluster, which is to withdraw it; ran beside a later one; 4 pods when last seen
   position 1 of 2 in queue clusterQueue, 3 of 4 overall
   quota: r of flavor f: 3 asked, 5 of 7 used in cohort co, 1 more needed
   quota: r2 of flavor f2: 4 asked, 6 of 8 used, 2 more needed

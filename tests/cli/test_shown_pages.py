@@ -33,6 +33,9 @@ namespace/name
   created   2020-01-12T00:00:00.000Z
   started   2020-01-13T00:00:00.000Z
   finished  2020-01-14T00:00:00.000Z
+  cluster was last heard 2020-01-04T00:00:00.000Z (policy)
+    - choices
+  epoch 2 was left behind in cluster, which is to withdraw it; ran beside a later one; 4 pods when last seen
   evicted   k-evictions 34
   events
     2020-01-03T00:00:00.000Z  reason: message
@@ -66,6 +69,9 @@ namespace/name
   created   2020-01-12T00:00:00.000Z  by ann
   started   2020-01-13T00:00:00.000Z
   finished  2020-01-14T00:00:00.000Z
+  cluster was last heard 2020-01-04T00:00:00.000Z (policy)
+    - choices
+  epoch 2 was left behind in cluster, which is to withdraw it; ran beside a later one; 4 pods when last seen
   evicted   k-evictions 34
   not before 2020-02-01T00:00:00.000Z
 Why? roadstead explain namespace/name

@@ -42,6 +42,15 @@ WORDS = [
         "clusterresourceoverride clusterresourceoverrides cro",
         f"{PLACEMENT}/ClusterResourceOverride/x",
     ),
+    (
+        "clusterresourceenvelope clusterresourceenvelopes",
+        f"{PLACEMENT}/ClusterResourceEnvelope/x",
+    ),
+    ("resourceenvelope resourceenvelopes", f"{PLACEMENT}/ResourceEnvelope/{IN_NAMESPACE}"),
+    (
+        "clusterresourceplacementstatus clusterresourceplacementstatuses crps",
+        f"{PLACEMENT}/ClusterResourcePlacementStatus/{IN_NAMESPACE}",
+    ),
     ("resourceoverride resourceoverrides ro", f"{PLACEMENT}/ResourceOverride/{IN_NAMESPACE}"),
     (
         "clusterstagedupdatestrategy clusterstagedupdatestrategies csus",

@@ -36,16 +36,6 @@ def a_placement(**strategy):
     }
 
 
-def reported_in_its_namespace():
-    placement = a_placement()
-    selector = {"group": "", "version": "v1", "kind": "Namespace", "name": "lab"}
-    placement["spec"] |= {
-        "resourceSelectors": [selector],
-        "statusReportingScope": "NamespaceAccessible",
-    }
-    return placement
-
-
 def a_placement_of(group, kind):
     placement = a_placement()
     selector = {"group": group, "version": "v1", "kind": kind, "name": "a"}
@@ -63,7 +53,6 @@ PARTS = [
     (a_job(template={"kueue.x-k8s.io/podset-slice-size": "2"}), "podset-slice-size"),
     (a_job(template={"kueue.x-k8s.io/podset-topology-spreading": "{}"}), "podset-topology-spr"),
     (a_job(resourceClaims=[{"name": "gpu", "resourceClaimName": "g"}]), "resourceClaims"),
-    (reported_in_its_namespace(), "statusReportingScope"),
     (
         of_kind(KUEUE, "ResourceFlavor", nodeLabels={"a": "b"}, topologyName="racks"),
         "topologyName",

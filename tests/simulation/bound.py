@@ -56,6 +56,7 @@ fence = bound(
     **_STORE,
     restored=restored,
     cluster_loss=cluster_loss,
+    left_behind=memory.SILENT,  # objects that are no Jobs
     withdraw_jobs=withdraw.withdraw_jobs,
 )
 holding = bound("hub.services.jobs.hold", **_STORE, evict=evict.evict)

@@ -378,4 +378,5 @@ SILENT = SimpleNamespace(
     add=nobody,
     forget_agent=nobody,
     double_run=nobody,
+    forget=nobody,
 )

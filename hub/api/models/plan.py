@@ -1,6 +1,6 @@
 """Where documents would go, were they applied now."""
 
-from hub.api.models.base import Body, Model, example_of
+from hub.api.models.base import Body, Kubernetes, Model, example_of
 
 
 class PlannedResource(Model):
@@ -23,6 +23,37 @@ class PlannedCluster(Model):
     message: str
 
 
+class PlannedEnvelope(Model):
+    """The envelope that an object lies in."""
+
+    type: str
+    namespace: str
+    name: str
+
+
+class PlannedManifest(Model):
+    """One object as a member would get it."""
+
+    cluster: str
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    envelope: PlannedEnvelope | None
+    overrides: list[str]
+    """Those that made it so, in their order."""
+    manifest: Kubernetes
+    """Without what Roadstead writes on it; of Secrets marks stand for values."""
+
+
+class PlannedFault(Model):
+    """What a member would not get, and why."""
+
+    cluster: str
+    """Empty: no member would get it."""
+    message: str
+
+
 class PlannedPlacement(Model):
     """A placement of the documents."""
 
@@ -38,6 +69,11 @@ class PlannedPlacement(Model):
     message: str
     clusters: list[PlannedCluster]
     """Best first: picked, competing, refused; at most 200."""
+    manifests: list[PlannedManifest] | None
+    """What the picked ones would get, Jobs aside; null where it was not asked for. At most 500, of 2 MiB."""
+    faults: list[PlannedFault]
+    manifests_left: int
+    """For which there was no room: ask for one cluster."""
 
 
 class JobStand(Model):
@@ -80,6 +116,22 @@ class FoundPlan(Model):
     jobs: list[PlannedJob]
     complete: bool
     """There was time for every Job."""
+
+
+class RenderedPlacement(Model):
+    """What a placement that is there would give a member now."""
+
+    kind: str
+    namespace: str
+    name: str
+    cluster: str
+    selected: bool
+    """The member was picked."""
+    message: str
+    manifests: list[PlannedManifest]
+    """At most 500, of 2 MiB."""
+    faults: list[PlannedFault]
+    manifests_left: int
 
 
 class RebalanceWish(Body):

@@ -39,24 +39,34 @@ MOST_REFUSED: Final = 20  # clusters named that were not picked
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A selected resource, as status names it."""
+    """A selected resource, as status names it. `envelope`: that it lies in: kind/namespace/name."""
 
     group: str
     version: str
     kind: str
     namespace: str
     name: str
+    envelope: str = ""
 
-    def named(self) -> dict[str, str]:
-        """Its identifier; group and namespace only where it has them."""
+    def named(self) -> Json:
+        """Its identifier; group, namespace and envelope only where it has them."""
         told = {
             "group": self.group,
             "version": self.version,
             "kind": self.kind,
             "namespace": self.namespace,
             "name": self.name,
+            "envelope": envelope_named(self.envelope),
         }
         return {key: value for key, value in told.items() if value}
+
+
+def envelope_named(envelope: str) -> Json:
+    """An envelope as status names it; {} for ""."""
+    if not envelope:
+        return {}
+    kind, namespace, name = envelope.split("/")
+    return {"name": name, "type": kind} | ({"namespace": namespace} if namespace else {})
 
 
 @dataclass(frozen=True, slots=True)

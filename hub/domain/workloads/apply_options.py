@@ -19,6 +19,7 @@ class ApplyOptions:
     always or never, or (None) where the object is ours; `co_ownership`: it may have owners in the member;
     `compare_all`: also what the manifest does not name; `compare_only`: nothing is written;
     `report_status`: its own status is asked for;
+    `envelope`: that it lies in, kind/namespace/name, which changes nothing of it;
     `restore`: the content, and how many times, that a person has had written over drift.
     """
 
@@ -43,6 +44,7 @@ class ApplyOptions:
     compare_only: bool = False
     report_status: bool = False
     restore: str = ""
+    envelope: str = ""
 
     def as_json(self) -> Json:
         """What is decided, as the store keeps it."""
@@ -57,6 +59,7 @@ class ApplyOptions:
         """What of it changes how a work is applied."""
         found = self.as_json()
         found.pop("abandon", None)
+        found.pop("envelope", None)
         return found
 
     @classmethod

@@ -5,6 +5,7 @@ at by itself: of two Jobs neither sees the room that the other would take.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from hub.domain.fleet.clusters import Cluster
@@ -14,32 +15,50 @@ from hub.domain.placement.status import Resource
 from hub.domain.workloads.placement_policy import Policy, read_policy
 from hub.services.context.hub import Hub
 from hub.services.context.settings import Settings
-from hub.services.explain import plan_jobs
+from hub.services.explain import plan_jobs, plan_manifests
 from hub.services.explain.plan_jobs import FindIndex, PlannedFacts
 from hub.services.placements.bindings import FOR_A_JOB
 from hub.services.placements.fleet import read_fleet
 from hub.services.placements.place_jobs import NEEDS_ONE, is_per_object, one_cluster
-from hub.services.placements.selecting import JOB, NAMESPACE, SelectionRules, read_rules, select
+from hub.services.placements.selecting import JOB, SelectionRules, read_rules, select
 from hub.services.placements.snapshots import policy_hashes
 from hub.services.reading.draft import Draft
 from hub.store import objects, placements
 from hub.store.transaction import Transaction
 from shared import labels
 from shared.documents import Json
+from shared.errors import Rejected
 from shared.groups import PLACEMENT
+from shared.reject_codes import RejectCode
 
 MOST_DOCUMENTS: Final = 200
 MOST_CLUSTERS: Final = 200  # that are told of one placement, or of one Job
 MOST_SELECTED: Final = 100
 _KINDS: Final = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
+
+
+@dataclass(frozen=True, slots=True)
+class WantedManifests:
+    """Whether manifests are told, of one cluster or of all that are chosen."""
+
+    manifests: bool = False
+    cluster: str = ""
+
+
+NOTHING: Final = WantedManifests()
 Promised = Mapping[str, Mapping[str, int]]  # by cluster and resource
 
 
-async def plan(hub: Hub, drafts: Sequence[Draft], find_index: FindIndex) -> Json:
-    """{"placements", "jobs", "complete"}, as `hub.api.models.plan` has them."""
+async def plan(
+    hub: Hub, drafts: Sequence[Draft], find_index: FindIndex, wanted: WantedManifests = NOTHING
+) -> Json:
+    """{"placements", "jobs", "complete"}, as `hub.api.models.plan` has them.
+
+    `wanted`: what is told of manifests. Raises Rejected (InvalidValue) where its cluster is not there.
+    """
     index = find_index()
     promised: Promised = {} if index is None else index.members.all_promised()
-    told = await hub.read(_placements, drafts, promised, hub.settings)
+    told = await hub.read(_placements, drafts, promised, hub.settings, wanted)
     jobs = [each for each in drafts if each.is_job]
     facts = await hub.read(_facts, jobs, drafts)
     found, complete = await plan_jobs.plan_jobs(hub, jobs, facts, find_index())
@@ -47,11 +66,27 @@ async def plan(hub: Hub, drafts: Sequence[Draft], find_index: FindIndex) -> Json
 
 
 def _placements(
-    tx: Transaction, drafts: Sequence[Draft], promised: Promised, settings: Settings
+    tx: Transaction,
+    drafts: Sequence[Draft],
+    promised: Promised,
+    settings: Settings,
+    wanted: WantedManifests,
 ) -> list[Json]:
     given = [each for each in drafts if _is_placement(each)]
     fleet = read_fleet(tx, promised=promised) if given else {}
-    return [_placement(tx, each, drafts, fleet, settings) for each in given]
+    if wanted.cluster and wanted.cluster not in fleet:
+        text = f"there is no cluster {wanted.cluster[:64]}"
+        raise Rejected(RejectCode.INVALID_VALUE, text, "cluster")
+    told: list[Json] = []
+    for each in given:
+        found, chosen = _placement(tx, each, drafts, fleet, settings)
+        shown = plan_manifests.NONE
+        if wanted.manifests:
+            meant = [name for name in chosen if wanted.cluster in ("", name)]
+            labels = {name: fleet[name].labels for name in meant}
+            shown = plan_manifests.of_placement(tx, each, drafts, labels)
+        told.append(found | shown)
+    return told
 
 
 def _is_placement(given: Draft) -> bool:
@@ -68,12 +103,11 @@ def _placement(
     drafts: Sequence[Draft],
     fleet: Mapping[str, Cluster],
     settings: Settings,
-) -> Json:
+) -> tuple[Json, list[str]]:
+    """What is told of it, and the clusters that are chosen for its objects."""
     policy, rules = read_policy(given.parsed.spec.get("policy")), _rules_of(given)
     chosen = select(tx, rules)
-    new = _selected(
-        rules, {r.name for r in chosen.objects.values() if r.kind == "Namespace"}, drafts
-    )
+    new = plan_manifests.resources_of(plan_manifests.taken(rules, chosen, drafts))
     resources = sorted({*chosen.resources(), *new}, key=lambda r: (r.kind, r.namespace, r.name))
     jobs = [each for each in resources if each.kind == "Job" and each.group == "batch"]
     view = {
@@ -89,50 +123,26 @@ def _placement(
             "a Job runs in one cluster: PickN with numberOfClusters 1, PickFixed with one name, or "
             f'annotation {labels.PER_OBJECT}: "true"'
         )
-        return view | {"fulfilled": False, "reason": NEEDS_ONE, "message": text, "clusters": []}
+        left = {"fulfilled": False, "reason": NEEDS_ONE, "message": text, "clusters": []}
+        return view | left, []
     if jobs and len(jobs) == len(resources):
         text = "it selects Jobs alone: their queues let them in, see there"
-        return view | {"fulfilled": True, "reason": "JobsAlone", "message": text, "clusters": []}
+        alone = {"fulfilled": True, "reason": "JobsAlone", "message": text, "clusters": []}
+        return view | alone, []
     decided = _decide(tx, given, policy, fleet, settings)
     text = decided.message if resources else f"it selects nothing; {decided.message}"
-    return view | {
+    found = {
         "fulfilled": decided.fulfilled,
         "reason": "Scheduled" if decided.fulfilled else "ScheduleFailed",
         "message": text,
         "clusters": _clusters(decided),
     }
+    return view | found, sorted(decided.selected)
 
 
 def _by_name(rules: SelectionRules, jobs: Sequence[Resource]) -> bool:
     named = {rule.name for rule in rules.rules if (rule.group, rule.kind) == JOB and rule.name}
     return any(job.name in named for job in jobs)
-
-
-def _selected(
-    rules: SelectionRules, namespaces: set[str], drafts: Sequence[Draft]
-) -> list[Resource]:
-    """What of the documents the placement would select. `namespaces`: stored ones that it takes."""
-    named = [rule for rule in rules.rules if (rule.group, rule.kind) != NAMESPACE]
-    whole = set(namespaces) | {
-        each.name
-        for each in drafts
-        if (each.parsed.group, each.parsed.kind) == NAMESPACE and _may(rules, each)
-    }
-    return [
-        Resource(p.group, p.version, p.kind, p.namespace, each.name)
-        for each in drafts
-        if _may(rules, each)
-        and (
-            not (p := each.parsed).namespace
-            or p.namespace in whole
-            or any(rule.matches(p.group, p.kind, each.name, p.labels) for rule in named)
-        )
-    ]
-
-
-def _may(rules: SelectionRules, given: Draft) -> bool:
-    parsed = given.parsed
-    return rules.may_select(parsed.group, parsed.kind, parsed.namespace, given.name, parsed.labels)
 
 
 def _decide(

@@ -12,12 +12,15 @@ from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import JobPlace, Workload
 from hub.store.transaction import Transaction
 from shared.documents import Json
+from shared.groups import PLACEMENT
+from shared.kinds.placement_status import STATUS_COPY
 
 NOT_SHOWN: Final = "NotShownOnHubCluster"
 SHOWN: Final = "ShownOnHubCluster"
 TAKEN_AWAY: Final = "MirrorDeleted"
 _REASONS: Final = frozenset({NOT_SHOWN, SHOWN})
 _RECENT: Final = 20
+_TOLD: Final = (PLACEMENT, STATUS_COPY)  # kept by the hub alone
 Kind = tuple[str, str]  # group, kind
 Position = tuple[dt.datetime, str]  # created_at, uid
 
@@ -38,13 +41,17 @@ class MirrorNews(NamedTuple):
 
 
 def objects_of_rest(tx: Transaction, kinds: Iterable[Kind]) -> list[str]:
-    """Uids of the objects of these kinds that came by REST."""
+    """Uids of the objects of these kinds that came by REST, or that the hub itself tells by."""
     return [
         row.uid
         for group, kind in kinds
         for row in objects.list_kind(tx, group, kind)
-        if row.origin == Origin.REST
+        if _is_shown(row)
     ]
+
+
+def _is_shown(row: StoredObject) -> bool:
+    return row.origin == Origin.REST or (row.api_group, row.kind) == _TOLD
 
 
 def jobs_after(tx: Transaction, after: Position | None, limit: int) -> list[JobPlace]:
@@ -57,7 +64,7 @@ def facts(tx: Transaction, uids: Sequence[str], kinds: frozenset[Kind]) -> Facts
     found = {
         uid: row
         for uid, row in objects.get_many(tx, uids).items()
-        if row.origin == Origin.REST and (row.api_group, row.kind) in kinds
+        if _is_shown(row) and (row.api_group, row.kind) in kinds
     }
     rest = [uid for uid in uids if uid not in found]
     jobs = {

@@ -14,6 +14,7 @@ from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds.cluster_v1 import GROUP as FLEET
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.kinds.placement_status import STATUS_COPY
 from shared.kinds.placement_v1 import GROUP as PLACEMENT
 from shared.reject_codes import RejectCode
 
@@ -45,6 +46,11 @@ def delete_object(
         raise Rejected(
             RejectCode.PRECONDITION_FAILED, f"the object has uid {row.uid}", "preconditions.uid"
         )
+    if (group, kind) == (PLACEMENT, STATUS_COPY):
+        text = (
+            f"{kind} {name} is kept by the hub: it goes when its placement no longer asks for it"
+        )
+        raise Rejected(RejectCode.OWNED_ELSEWHERE, text)
     if row.origin not in {origin, Origin.ANY, Origin.HUB}:
         text = f"{kind} {name} came from {row.origin}: delete it {place_of(row.origin)}"
         raise Rejected(RejectCode.OWNED_ELSEWHERE, text)

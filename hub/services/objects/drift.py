@@ -25,6 +25,8 @@ from hub.store.transaction import Transaction
 from shared import labels as keys
 from shared.documents import Json, JsonView
 from shared.errors import Rejected
+from shared.groups import PLACEMENT
+from shared.kinds.envelope_v1 import open_envelope
 from shared.kinds.registry import parse
 from shared.reject_codes import RejectCode
 from shared.wire.versions import APPLY_RULES
@@ -106,10 +108,12 @@ def _restore(
 def _accept(
     tx: Transaction, work: Work, drifts: Sequence[JsonView], principal: str, intake: Intake
 ) -> None:
-    row = _row(tx, work)
+    row, inside = _row(tx, work)
     if work.kind == "Secret":
         raise Rejected(RejectCode.FORBIDDEN, "the hub is not told what a member's Secret holds")
     operations = [_operation(each) for each in drifts]
+    for each in operations:
+        each["path"] = inside + each["path"]
     if row.origin == Origin.HUB_CLUSTER:
         text = orjson.dumps(operations).decode()
         raise _elsewhere(row, f"patch {_named(row)} --type json -p {shlex.quote(text)}")
@@ -122,20 +126,29 @@ def _accept(
 def _ignore(
     tx: Transaction, work: Work, drifts: Sequence[JsonView], principal: str, intake: Intake
 ) -> None:
-    row = _row(tx, work)
-    paths = dict.fromkeys(ignored_paths(row.annotations))
+    row, inside = _row(tx, work)
+    manifest: Json = orjson.loads(orjson.dumps(row.manifest))
+    metadata = _at(manifest, inside).setdefault("metadata", {})
+    noted: Json = metadata.get("annotations") or {}
+    paths = dict.fromkeys(ignored_paths(noted))
     paths |= dict.fromkeys(str(each["path"]) for each in drifts)
     if any(each != "".join(each.replace(",", " ").split()) for each in paths):
         text = "a path with a comma or a blank can not stand in the annotation"
         raise Rejected(RejectCode.INVALID_STATE, text, "path")
     told = ",".join(paths)
+    if row.origin == Origin.HUB_CLUSTER and inside:
+        changed = {
+            "op": "add",
+            "path": f"{inside}/metadata/annotations",
+            "value": {**noted, IGNORE: told},
+        }
+        text = orjson.dumps([changed]).decode()
+        raise _elsewhere(row, f"patch {_named(row)} --type json -p {shlex.quote(text)}")
     if row.origin == Origin.HUB_CLUSTER:
         raise _elsewhere(
             row, f"annotate {_named(row)} --overwrite {shlex.quote(f'{IGNORE}={told}')}"
         )
-    manifest: Json = orjson.loads(orjson.dumps(row.manifest))
-    metadata = manifest.setdefault("metadata", {})
-    metadata["annotations"] = {**(metadata.get("annotations") or {}), IGNORE: told}
+    metadata["annotations"] = {**noted, IGNORE: told}
     _apply(tx, row, manifest, principal, intake)
 
 
@@ -143,11 +156,28 @@ _Settle = Callable[[Transaction, Work, Sequence[JsonView], str, Intake], None]
 _HOW: Final[Mapping[str, _Settle]] = {"accept": _accept, "restore": _restore, "ignore": _ignore}
 
 
-def _row(tx: Transaction, work: Work) -> StoredObject:
-    row = objects.get(tx, work.uid)
-    if row is None:
+def _row(tx: Transaction, work: Work) -> tuple[StoredObject, str]:
+    """What the hub keeps it in, and the JSON pointer to it there: of an object by itself ""."""
+    if not work.options.envelope:
+        row = objects.get(tx, work.uid)
+        if row is not None:
+            return row, ""
         raise Rejected(RejectCode.NOT_FOUND, "the hub no longer has the object")
-    return row
+    kind, namespace, name = work.options.envelope.split("/")
+    row = objects.find(tx, PLACEMENT, kind, namespace, name)
+    lies = (work.kind, work.namespace, work.name)
+    for each in [] if row is None else open_envelope(row.manifest, kind, namespace, parse):
+        if row is not None and (each.kind, each.namespace, each.name) == lies and not each.faults:
+            key = each.key.replace("~", "~0").replace("/", "~1")
+            return row, f"/data/{key}"
+    raise Rejected(RejectCode.NOT_FOUND, f"{kind} {name} of the hub no longer has the object")
+
+
+def _at(manifest: Json, pointer: str) -> Json:
+    found = manifest
+    for part in pointer.split("/")[1:]:
+        found = found[part.replace("~1", "/").replace("~0", "~")]
+    return found
 
 
 def _elsewhere(row: StoredObject, command: str) -> Rejected:

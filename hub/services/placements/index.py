@@ -42,6 +42,10 @@ class PlacementIndex:
         self.overrides: set[str] = set()  # uids of those that are stored
         self.awaiting: dict[str, frozenset[str]] = {}  # by uid, clusters that are to let go
         self.runs = RunIndex()
+        self._watched: dict[
+            str, frozenset[str]
+        ] = {}  # by uid, objects of which it does not place all
+        self._watching: dict[str, set[str]] = {}  # the same by uids of these
 
     def __len__(self) -> int:
         return len(self._known)
@@ -77,7 +81,23 @@ class PlacementIndex:
         self.unsettled.discard(uid)
         self.awaiting.pop(uid, None)
         self.runs.drop_placement(uid)
+        self.watch(uid, frozenset())
         return self._known.pop(uid, None) is not None
+
+    def watch(self, uid: str, watched: frozenset[str]) -> None:
+        """A placement looks again whatever becomes of these: no work of their uids would tell."""
+        for each in self._watched.pop(uid, frozenset()) - watched:
+            self._watching[each].discard(uid)
+            if not self._watching[each]:
+                del self._watching[each]
+        for each in watched:
+            self._watching.setdefault(each, set()).add(uid)
+        if watched:
+            self._watched[uid] = watched
+
+    def watching(self, uid: str) -> set[str]:
+        """Placements that look again when the object of this uid changes or goes."""
+        return set(self._watching.get(uid, ()))
 
     def awaited(self, keys: Iterable[str]) -> set[str]:
         """Placements that wait for one of the clusters behind feed keys to let something go."""

@@ -8,7 +8,7 @@ import hashlib
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import orjson
 
@@ -39,6 +39,13 @@ class Version:
     made_of: dict[str, SelectedObject] = field(default_factory=dict)  # by uid: before overrides
 
 
+class Made(NamedTuple):
+    """One object as a cluster is given it, None where a rule leaves it out; and by which overrides."""
+
+    manifest: Json | None
+    overrides: list[str]
+
+
 def tied_of(overrides: Sequence[JsonView] | None) -> set[tuple[str, int]]:
     """Of what a binding keeps: the overrides whose change is a new version."""
     return {(each["uid"], each["generation"]) for each in overrides or () if each["tied"]}
@@ -53,11 +60,13 @@ class Overrides:
         row: StoredObject,
         selection: Selection,
         uids: Collection[str],
+        others: Sequence[Override] = (),
         older: Sequence[SelectedObject] = (),
     ) -> None:
         """`uids`: of all overrides that are stored: mostly none, and then nothing is asked.
 
-        `older`: objects of a version that is kept, selected or not.
+        `others` count besides, in place of those of the same name. `older`: objects of a version that is
+        kept, selected or not.
         """
         self._tx = tx
         self._placement = row.uid
@@ -69,6 +78,8 @@ class Overrides:
             for each in (objects.get_many(tx, uids).values() if uids else ())
             if each.deleted_at is None
         ]
+        instead = {each.named for each in others}
+        kept = [each for each in kept if each.named not in instead] + list(others)
         whose = (row.kind, row.name)
         self._all = in_order(naming(kept, whose, list(self._resources.values())))
         jobs = [resource_of_job(job) for job in selection.jobs.values()]
@@ -131,6 +142,14 @@ class Overrides:
         if one.hash not in kept:
             raise OverrideFailed(f"{one.kind} {one.name}: its version is not kept any more")
         return kept[one.hash]
+
+    def made(self, uid: str, cluster: str, labels: Mapping[str, str]) -> Made:
+        """What a cluster is given of one object. Raises OverrideFailed."""
+        mine = [each for each in self._all if rules_for(each, labels)]
+        naming_it = [each for each in mine if names(each, self._resources[uid])]
+        _refuse_twins(naming_it, self._resources[uid])
+        manifest = overridden(self._rows[uid].manifest, naming_it, cluster, labels)
+        return Made(manifest, [each.named for each in naming_it])
 
     def keep(self, version: Version, cluster: str, labels: Mapping[str, str]) -> None:
         """Before a cluster is given it: what it is composed from is kept."""

@@ -7,8 +7,10 @@ from hub.domain.workloads.apply_options import ApplyOptions
 from hub.services.placements import reporting
 from hub.services.placements.abandon import HELD, abandons, compares, give_up
 from hub.services.placements.outcome import ReconcileOutcome
+from hub.services.placements.selecting import Selection
+from hub.services.reading import envelopes
 from hub.services.works import compose
-from hub.store import works
+from hub.store import objects, works
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import SelectedObject
 from hub.store.records.works import WantedWork, Work
@@ -33,20 +35,43 @@ def take_over(
     entries: Sequence[SelectedObject],
     clusters: Collection[str],
     held: Held,
+    selection: Selection,
 ) -> dict[tuple[str, str], str]:
     """(cluster, object) → the placement that has placed it there before this one could.
 
-    What another placement takes back there is this one's to give from now on: it is added to `held`.
+    What another placement takes back there is this one's to give from now on: it is added to `held`. The
+    same object may have been placed out of an envelope, or beside one.
     """
     conflicts: dict[tuple[str, str], str] = {}
-    for work in works.of_uids(tx, [each.uid for each in entries]):
+    same = _known_otherwise(tx, selection)
+    for work in works.of_uids(tx, [each.uid for each in entries] + list(same)):
         if work.cluster not in clusters or work.placed_by == uid:
             continue
-        if work.action not in HELD:
+        if work.uid in same:
+            if work.action in HELD:
+                conflicts[work.cluster, same[work.uid]] = work.placed_by
+        elif work.action not in HELD:
             held.setdefault(work.cluster, {})[work.uid] = work
         else:
             conflicts[work.cluster, work.uid] = work.placed_by
     return conflicts
+
+
+def _known_otherwise(tx: Transaction, selection: Selection) -> dict[str, str]:
+    """Uids by which other placements would know objects → by which this one does."""
+    if not (selection.inside or envelopes.are_stored(tx)):
+        return {}
+    inner = [selection.objects[uid] for uid in selection.inside if uid in selection.objects]
+    stored = objects.uids_of(tx, [envelopes.identity_of(row) for row in inner])
+    found = {
+        stored[identity]: row.uid
+        for row in inner
+        if (identity := envelopes.identity_of(row)) in stored
+    }
+    for uid, row in selection.objects.items():
+        if uid not in selection.inside:
+            found[envelopes.uid_of(envelopes.identity_of(row))] = uid
+    return found
 
 
 def place_objects(
@@ -65,6 +90,7 @@ def place_objects(
     fresh: list[WantedWork] = []
     changed: list[WantedWork] = []
     gone: list[Work] = []
+    inside = outcome.selection.inside
     for cluster, entries in give.items():
         there = held.get(cluster, {})
         wanted = {e.uid for e in entries}
@@ -72,7 +98,8 @@ def place_objects(
             if (cluster, entry.uid) in outcome.conflicts:
                 continue
             old = there.get(entry.uid)
-            work = _work(cluster, entry, options, uid, old)
+            own = replace(options, envelope=inside.get(entry.uid, ""))
+            work = _work(cluster, entry, own, uid, old)
             if old is None:
                 fresh.append(work)
             elif _differs(old, work):
@@ -139,7 +166,7 @@ def _generation(entry: SelectedObject, old: Work | None) -> int:
 
 def _reoptioned(old: Work, options: ApplyOptions) -> WantedWork:
     """The same, applied otherwise; what a hub of before rollouts gave stays of the object as it is."""
-    options = _kept(options, old)
+    options = _as_before(options, old)
     return {
         "cluster": old.cluster,
         "uid": old.uid,
@@ -158,7 +185,11 @@ def _reoptioned(old: Work, options: ApplyOptions) -> WantedWork:
 
 
 def _is_other(old: Work, options: ApplyOptions) -> bool:
-    return old.action in HELD and old.options != _kept(options, old)
+    return old.action in HELD and old.options != _as_before(options, old)
+
+
+def _as_before(options: ApplyOptions, old: Work) -> ApplyOptions:
+    return replace(_kept(options, old), envelope=old.options.envelope)
 
 
 def _kept(options: ApplyOptions, old: Work | None) -> ApplyOptions:

@@ -34,6 +34,7 @@ from hub.services.placements.bindings import (
     bind,
     placed_by_its_queue,
 )
+from hub.services.placements.manifests import status_copy
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.override import Overrides
 from hub.services.placements.place_jobs import (
@@ -46,7 +47,7 @@ from hub.services.placements.place_jobs import (
 from hub.services.placements.place_objects import read_held
 from hub.services.placements.roll_out import hold, roll_out
 from hub.services.placements.rolled_back import go_back, read_pin
-from hub.services.placements.selecting import Selection, read_rules, select
+from hub.services.placements.selecting import CLUSTER_SCOPED, Selection, read_rules, select
 from hub.services.placements.snapshots import policy_hashes, snapshot_policy, snapshot_resources
 from hub.services.placements.staged.drive import index_of, refuse_all
 from hub.services.placements.staged.external import roll_out_by_runs
@@ -139,6 +140,10 @@ def _unsupported(
     if selection.refused:
         text = f"namespaces {', '.join(sorted(selection.refused))} can not be placed"
         return unscheduled("InvalidResourceSelectors", text)
+    if selection.left_out and not selection.objects and not selection.jobs:
+        first = selection.left_out[0].message
+        text = f"nothing of what the selected envelopes hold can be placed: {first}"
+        return unscheduled("InvalidResourceSelectors", text)
     if selection.jobs_by_name and only_compares:
         text = "a Job runs or does not: applyStrategy.type ReportDiff is for other objects"
         return unscheduled("JobsNotCompared", text)
@@ -228,6 +233,8 @@ def _take_back(tx: Transaction, uid: str, row: StoredObject | None) -> None:
     if row is None:
         return
     objects.remove(tx, uid)
+    if row.kind == CLUSTER_SCOPED:
+        status_copy.remove(tx, row)
     tx.event(
         uid=uid,
         kind=row.kind,

@@ -6,11 +6,12 @@ cluster in the placement's own status. Kinds whose status the hub itself keeps a
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 import orjson
 
-from hub.services.placements.selecting import resource_of
+from hub.services.placements.selecting import Selection, resource_of
 from hub.store import objects
 from hub.store.records.objects import StoredObject
 from hub.store.records.works import Work
@@ -73,7 +74,7 @@ def copy_statuses(
 
 def per_cluster(
     spec: JsonView,
-    selected: Iterable[StoredObject],
+    selection: Selection,
     held: Mapping[tuple[str, str], Work],
     clusters: Collection[str],
     placement: str,
@@ -81,10 +82,14 @@ def per_cluster(
     """What objects say of themselves in each cluster, where it does not go to the objects on the hub.
 
     `held`: works by cluster and uid. A status for which there is no room in the placement's own is left out.
+    What lies in an envelope is no object on the hub, and told here wherever the others' go.
     """
-    if not is_asked(spec) or is_to_original(spec):
+    if not is_asked(spec):
         return {}
-    rows = list(selected)
+    to_original = is_to_original(spec)
+    rows = [
+        row for uid, row in selection.objects.items() if not to_original or uid in selection.inside
+    ]
     told: dict[str, list[Json]] = {}
     for cluster in clusters:
         left = MOST_BYTES // len(clusters)
@@ -93,7 +98,8 @@ def per_cluster(
             status = reported(work)
             if work is None or status is None or work.placed_by != placement:
                 continue
-            entry: Json = {**resource_of(row).named()}
+            resource = resource_of(row)
+            entry: Json = replace(resource, envelope=selection.inside.get(row.uid, "")).named()
             if work.observed_at is not None:
                 entry["observationTime"] = rfc3339(work.observed_at)
             left -= len(orjson.dumps(status))

@@ -64,7 +64,7 @@ def roll_out(
     }
     held = read_held(tx, uid)
     selected = objects_of(outcome.selection)
-    outcome.conflicts = take_over(tx, uid, selected, set(chosen), held)
+    outcome.conflicts = take_over(tx, uid, selected, set(chosen), held, outcome.selection)
     found: dict[str, Found] = {}
     for cluster in chosen:
         version = overrides.version(selected, cluster, labels[cluster])

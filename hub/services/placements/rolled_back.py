@@ -135,7 +135,16 @@ def go_back(tx: Transaction, row: StoredObject, selection: Selection) -> Pin | N
     if found is None:
         return None
     selection.objects = found
+    selection.inside = _inside_as_of(tx, row.uid, pin.number)
+    selection.left_out = []
     return pin
+
+
+def _inside_as_of(tx: Transaction, uid: str, index: int) -> dict[str, str]:
+    """In which envelopes objects of a revision lay, by their uids."""
+    content = next((c for n, c, _ in placements.history(tx, uid, RESOURCES) if n == index), {})
+    found: dict[str, str] = dict(content.get("inside") or {})
+    return found
 
 
 def tell(

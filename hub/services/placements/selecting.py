@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from hub.domain.placement.status import Resource
+from hub.services.reading.envelopes import NotPlaced, is_envelope, open_all
 from hub.store import objects, placements, workloads
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
@@ -16,15 +17,13 @@ from hub.store.transaction import Transaction
 from shared.documents import JsonView
 from shared.kinds.metadata import controllers_of
 from shared.kinds.placement_rules import is_reserved_namespace
-from shared.kinds.scopes import is_never_placed
+from shared.kinds.scopes import is_made_everywhere, is_never_placed
 from shared.selectors import LabelSelector, read_selector
 
 JOB: Final = ("batch", "Job")
 NAMESPACE: Final = ("", "Namespace")
 CLUSTER_SCOPED: Final = "ClusterResourcePlacement"
 _NS_ONLY, _NS_CHOSEN = "NamespaceOnly", "NamespaceWithResourceSelectors"
-# What every namespace of every cluster gets by itself.
-_EVERYWHERE: Final = frozenset({("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ class SelectionRules:
         self, group: str, kind: str, namespace: str, name: str, labels: Mapping[str, str]
     ) -> bool:
         """Could this resource be selected? Never False where it is; used to tell who must look."""
-        if is_never_placed(group, kind) or (kind, name) in _EVERYWHERE:
+        if is_never_placed(group, kind) or is_made_everywhere(kind, name):
             return False
         if self.namespace:
             return namespace == self.namespace and any(
@@ -83,16 +82,33 @@ class SelectionRules:
 
 @dataclass(slots=True)
 class Selection:
-    """What is selected. `jobs_by_name`: uids of Jobs that a selector names."""
+    """What is selected. `jobs_by_name`: uids of Jobs that a selector names.
+
+    Of `envelopes` the objects in them are among `objects`, `inside` says in which; `left_out` is not placed.
+    """
 
     objects: dict[str, StoredObject] = field(default_factory=dict)
     jobs: dict[str, Workload] = field(default_factory=dict)
     jobs_by_name: set[str] = field(default_factory=set)
     refused: list[str] = field(default_factory=list)  # namespaces that no placement may select
+    envelopes: dict[str, StoredObject] = field(default_factory=dict)
+    inside: dict[str, str] = field(default_factory=dict)  # by uid of an object
+    left_out: list[NotPlaced] = field(default_factory=list)
+
+    def open(self, tx: Transaction) -> None:
+        """Put what envelopes hold in their place."""
+        self.envelopes = {u: row for u, row in self.objects.items() if is_envelope(row)}
+        if not self.envelopes:
+            return
+        plain = {u: row for u, row in self.objects.items() if u not in self.envelopes}
+        found = open_all(tx, self.envelopes.values(), plain.values())
+        self.objects = plain | found.rows
+        self.inside, self.left_out = found.inside, found.left_out
 
     def resources(self) -> list[Resource]:
-        """Identifiers in a stable order."""
-        found = [resource_of(row) for row in self.objects.values()]
+        """Identifiers in a stable order; of envelopes their own."""
+        found = [resource_of(row) for uid, row in self.objects.items() if uid not in self.inside]
+        found += [resource_of(row) for row in self.envelopes.values()]
         found += [resource_of_job(row) for row in self.jobs.values()]
         return sorted(found, key=lambda r: (r.group, r.kind, r.namespace, r.name))
 
@@ -129,6 +145,13 @@ def needed_kinds(spec: JsonView) -> tuple[set[tuple[str, str, str]], bool]:
 
 def select(tx: Transaction, rules: SelectionRules) -> Selection:
     """What the placement selects now."""
+    found = choose(tx, rules)
+    found.open(tx)
+    return found
+
+
+def choose(tx: Transaction, rules: SelectionRules) -> Selection:
+    """The same, envelopes not yet opened."""
     found = Selection()
     chosen = [
         rule
@@ -205,7 +228,7 @@ def _jobs(tx: Transaction, rule: Rule, namespace: str, found: Selection) -> None
 
 def _may_be_placed(row: StoredObject) -> bool:
     """Not what every namespace gets by itself, and not what a controller of the hub cluster owns."""
-    if (row.kind, row.name) in _EVERYWHERE:
+    if is_made_everywhere(row.kind, row.name):
         return False
     manifest = row.manifest or {}
     if row.kind == "Secret" and manifest.get("type") == "kubernetes.io/service-account-token":

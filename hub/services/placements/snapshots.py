@@ -31,6 +31,8 @@ def snapshot_resources(
     found = objects_of(selection)
     hashed = {"selected": told, "objects": [[each.uid, each.hash] for each in found]}
     content = {"selected": told, "objects": [list(each) for each in found]}
+    if selection.inside:  # says nothing of what members get
+        content["inside"] = selection.inside
     before = placements.latest_snapshot(tx, uid, RESOURCES)
     index = _snapshot(tx, uid, RESOURCES, hashed, content, spec, used).number
     if before is None or before.number != index:

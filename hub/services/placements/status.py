@@ -18,9 +18,10 @@ from hub.domain.placement.status import (
 from hub.domain.workloads.states import TERMINAL, State
 from hub.services.context.settings import Rollouts
 from hub.services.placements import abandon, per_object, reporting, rolled_back
+from hub.services.placements.manifests import status_copy
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.reconcile import reconcile
-from hub.services.placements.selecting import resource_of_job
+from hub.services.placements.selecting import CLUSTER_SCOPED, resource_of_job
 from hub.store import objects, works
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import SelectedObject
@@ -72,7 +73,12 @@ def write_status(tx: Transaction, outcome: ReconcileOutcome) -> bool:
     status = status_of(_picture(tx, outcome, held), before, tx.now)
     chosen = outcome.decisions.selected
     alone = {uid: work for (cluster, uid), work in held.items() if cluster in chosen}
-    reporting.copy_statuses(tx, row.spec or {}, outcome.selection.objects.values(), alone, row.uid)
+    itself = [
+        each
+        for uid, each in outcome.selection.objects.items()
+        if uid not in outcome.selection.inside
+    ]
+    reporting.copy_statuses(tx, row.spec or {}, itself, alone, row.uid)
     said = [*unheeded.of_placement(row.spec or {}), *per_object.notices(outcome)]
     status["conditions"] = unheeded.condition(status["conditions"], said, tx.now, row.generation)
     status["conditions"] = abandon.condition(
@@ -80,6 +86,8 @@ def write_status(tx: Transaction, outcome: ReconcileOutcome) -> bool:
     )
     rolled_back.tell(tx, row, status, outcome.pin, before)
     per_object.tell(status, outcome)
+    if row.kind == CLUSTER_SCOPED:  # whole by now
+        status_copy.keep(tx, row, outcome.selection, status)
     if status == before:
         return False
     objects.set_statuses(tx, {row.uid: status})
@@ -128,6 +136,9 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome, held: _Held) -> Picture
                 _owner(outcome.conflicts.get((cluster, each.uid)), owners),
             )
             for each in given.objects
+        ] + [
+            Item(each.resource, applied=False, reason=each.reason, message=each.message)
+            for each in outcome.selection.left_out
         ]
     compares = abandon.compares(row.spec or {})
     if compares:
@@ -140,11 +151,7 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome, held: _Held) -> Picture
             items.setdefault(job.cluster, []).append(item)
     selected = _selected(outcome)
     told = reporting.per_cluster(
-        row.spec or {},
-        outcome.selection.objects.values(),
-        held,
-        outcome.decisions.selected,
-        row.uid,
+        row.spec or {}, outcome.selection, held, outcome.decisions.selected, row.uid
     )
     return Picture(
         prefix=row.kind,
@@ -227,7 +234,10 @@ def _object_item(
     entry: SelectedObject, work: Work | None, outcome: ReconcileOutcome, owner: str
 ) -> Item:
     group, _, version = entry.api_version.rpartition("/")
-    resource = Resource(group, version, entry.kind, entry.namespace, entry.name)
+    envelope = outcome.selection.inside.get(entry.uid, "")
+    if work is not None and work.placed_by == outcome.row.uid:
+        envelope = work.options.envelope
+    resource = Resource(group, version, entry.kind, entry.namespace, entry.name, envelope)
     if owner:
         text = f"{owner} placed it here first"
         return Item(resource, applied=False, reason="PlacedByAnother", message=text)
@@ -328,12 +338,14 @@ def _member_generation(work: Work | None) -> int:
 @dataclass(frozen=True, slots=True)
 class Next:
     """When to look at a placement again. `unsettled`: it would gain from other clusters; `leaving`: it
-    waits for these to let go what is taken back; `at`: something is due though nothing is told until then.
+    waits for these to let go what is taken back; `at`: something is due though nothing is told until then;
+    `watched`: objects that it placed what is in, or told its status beside.
     """
 
     unsettled: bool = False
     leaving: frozenset[str] = frozenset()
     at: dt.datetime | None = None
+    watched: frozenset[str] = frozenset()
 
 
 def reconcile_with_status(
@@ -370,4 +382,7 @@ def reconcile_with_status(
     write_status(tx, outcome)
     unsettled = outcome.unfulfilled or bool(outcome.conflicts)
     leaving = outcome.leaving | {work.cluster for work in outcome.abandoned}
-    return Next(unsettled, leaving, outcome.again_at)
+    watched = outcome.selection.envelopes.keys() | status_copy.watched(
+        outcome.row, outcome.selection
+    )
+    return Next(unsettled, leaving, outcome.again_at, frozenset(watched))

@@ -37,6 +37,9 @@ _DROPPED_ANNOTATIONS = frozenset(
 )
 
 
+_OURS = keys.RESERVED_LABELS | {keys.GENERATION, keys.INCARNATION, keys.SPEC_HASH}
+
+
 @dataclass(frozen=True, slots=True)
 class Stamp:
     """Who places what: written on everything that goes to a member."""
@@ -100,6 +103,18 @@ def compose_object(manifest: Json, stamp: Stamp) -> Json:
     elif kind == "ServiceAccount":
         manifest.pop("secrets", None)
     return manifest
+
+
+def as_given(manifest: JsonView) -> Json:
+    """An object as a member gets it, without what the hub writes on it; the manifest stays as it is."""
+    copied: Json = orjson.loads(orjson.dumps(manifest))
+    made = compose_object(copied, Stamp("", "", "", 0, 0, "", ""))
+    for part in ("labels", "annotations"):
+        kept = {k: v for k, v in made["metadata"][part].items() if k not in _OURS}
+        made["metadata"][part] = kept
+        if not kept:
+            del made["metadata"][part]
+    return made
 
 
 def _metadata(given: JsonView, stamp: Stamp, *, strip: bool) -> Json:

@@ -159,7 +159,10 @@ def work_of(
             )
     work["when_to_apply"] = options.when_to_apply or "Always"
     work["placed_by"] = stamp.placed_by
-    work["ignore_drift"] = ignored_paths(row.annotations)
+    annotations = row.annotations
+    if options.envelope:
+        annotations = work["manifest"]["metadata"]["annotations"]
+    work["ignore_drift"] = ignored_paths(annotations)
     return work
 
 
@@ -193,7 +196,10 @@ def _thing(row: Composable) -> tuple[Json | None, str | None]:
     A row that a hub of an earlier release wrote since is of the object as it is now.
     """
     given = row.content_manifest
-    if given is not None and compose.digest(row.content, row.options, row.epoch) == row.hash:
+    if given is None:
+        return row.object_manifest, row.object_hash
+    same = compose.digest(row.content, row.options, row.epoch) == row.hash
+    if same or row.options.envelope:  # what lies in an envelope is no object of the hub
         return given, row.content
     return row.object_manifest, row.object_hash
 

@@ -92,6 +92,8 @@ async def test_every_field_of_a_story(tmp_path):
                 event | {"reason": "Other", "message": "m"},
                 event | {"reason": "Refused", "message": "north: no"},
             ],
+            "clusterLoss": None,
+            "earlierEpochs": [],
         }  # fmt: skip
 
 

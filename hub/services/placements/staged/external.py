@@ -71,8 +71,10 @@ class _View:
         entries: Sequence[SelectedObject] = newest
         if index != outcome.resource_index:
             entries = objects_at(tx, outcome.row.uid, index) or []
-        overrides = Overrides(tx, outcome.row, outcome.selection, self._overrides, entries)
-        conflicts = take_over(tx, outcome.row.uid, entries, set(chosen), self.held)
+        overrides = Overrides(tx, outcome.row, outcome.selection, self._overrides, older=entries)
+        conflicts = take_over(
+            tx, outcome.row.uid, entries, set(chosen), self.held, outcome.selection
+        )
         outcome.conflicts = {**outcome.conflicts, **conflicts}
         found: dict[str, Found] = {}
         names = {each.uid: f"{each.kind} {each.name}" for each in entries}
@@ -85,7 +87,7 @@ class _View:
                 tx, binding, cluster, there, _AT_ONCE, made, newest=has, taken=bool(taken)
             )
         text = "another placement has placed it there"
-        owned = {cluster: f"{names[uid]}: {text}" for cluster, uid in conflicts}
+        owned = {cluster: f"{names.get(uid, 'an object')}: {text}" for cluster, uid in conflicts}
         self._versions[index] = _Version(overrides, found, owned)
         return self._versions[index]
 

@@ -1,0 +1,1 @@
+"""Manifests that placements show and write: what clusters would get, copies of statuses."""

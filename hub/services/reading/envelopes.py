@@ -1,0 +1,134 @@
+"""What is in the envelopes that a placement selects: each object as if it had been applied by itself.
+
+It is known by what it is, not by where it lies: moved from one envelope into another it stays the same. Of
+two that are the same object, what is selected itself comes first, then the first envelope by its name.
+"""
+
+import hashlib
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import orjson
+
+from hub.domain.placement.status import Resource
+from hub.store import objects
+from hub.store.records.objects import StoredObject
+from hub.store.transaction import Transaction
+from shared.groups import PLACEMENT
+from shared.kinds.envelope_v1 import Enveloped, open_envelope
+from shared.kinds.registry import parse
+from shared.kinds.scopes import is_enveloping
+from shared.reject_codes import RejectCode
+
+KINDS: Final = ("ClusterResourceEnvelope", "ResourceEnvelope")
+DUPLICATED: Final = "Duplicated"
+NOT_PLACEABLE: Final = "ManifestNotPlaceable"
+_GENERATED_NAME: Final = "FoundGenerateName"
+_KNOWN_BY: Final = uuid.UUID("6a0e6b6c-7a0c-5f0e-9a55-0b6c4fd2a1b7")
+_MOST_REMEMBERED: Final = 2_000
+Identity = tuple[str, str, str, str]  # group, kind, namespace, name
+
+
+@dataclass(frozen=True, slots=True)
+class NotPlaced:
+    """A manifest of an envelope that is not placed, and why."""
+
+    resource: Resource
+    reason: str
+    message: str
+
+
+class Contents(NamedTuple):
+    """What envelopes hold. `inside`: by uid of an object, the envelope that it lies in."""
+
+    rows: dict[str, StoredObject]
+    inside: dict[str, str]
+    left_out: list[NotPlaced]
+
+
+def is_envelope(row: StoredObject) -> bool:
+    """Do members get what is in it?"""
+    return is_enveloping(row.api_group, row.kind)
+
+
+def named(row: StoredObject) -> str:
+    """An envelope as works and statuses keep it: kind, namespace ("" of none) and name."""
+    return f"{row.kind}/{row.namespace}/{row.name}"
+
+
+def uid_of(identity: Identity) -> str:
+    """By which works know an object of an envelope."""
+    return str(uuid.uuid5(_KNOWN_BY, "/".join(identity)))
+
+
+def identity_of(row: StoredObject) -> Identity:
+    """What an object is, whatever its uid."""
+    return row.api_group, row.kind, row.namespace, row.name
+
+
+def are_stored(tx: Transaction) -> bool:
+    """Is there any envelope?"""
+
+    def ask() -> bool:
+        return any(objects.list_kind(tx, PLACEMENT, kind, limit=1) for kind in KINDS)
+
+    return tx.remembered("objects", "envelopes", ask)
+
+
+def open_all(
+    tx: Transaction, envelopes: Iterable[StoredObject], selected: Iterable[StoredObject]
+) -> Contents:
+    """What is in them, beside what is `selected` itself."""
+    taken = {identity_of(row): "selected by itself too, which comes first" for row in selected}
+    found = Contents({}, {}, [])
+    for row in sorted(envelopes, key=lambda each: (each.kind, each.namespace, each.name)):
+        for each in _opened(tx, row):
+            _add(found, row, each, taken)
+    return found
+
+
+def _opened(tx: Transaction, row: StoredObject) -> Sequence[Enveloped]:
+    """An envelope's manifests: read once, as long as it says the same."""
+    known = tx.remembered("contents", "envelopes", dict[tuple[str, str], Sequence[Enveloped]])
+    key = (row.uid, row.hash)
+    if key not in known:
+        if len(known) >= _MOST_REMEMBERED:
+            known.clear()
+        known[key] = open_envelope(row.manifest, row.kind, row.namespace, parse)
+    return known[key]
+
+
+def _add(found: Contents, row: StoredObject, one: Enveloped, taken: dict[Identity, str]) -> None:
+    version = one.api_version.rpartition("/")[2]
+    resource = Resource(one.group, version, one.kind, one.namespace, one.name, named(row))
+    if one.faults or one.manifest is None:
+        generated = one.faults and one.faults[0].code == RejectCode.FORBIDDEN_FIELD
+        reason = _GENERATED_NAME if generated else NOT_PLACEABLE
+        found.left_out.append(NotPlaced(resource, reason, one.why))
+        return
+    identity = (one.group, one.kind, one.namespace, one.name)
+    where = f"{row.kind} {'/'.join(part for part in (row.namespace, row.name) if part)}"
+    if identity in taken:
+        text = f"data[{one.key}] of {where}: the same object is {taken[identity]}; take one out"
+        found.left_out.append(NotPlaced(resource, DUPLICATED, text))
+        return
+    taken[identity] = f"in {where} as {one.key}, which comes first"
+    body = orjson.dumps(one.manifest, option=orjson.OPT_SORT_KEYS)
+    uid = uid_of(identity)
+    found.rows[uid] = row._replace(
+        uid=uid,
+        api_group=one.group,
+        api_version=one.api_version,
+        kind=one.kind,
+        namespace=one.namespace,
+        name=one.name,
+        labels=dict(one.labels or {}),
+        annotations=dict(one.annotations or {}),
+        spec=None,
+        manifest=one.manifest,
+        hash=hashlib.blake2b(body, digest_size=16).hexdigest(),
+        status=None,
+    )
+    found.inside[uid] = named(row)
