@@ -1,9 +1,11 @@
 """A rung of a placement's ladder of conditions; the first, and what overrides say. Pure."""
 
+import datetime as dt
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
+from shared.conditions import Condition, find, set_condition
 from shared.documents import Json, JsonView
 
 Status = Literal["True", "False", "Unknown"]
@@ -136,3 +138,20 @@ def _few(named: Sequence[str]) -> str:
 def _named(each: JsonView) -> str:
     where = f"{each['namespace']}/" if each["namespace"] else ""
     return f"{each['kind']} {where}{each['name']}"
+
+
+def timed(
+    rungs: Sequence[Rung],
+    before: Sequence[Condition] | None,
+    generation: int,
+    now: dt.datetime,
+) -> list[Condition]:
+    """Conditions in the order of the rungs."""
+    made: list[Condition] = []
+    for rung in rungs:
+        old = find(before, rung.type)
+        known = [dict(old)] if old is not None else []
+        made += set_condition(
+            known, rung.type, rung.status, rung.reason, rung.message, now, generation
+        )
+    return made

@@ -23,6 +23,7 @@ from hub.domain.placement.rungs import (
     given_by_run,
     given_by_runs,
     overridden,
+    timed,
 )
 from hub.domain.placement.words import (
     APPLIED,
@@ -31,7 +32,7 @@ from hub.domain.placement.words import (
     REPORTED,
     differing,
 )
-from shared.conditions import Condition, find, is_true, set_condition
+from shared.conditions import find, is_true
 from shared.documents import Json, JsonView
 
 MOST_REFUSED: Final = 20  # clusters named that were not picked
@@ -130,7 +131,7 @@ def status_of(picture: Picture, before: JsonView | None, now: dt.datetime) -> Js
         for target in picture.targets
     ]
     rungs = _whole(picture, targets)
-    conditions = _timed(
+    conditions = timed(
         [rung._replace(type=picture.prefix + rung.type) for rung in rungs],
         before.get("conditions"),
         picture.generation,
@@ -187,7 +188,7 @@ def _target_status(target: Target, picture: Picture, before: JsonView, now: dt.d
     status: Json = {
         "clusterName": target.cluster,
         "observedResourceIndex": target.index or _unless_by_runs(picture),
-        "conditions": _timed(rungs, before.get("conditions"), picture.generation, now),
+        "conditions": timed(rungs, before.get("conditions"), picture.generation, now),
     }
     status |= applicable(target.overrides)
     refused = [item for item in target.items if item.applied is False]
@@ -366,7 +367,7 @@ def _refusals(picture: Picture, before: JsonView, now: dt.datetime) -> list[Json
         {
             "clusterName": cluster,
             "observedResourceIndex": str(picture.resource_index),
-            "conditions": _timed(
+            "conditions": timed(
                 [Rung("Scheduled", "False", "ScheduleFailed", message)],
                 (old.get(cluster) or {}).get("conditions"),
                 picture.generation,
@@ -388,22 +389,5 @@ def _failure(item: Item, before: Sequence[JsonView], now: dt.datetime) -> Json:
     if item.applied:
         text = item.message or "it is not available yet"
         rung = Rung("Available", "False", item.reason or "ManifestNotAvailableYet", text)
-    condition = _timed([rung], [old["condition"]] if old else [], item.generation, now)[0]
+    condition = timed([rung], [old["condition"]] if old else [], item.generation, now)[0]
     return {**named, "condition": condition}
-
-
-def _timed(
-    rungs: Sequence[Rung],
-    before: Sequence[Condition] | None,
-    generation: int,
-    now: dt.datetime,
-) -> list[Condition]:
-    """Conditions in the order of the rungs."""
-    made: list[Condition] = []
-    for rung in rungs:
-        old = find(before, rung.type)
-        known = [dict(old)] if old is not None else []
-        made += set_condition(
-            known, rung.type, rung.status, rung.reason, rung.message, now, generation
-        )
-    return made
