@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import structlog
 
+from hub.bridge.approvals import Approvals
 from hub.bridge.check_conditions import CheckConditions
 from hub.bridge.condition import PULSE_S, BridgeCondition
 from hub.bridge.crds import install_crds
@@ -184,6 +185,7 @@ class _Crossing:
             lambda: condition.protection.keeps_mark,
         )
         self._checks = CheckConditions(hub, self._sources)
+        self._approvals = Approvals(hub, self._sources)
         self._records = Records(hub, client, self._recorder.wake)
         self._old = OldEvictions(hub, client, self._sources)
         self._workloads = WorkloadObjects(hub, client, self._sources, term)
@@ -243,6 +245,7 @@ class _Crossing:
             return None
         await self._mirror.turn(term, self._hub.settings.intake)
         await self._checks.turn(term)
+        await self._approvals.turn(term)
         await self._deletions.turn(term)
         await self._old.turn()
         self._condition.lifted = ""

@@ -30,6 +30,7 @@ from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds import unheeded
 from shared.kinds.placement_v1 import GROUP as PLACEMENT
+from shared.kinds.staged_v1 import fault_of_change
 from shared.reject_codes import RejectCode
 
 _PLACEMENTS = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
@@ -234,6 +235,14 @@ def _settle(
     return CONFIGURED, row.uid
 
 
+def _refuse_change(row: StoredObject, given: Draft) -> None:
+    """Raise Rejected (Immutable) for what may not change so in an object of its kind."""
+    if given.parsed.group == PLACEMENT:
+        field, rule = fault_of_change(row.kind, row.spec or {}, given.parsed.spec)
+        if rule:
+            raise Rejected(RejectCode.IMMUTABLE, rule, field)
+
+
 def _replaced(tx: Transaction, given: Draft, row: StoredObject | None) -> StoredObject | None:
     """The object that is changed; None: it is made anew. Raises Rejected where it may not be touched."""
     if row is None:
@@ -250,6 +259,7 @@ def _replaced(tx: Transaction, given: Draft, row: StoredObject | None) -> Stored
     if row.deleted_at is not None:
         raise Rejected(RejectCode.BEING_DELETED, f"{row.kind} {row.name} is being deleted")
     refuse_meanwhile(row)
+    _refuse_change(row, given)
     return row
 
 
