@@ -51,6 +51,7 @@ TAGS: Final[Mapping[str, str]] = {
     "jobs": "Submit Jobs, follow them, hold and cancel them.",
     "workloads": "Workloads as Kueue shows them; bare ones, which executors outside run.",
     "queues": "ClusterQueues, LocalQueues and cohorts, with what is charged and what waits.",
+    "rollouts": "Staged update runs; placements whose change is on its way.",
     "checks": "Admission checks, for whoever answers them.",
     "placements": "Objects that are kept on several members.",
     "clusters": "Members: declare them, let their agents join, cordon them, write them off.",

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import structlog
 
+from hub.bridge.approvals import Approvals
 from hub.bridge.check_conditions import CheckConditions
 from hub.bridge.condition import PULSE_S, BridgeCondition
 from hub.bridge.crds import install_crds
@@ -38,7 +39,7 @@ from shared.retry import retrying
 
 CHECK_S: Final = 60.0  # how often the hub cluster's identity is looked at
 STOPPED_S: Final = 5.0  # how often a stopped bridge asks whether it may go on
-RETRY_S: Final = 30.0  # how often what was refused is tried again
+RETRY_S: Final = 30.0  # how often what was refused is tried again, and new kinds are looked for
 LEADING_S: Final = 1.0  # how often it is asked who leads
 EVERY_S: Final = 5.0  # how often each side is looked at without news
 MIRROR_LEAST_S: Final = 0.05
@@ -184,6 +185,7 @@ class _Crossing:
             lambda: condition.protection.keeps_mark,
         )
         self._checks = CheckConditions(hub, self._sources)
+        self._approvals = Approvals(hub, self._sources)
         self._records = Records(hub, client, self._recorder.wake)
         self._old = OldEvictions(hub, client, self._sources)
         self._workloads = WorkloadObjects(hub, client, self._sources, term)
@@ -243,6 +245,7 @@ class _Crossing:
             return None
         await self._mirror.turn(term, self._hub.settings.intake)
         await self._checks.turn(term)
+        await self._approvals.turn(term)
         await self._deletions.turn(term)
         await self._old.turn()
         self._condition.lifted = ""
@@ -270,6 +273,8 @@ class _Crossing:
         if now - self._retried_at >= RETRY_S:
             self._retried_at = now
             self._mirror.retry_refused()
+            with contextlib.suppress(errors.KubeError):
+                await self._following.look_for_kinds()
 
     async def _ask(self) -> float | None:
         """Does the hub cluster answer at all?"""

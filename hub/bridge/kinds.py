@@ -8,6 +8,7 @@ from shared.documents import Json
 from shared.groups import CLUSTER, KUEUE, PLACEMENT
 from shared.kinds.eviction_v1 import BUDGETS, EVICTIONS
 from shared.kinds.metadata import controllers_of
+from shared.kinds.staged_v1 import REQUEST_KINDS, RUN_KINDS, STRATEGY_KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,11 @@ ALWAYS: Final = (
     JOB,
     Mirrored(PLACEMENT, "ClusterResourceOverride", _FLEET_VERSIONS, order=1),
     Mirrored(PLACEMENT, "ResourceOverride", _FLEET_VERSIONS, order=1),
+    *(
+        Mirrored(PLACEMENT, kind, _FLEET_VERSIONS, order=order)
+        for kinds, order in ((STRATEGY_KINDS, 1), (RUN_KINDS, 11), (REQUEST_KINDS, 12))
+        for kind in kinds
+    ),
     Mirrored(PLACEMENT, "ClusterResourceEnvelope", _FLEET_VERSIONS, order=1),
     Mirrored(PLACEMENT, "ResourceEnvelope", _FLEET_VERSIONS, order=1),
     Mirrored(PLACEMENT, "ClusterResourcePlacementStatus", _FLEET_VERSIONS, order=1),

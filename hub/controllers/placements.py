@@ -19,6 +19,7 @@ from hub.services.objects import leave, left_behind
 from hub.services.placements import index
 from hub.services.placements.fleet import read_fleet, read_heartbeats
 from hub.services.placements.index import PlacementIndex
+from hub.services.placements.staged.index import tell_orphans
 from hub.services.placements.status import reconcile_with_status
 from shared.loop import Loop
 
@@ -54,6 +55,7 @@ class Placements:
         self._dirty: set[str] = set()
         self._failed: dict[str, float] = {}  # until when those that failed are left alone
         self._due: dict[str, dt.datetime] = {}  # when to look at those again that time makes ready
+        self._told: set[str] = set()  # runs of which it was said that their placement is not there
         self._unread: dict[str, set[str]] = {}  # keys that have changed, by kind
         self._loaded = False
         self._orphans_at = self._leaving_at = 0.0  # when to look for them again
@@ -94,6 +96,7 @@ class Placements:
             await self._hear()
         self._retry_failed()
         self._look_at_due()
+        await self._tell_orphans(term)
         await self._let_members_leave(term)
         batch = sorted(self._dirty)[: 4 * _TOGETHER]
         for start in range(0, len(batch), _TOGETHER):
@@ -127,7 +130,14 @@ class Placements:
         self._changes.take()
         if self._loaded:
             self._index, self._fleet = PlacementIndex(), {}
-            for each in (self._silent, self._dirty, self._failed, self._due, self._unread):
+            for each in (
+                self._silent,
+                self._dirty,
+                self._failed,
+                self._due,
+                self._unread,
+                self._told,
+            ):
                 each.clear()
             self._loaded = False
 
@@ -136,6 +146,8 @@ class Placements:
             self._index.put(row)
             self._dirty.add(row.uid)
         self._index.overrides = await self._hub.read(index.load_overrides)
+        for row in await self._hub.read(index.load_runs):
+            self._index.runs.put(row)
         self._fleet = await self._hub.read(read_fleet)
         self._loaded = True
 
@@ -160,7 +172,10 @@ class Placements:
         for uid in uids:
             row = rows.get(uid)
             self._dirty |= placed.get(uid, set()) | self._index.watching(uid)
-            if self._index.is_override(uid, row):
+            staged = self._index.runs.concerned(uid, row)
+            if staged is not None:
+                self._dirty |= staged
+            elif self._index.is_override(uid, row):
                 self._dirty |= set(self._index.uids())
             elif row is None:
                 if self._index.drop(uid):  # what it held may be another's now
@@ -222,6 +237,18 @@ class Placements:
         for uid in due:
             del self._due[uid]
 
+    async def _tell_orphans(self, term: int) -> None:
+        """Runs wait for their placements, and say so; what is odd about one stops nobody else."""
+        orphans = self._index.runs.orphans()
+        fresh = [uid for uid in orphans if uid not in self._told]
+        self._told.intersection_update(orphans)
+        if fresh:
+            try:
+                await self._hub.write(tell_orphans, fresh, term)
+                self._told.update(fresh)
+            except Exception as fault:  # noqa: BLE001 - placements go on
+                log.warning("runs not told", fault=f"{type(fault).__name__}: {fault}")
+
     def _until_due(self) -> float | None:
         if not self._due:
             return None
@@ -235,7 +262,8 @@ class Placements:
             overrides = frozenset(self._index.overrides)
             of = self._hub.settings.scheduling
             given = (uid, self._fleet_now(), term, overrides, of.profile, of.suspect_after_s)
-            after = await self._hub.write(reconcile_with_status, *given)
+            runs = self._index.runs.of(uid), self._hub.settings.rollouts
+            after = await self._hub.write(reconcile_with_status, *given, *runs)
         except Exception as fault:  # noqa: BLE001 - one placement must not stop the others
             log.warning("placement failed", uid=uid, fault=f"{type(fault).__name__}: {fault}")
             self._index.unsettled.add(uid)

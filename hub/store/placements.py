@@ -3,7 +3,7 @@
 import datetime as dt
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from sqlalchemy import delete, insert as plain_insert, select, tuple_
+from sqlalchemy import String, cast, delete, func, insert as plain_insert, select, tuple_
 
 from hub.store.dialect import CHUNK, insert
 from hub.store.records.objects import StoredObject
@@ -23,6 +23,7 @@ from shared.groups import PLACEMENT
 
 GROUP = PLACEMENT
 KINDS = ("ClusterResourcePlacement", "ResourcePlacement")
+RUNS = ("ClusterStagedUpdateRun", "StagedUpdateRun")
 OVERRIDES = ("ClusterResourceOverride", "ResourceOverride")
 
 
@@ -30,6 +31,36 @@ def list_all(tx: Transaction) -> list[StoredObject]:
     """Every placement of both kinds, those being deleted too."""
     query = select(objects).where(objects.c.api_group == GROUP, objects.c.kind.in_(KINDS))
     return [StoredObject._make(row) for row in tx.conn.execute(query)]
+
+
+def list_runs(tx: Transaction, limit: int | None = None) -> list[StoredObject]:
+    """Staged update runs of both kinds, those that are over too, the newest first."""
+    query = select(objects).where(objects.c.api_group == GROUP, objects.c.kind.in_(RUNS))
+    query = query.order_by(objects.c.created_at.desc(), objects.c.name.desc()).limit(limit)
+    return [StoredObject._make(row) for row in tx.conn.execute(query)]
+
+
+def behind_newest(tx: Transaction, limit: int) -> list[str]:
+    """Uids of placements of which some chosen cluster has not been given the newest version."""
+    newest = (
+        select(snapshots.c.placement, func.max(snapshots.c.index).label("index"))
+        .where(snapshots.c.part == "resources")
+        .group_by(snapshots.c.placement)
+        .subquery()
+    )
+    query = (
+        select(bindings.c.placement)
+        .join(newest, newest.c.placement == bindings.c.placement)
+        .where(
+            bindings.c.selected.is_(True),
+            bindings.c.policy_snapshot != "job",
+            bindings.c.resource_snapshot != cast(newest.c.index, String),
+        )
+        .distinct()
+        .order_by(bindings.c.placement)
+        .limit(limit)
+    )
+    return list(tx.conn.execute(query).scalars())
 
 
 def override_uids(tx: Transaction) -> set[str]:
@@ -149,6 +180,14 @@ def history(tx: Transaction, placement: str, part: str) -> list[tuple[int, JsonV
     query = select(c.index, c.content, c.created_at)
     query = query.where(c.placement == placement, c.part == part).order_by(c.index.desc())
     return [(number, content, at) for number, content, at in tx.conn.execute(query)]
+
+
+def get_snapshot(tx: Transaction, placement: str, part: str, index: int) -> JsonView | None:
+    """The content of one revision; None if it is not kept."""
+    c = snapshots.c
+    query = select(c.content).where(c.placement == placement, c.part == part, c.index == index)
+    content: JsonView | None = tx.conn.execute(query).scalar()
+    return content
 
 
 def revisions(tx: Transaction, placement: str, part: str) -> list[StoredRevision]:

@@ -7,6 +7,7 @@ from roadstead.calls import (
     jobs as job_calls,
     objects as object_calls,
     placed as placed_calls,
+    rollouts as rollout_calls,
     waiting,
     workloads as workload_calls,
 )
@@ -53,6 +54,13 @@ class Calls:
     evict = Call(object_calls.evict)
     drift = Listing(object_calls.drift)
     settle_drift = Call(object_calls.settle_drift)
+
+    rollouts = Call(rollout_calls.rollouts)
+    rollout = Call(rollout_calls.rollout)
+    approve_rollout = Call(rollout_calls.approve_rollout)
+    stop_rollout = Call(rollout_calls.stop_rollout)
+    resume_rollout = Call(rollout_calls.resume_rollout)
+    roll_back_run = Call(rollout_calls.roll_back_run)
 
     queues = Call(workload_calls.queues)
     queue = Call(workload_calls.queue)

@@ -48,6 +48,21 @@ _KINDS: dict[Kind, tuple[str, ...]] = {
         "cro",
     ),
     Kind(_PLACEMENT, "ResourceOverride", namespaced=True): ("resourceoverrides", "ro"),
+    Kind(_PLACEMENT, "ClusterStagedUpdateStrategy", namespaced=False): (
+        "clusterstagedupdatestrategies",
+        "csus",
+    ),
+    Kind(_PLACEMENT, "StagedUpdateStrategy", namespaced=True): ("stagedupdatestrategies", "sus"),
+    Kind(_PLACEMENT, "ClusterStagedUpdateRun", namespaced=False): (
+        "clusterstagedupdateruns",
+        "csur",
+    ),
+    Kind(_PLACEMENT, "StagedUpdateRun", namespaced=True): ("stagedupdateruns", "sur"),
+    Kind(_PLACEMENT, "ClusterApprovalRequest", namespaced=False): (
+        "clusterapprovalrequests",
+        "careq",
+    ),
+    Kind(_PLACEMENT, "ApprovalRequest", namespaced=True): ("approvalrequests", "areq"),
     Kind(_PLACEMENT, "ClusterResourceEnvelope", namespaced=False): ("clusterresourceenvelopes",),
     Kind(_PLACEMENT, "ResourceEnvelope", namespaced=True): ("resourceenvelopes",),
     Kind(_PLACEMENT, "ClusterResourcePlacementStatus", namespaced=True): (

@@ -13,7 +13,14 @@ from typing import Any, Final
 import yaml
 
 from shared.groups import KUEUE, PLACEMENT
-from shared.kinds import cluster_status, eviction_v1, kueue_status, placement_status, records
+from shared.kinds import (
+    cluster_status,
+    eviction_v1,
+    kueue_status,
+    placement_status,
+    records,
+    staged_status,
+)
 from shared.kinds.kind import Kind
 from shared.kinds.model import Model
 from shared.kinds.registry import KNOWN
@@ -91,6 +98,42 @@ def _placement(kind: str, plural: str, short_name: str) -> Definition:
     )  # fmt: skip
 
 
+_RUN_COLUMNS: Final = (
+    column("Placement", ".spec.placementName"),
+    column("Resource-Snapshot-Index", ".spec.resourceSnapshotIndex"),
+    column("Policy-Snapshot-Index", ".status.policySnapshotIndexUsed"),
+    _condition("Initialized", "Initialized"),
+    _condition("Progressing", "Progressing"),
+    _condition("Succeeded", "Succeeded"),
+    AGE,
+    column("Strategy", ".spec.stagedRolloutStrategyName", wide=True),
+)
+_REQUEST_COLUMNS: Final = (
+    column("Update-Run", ".spec.parentStageRollout"),
+    column("Stage", ".spec.targetStage"),
+    _condition("Approved", "Approved"),
+    AGE,
+)
+
+
+def _staged() -> tuple[Definition, ...]:
+    """Strategies, runs and requests for approval, of the cluster and of a namespace."""
+    run, request = staged_status.RunStatus, staged_status.RequestStatus
+    return tuple(
+        Definition(
+            "placement.kubernetes-fleet.io", f"{scope}{kind}", f"{scope}{plural}".lower(),
+            _FLEET_VERSIONS, "v1beta1", (f"{scope[:1]}{short}".lower(),), status, columns,
+            ("fleet", "fleet-placement"),
+        )
+        for kind, plural, short, status, columns in (
+            ("StagedUpdateStrategy", "StagedUpdateStrategies", "sus", None, (AGE,)),
+            ("StagedUpdateRun", "StagedUpdateRuns", "sur", run, _RUN_COLUMNS),
+            ("ApprovalRequest", "ApprovalRequests", "areq", request, _REQUEST_COLUMNS),
+        )
+        for scope in ("Cluster", "")
+    )  # fmt: skip
+
+
 DEFINITIONS: Final = (
     Definition(
         KUEUE, "ClusterQueue", "clusterqueues", _KUEUE_VERSIONS, "v1beta2", ("cq",),
@@ -154,6 +197,7 @@ DEFINITIONS: Final = (
         )
         for kind, short in (("ClusterResourceOverride", "cro"), ("ResourceOverride", "ro"))
     ),
+    *_staged(),
     *(
         Definition(
             "placement.kubernetes-fleet.io", kind, f"{kind.lower()}s", _FLEET_VERSIONS, "v1beta1",

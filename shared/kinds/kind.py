@@ -26,8 +26,8 @@ def _spec_of(content: Content) -> Content:
     return found
 
 
-def _no_rule(content: Content, problems: Problems) -> None:
-    return None
+def no_rule(content: Content, problems: Problems) -> None:
+    """What each field may say is all."""
 
 
 def _no_pods(content: Content) -> tuple[PodSet, ...]:
@@ -49,7 +49,7 @@ class Kind:
     namespaced: bool
     model: type[Model]
     both: type[Model]
-    check: Rule = _no_rule
+    check: Rule = no_rule
     convert: Callable[[Content, Problems], Content] = _as_is
     name_rule: NameRule = SUBDOMAIN_NAME
     pod_sets: Callable[[Content], tuple[PodSet, ...]] = _no_pods

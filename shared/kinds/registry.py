@@ -18,9 +18,11 @@ from shared.kinds import (
     placement_status,
     placement_v1,
     placement_v1beta1,
+    staged_v1 as staged,
     unheeded,
 )
-from shared.kinds.kind import Kind
+from shared.kinds.kind import Kind, no_rule
+from shared.kinds.metadata import SUBDOMAIN_NAME
 from shared.kinds.parsed import Parsed
 from shared.kinds.problems import type_name
 from shared.kinds.scopes import is_enveloping
@@ -121,6 +123,18 @@ _KINDS: Final = (
         )
         for version in (eviction_v1.ALPHA, placement_v1beta1.VERSION, placement_v1.VERSION)
         for kind, namespaced in zip(eviction_v1.BUDGETS, (False, True), strict=True)
+    ),
+    *(
+        Kind(
+            placement_v1.GROUP, version, kind, namespaced, model, model, check, name_rule=name_rule
+        )
+        for version in (override_v1.ALPHA, placement_v1beta1.VERSION, placement_v1.VERSION)
+        for kinds, model, check, name_rule in (
+            (staged.STRATEGY_KINDS, staged.Strategy, staged.check_strategy, SUBDOMAIN_NAME),
+            (staged.RUN_KINDS, staged.Run, no_rule, staged.RUN_NAME),
+            (staged.REQUEST_KINDS, staged.Request, no_rule, SUBDOMAIN_NAME),
+        )
+        for namespaced, kind in zip((False, True), kinds, strict=True)
     ),
     *(
         Kind(

@@ -31,7 +31,7 @@ _CLUSTER: Final = {
     PLACEMENT: {
         "ClusterResourceEnvelope", "ClusterResourceOverride", "ClusterResourcePlacement",
         "ClusterResourcePlacementDisruptionBudget", "ClusterResourcePlacementEviction",
-        "ClusterStagedUpdateRun", "ClusterStagedUpdateStrategy",
+        "ClusterStagedUpdateRun", "ClusterStagedUpdateStrategy", "ClusterApprovalRequest",
     },
     "rbac.authorization.k8s.io": {"ClusterRole", "ClusterRoleBinding"},
     "resource.k8s.io": {
@@ -59,8 +59,9 @@ _NAMESPACED: Final = {
     KUEUE: {"LocalQueue", "Workload"},
     "networking.k8s.io": {"Ingress", "NetworkPolicy"},
     PLACEMENT: {
-        "ClusterResourcePlacementStatus", "ResourceEnvelope", "ResourceOverride",
-        "ResourcePlacement", "ResourcePlacementDisruptionBudget", "ResourcePlacementEviction",
+        "ApprovalRequest", "ClusterResourcePlacementStatus", "ResourceEnvelope",
+        "ResourceOverride", "ResourcePlacement", "ResourcePlacementDisruptionBudget",
+        "ResourcePlacementEviction", "StagedUpdateRun", "StagedUpdateStrategy",
     },
     "policy": {"PodDisruptionBudget"},
     "rbac.authorization.k8s.io": {"Role", "RoleBinding"},

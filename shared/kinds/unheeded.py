@@ -17,6 +17,7 @@ from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.parsed import Parsed
 from shared.kinds.placement_v1 import GROUP as PLACEMENT
 from shared.kinds.scopes import is_enveloping, is_never_placed
+from shared.kinds.staged_v1 import REQUEST_KINDS, RUN_KINDS, STRATEGY_KINDS
 from shared.reject_codes import RejectCode
 
 REASON: Final = "NotActedOn"  # of the Event
@@ -37,6 +38,7 @@ _READ: Final = frozenset(
             "ClusterResourceEnvelope", "ClusterResourceOverride", "ResourceEnvelope",
             "ResourceOverride",
         )),
+        *((PLACEMENT, kind) for kind in (*RUN_KINDS, *STRATEGY_KINDS, *REQUEST_KINDS)),
         *((PLACEMENT, kind) for kind in (*EVICTIONS, *BUDGETS)),
         ("cluster.kubernetes-fleet.io", "MemberCluster"),
     }
@@ -103,7 +105,6 @@ def of_placement(spec: Mapping[str, Any]) -> Iterator[str]:
     for index, selector in enumerate(spec.get("resourceSelectors") or ()):
         if is_never_placed(selector.get("group") or "", selector.get("kind") or ""):
             yield f"spec.resourceSelectors[{index}]: no placement carries a {selector['kind']}"
-    yield from _of_strategy(spec.get("strategy") or {})
     reporting = (spec.get("strategy") or {}).get("reportBackStrategy") or {}
     if reporting.get("destination") == "OriginalResource" and not reports_to_original(spec):
         yield (
@@ -128,11 +129,6 @@ def reports_to_original(spec: Mapping[str, Any]) -> bool:
     if policy.get("placementType") == "PickFixed":
         return len(set(policy.get("clusterNames") or ())) == 1
     return policy.get("placementType") == "PickN" and policy.get("numberOfClusters") == 1
-
-
-def _of_strategy(strategy: Mapping[str, Any]) -> Iterator[str]:
-    if strategy.get("type") == "External":
-        yield "spec.strategy.type: staged runs are not carried out; changes roll out as by RollingUpdate"
 
 
 def refuse_without_adapter(parsed: Parsed) -> None:

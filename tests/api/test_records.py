@@ -7,7 +7,16 @@ from typing import Any
 import pytest
 
 from hub.domain.workloads.states import TERMINAL, State
-from roadstead.calls import checks, clusters, hub as hub_calls, jobs, objects, waiting, workloads
+from roadstead.calls import (
+    checks,
+    clusters,
+    hub as hub_calls,
+    jobs,
+    objects,
+    rollouts,
+    waiting,
+    workloads,
+)
 from roadstead.errors import Rejected
 from roadstead.method import CallState
 from roadstead.models.jobs import ENDED, JobState, Outcome
@@ -38,7 +47,12 @@ ELSEWHERE = {
         "PlacementStatus",
         "SelectedResource",
         "DrainedPlacement",
-    ),  # by a loop: tests/cli/test_client_streams.py
+        "Evicted",
+        "ClusterVersion",
+        "RolloutStage",
+        "StageCluster",
+        "StageTask",
+    ),  # by a loop: tests/cli/test_client_streams.py, tests/services/placements/test_rollout_calls.py
     *(
         *("ChangedField", "ChangedResource", "ClusterWork", "PlacementBinding", "Revision"),
         *("RevisionChanges", "RolledBack", "RolledCluster"),
@@ -199,13 +213,22 @@ async def _of_objects(hub: Served, seen: Seen) -> None:
         "metadata": {"name": "p"},
         "spec": {
             "resourceSelectors": [
-                {"group": "", "version": "v1", "kind": "Namespace", "name": "n"}
+                {"group": "", "version": "v1", "kind": "Namespace", "name": "n"},
+                {"group": "", "version": "v1", "kind": "Node"},
             ],
             "strategy": {"type": "External"},
         },
     }
+    run = {
+        **placement,
+        "kind": "ClusterStagedUpdateRun",
+        "metadata": {"name": "r"},
+        "spec": {"placementName": "p", "stagedRolloutStrategyName": "s"},
+    }
     bad = {**namespace, "metadata": {"name": "Bad_"}}
-    given = "\n---\n".join(json.dumps(each) for each in (namespace, placement, bad, *a_queue("q")))
+    given = "\n---\n".join(
+        json.dumps(each) for each in (namespace, placement, run, bad, *a_queue("q"))
+    )
     await call(hub, objects.apply(given, content_type="application/yaml"), seen)
     planned = json.dumps([placement, a_job("planned", queue="gold")])
     await call(hub, objects.plan(planned), seen)
@@ -216,6 +239,11 @@ async def _of_objects(hub: Served, seen: Seen) -> None:
         objects.placements(),
         objects.placement("p"),
         objects.rebalance("p"),
+        rollouts.rollouts(),
+        rollouts.rollout("p"),
+        rollouts.rollout("r"),
+        rollouts.resume_rollout("r"),
+        rollouts.stop_rollout("r"),
         objects.render("p", "c"),
         objects.drift(),
         objects.kinds(),

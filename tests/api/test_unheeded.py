@@ -71,14 +71,14 @@ async def test_a_mistyped_kind_warns_and_is_kept(tmp_path):
         assert (again["result"], again["warnings"]) == ("unchanged", [said])
 
 
-async def test_a_staged_run_warns_that_it_is_not_acted_on(tmp_path):
-    """It is taken, as KubeFleet's manifests are, and changes nothing."""
+async def test_a_topology_warns_that_it_is_not_acted_on(tmp_path):
+    """It is taken, as Kueue's manifests are, and changes nothing."""
     async with served(tmp_path) as hub:
         document = {
-            "apiVersion": "placement.kubernetes-fleet.io/v1",
-            "kind": "ClusterStagedUpdateRun",
+            "apiVersion": "kueue.x-k8s.io/v1beta1",
+            "kind": "Topology",
             "metadata": {"name": "more"},
-            "spec": {"placementName": "x"},
+            "spec": {"levels": [{"nodeLabel": "rack"}]},
         }
         (item,) = (await hub.admin.post("/v1/apply", json=document)).json()["items"]
         assert item["result"] == "created"

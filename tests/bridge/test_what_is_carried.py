@@ -113,6 +113,8 @@ def test_what_others_refer_to_is_taken_first():
             "ClusterResourcePlacementStatus",
             "ResourceEnvelope",
             "ResourceOverride",
+            "ClusterStagedUpdateStrategy",
+            "StagedUpdateStrategy",
             *BUDGETS,
         },
         {"ClusterQueue"},
@@ -121,6 +123,8 @@ def test_what_others_refer_to_is_taken_first():
         {"Job"},
         {"ClusterResourcePlacement", "ResourcePlacement"},
         set(EVICTIONS),
+        {"ClusterStagedUpdateRun", "StagedUpdateRun"},
+        {"ClusterApprovalRequest", "ApprovalRequest"},
     ]
     found = [{k for k, o in order.items() if o == step} for step in sorted(set(order.values()))]
     assert found == steps

@@ -25,6 +25,7 @@ from roadstead.models.placed import ClusterWork, PlacementBinding, Revision, Rol
 from roadstead.models.placements import DriftedField, Placement, SettledDrift
 from roadstead.models.plan import Evicted, Plan, Rebalanced, RenderedPlacement
 from roadstead.models.queues import ClusterQueue, LocalQueue, PendingWorkload
+from tests.cli.rollout_calls import ROLLOUTS
 
 AT_C1 = {"cluster": "c1"}
 PENDING = "/apis/visibility.kueue.x-k8s.io/v1beta2"
@@ -393,4 +394,5 @@ CALLS: list[Call] = [
     ),
     ("retention", (), {}, "GET /v1/retention", None, Kept),
     ("run_retention", (), {}, "POST /v1/retention:run", None, Removed),
+    *ROLLOUTS,
 ]

@@ -53,6 +53,24 @@ WORDS = [
     ),
     ("resourceoverride resourceoverrides ro", f"{PLACEMENT}/ResourceOverride/{IN_NAMESPACE}"),
     (
+        "clusterstagedupdatestrategy clusterstagedupdatestrategies csus",
+        f"{PLACEMENT}/ClusterStagedUpdateStrategy/x",
+    ),
+    (
+        "stagedupdatestrategy stagedupdatestrategies sus",
+        f"{PLACEMENT}/StagedUpdateStrategy/{IN_NAMESPACE}",
+    ),
+    (
+        "clusterstagedupdaterun clusterstagedupdateruns csur",
+        f"{PLACEMENT}/ClusterStagedUpdateRun/x",
+    ),
+    ("stagedupdaterun stagedupdateruns sur", f"{PLACEMENT}/StagedUpdateRun/{IN_NAMESPACE}"),
+    (
+        "clusterapprovalrequest clusterapprovalrequests careq",
+        f"{PLACEMENT}/ClusterApprovalRequest/x",
+    ),
+    ("approvalrequest approvalrequests areq", f"{PLACEMENT}/ApprovalRequest/{IN_NAMESPACE}"),
+    (
         "resourceplacement resourceplacements rp",
         f"{PLACEMENT}/ResourcePlacement/{IN_NAMESPACE}",
     ),

@@ -202,8 +202,13 @@ STORED_BY_REST: Final[dict[str, Document]] = {
         "canary",
         spec={"placementName": "web", "clusterName": "north"},
     ),
-    "a run with its status": {
-        **an_object(PLACEMENT, "ClusterStagedUpdateRun", "run", spec={"placementName": "staged"}),
+    "a request for nodes with a status": {
+        **an_object(
+            KUEUE,
+            "ProvisioningRequestConfig",
+            "nodes",
+            spec={"provisioningClassName": "check-capacity.autoscaling.x-k8s.io"},
+        ),
         "status": {"conditions": [{"type": "Initialized", "status": "True"}]},
     },
 }

@@ -53,13 +53,11 @@ PARTS = [
     (a_job(template={"kueue.x-k8s.io/podset-slice-size": "2"}), "podset-slice-size"),
     (a_job(template={"kueue.x-k8s.io/podset-topology-spreading": "{}"}), "podset-topology-spr"),
     (a_job(resourceClaims=[{"name": "gpu", "resourceClaimName": "g"}]), "resourceClaims"),
-    (a_placement(type="External"), "staged runs"),
     (
         of_kind(KUEUE, "ResourceFlavor", nodeLabels={"a": "b"}, topologyName="racks"),
         "topologyName",
     ),
     (of_kind(KUEUE, "Topology", levels=[{"nodeLabel": "rack"}]), "Topology"),
-    (of_kind("placement.kubernetes-fleet.io/v1", "StagedUpdateRun"), "StagedUpdateRun"),
     (
         a_placement_of("placement.kubernetes-fleet.io", "ClusterResourceOverride"),
         "resourceSelectors[1]: no placement carries a ClusterResourceOverride",

@@ -21,6 +21,8 @@ PLACES = {
     "/v1/clusters/{name}": ["/v1/clusters/c1"],
     "/v1/placements/{name}": ["/v1/placements/everywhere"],
     "/v1/placements/{namespace}/{name}": ["/v1/placements/team-a/settings"],
+    "/v1/rollouts/{name}": ["/v1/rollouts/everywhere"],
+    "/v1/rollouts/{namespace}/{name}": ["/v1/rollouts/team-a/settings"],
     "/v1/objects/{group}/{kind}": [
         "/v1/objects/core/Secret",
         "/v1/objects/kueue.x-k8s.io/ClusterQueue",

@@ -1,12 +1,16 @@
 """A rung of a placement's ladder of conditions; the first, and what overrides say. Pure."""
 
+import datetime as dt
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
+from shared.conditions import Condition, find, set_condition
 from shared.documents import Json, JsonView
 
 Status = Literal["True", "False", "Unknown"]
 _NO_OVERRIDES: Final = "No override rules are configured for the selected resources"
+BY_RUNS: Final = "RolloutControlledByExternalController"  # KubeFleet's reason
 _MOST_OVERRIDES: Final = 3  # named in a message
 
 
@@ -49,6 +53,34 @@ def placed_by_queue(found: int, jobs: Sequence[str]) -> Rung:
 def unscheduled(reason: str, message: str) -> Rung:
     """The first rung of a placement that can not be carried out as it is written."""
     return Rung("Scheduled", "False", reason, message)
+
+
+def given_by_run(index: str, driven: str) -> Rung:
+    """Whether a staged update run has given a cluster anything: version `index`, "" nothing yet."""
+    if index:
+        text = f"A staged update run gave it version {index}"
+        return Rung("RolloutStarted", "True", "RolloutStarted", text)
+    text = f"No staged update run has given it anything yet: {driven}"
+    return Rung("RolloutStarted", "Unknown", BY_RUNS, text)
+
+
+def given_by_runs(indexes: Sequence[str], newest: str, driven: str, left: str) -> Rung:
+    """The same over all clusters: True where all have one version; else the run says how far it is.
+
+    `driven`: which run gives what now, in words; `left`: what is still to be taken back.
+    """
+    counts = Counter(indexes)
+    if len(counts) == 1 and "" not in counts:
+        (index,) = counts
+        more = f"; the newest, {newest}, waits for a run" if index != newest else ""
+        text = f"All {len(indexes)} cluster(s) were given version {index}{more}{left}"
+        return Rung("RolloutStarted", "True", "RolloutStarted", text)
+    told = [
+        f"{count} have {f'version {index}' if index else 'nothing'}"
+        for index, count in sorted(counts.items())
+    ]
+    text = f"Staged update runs give the versions: {', '.join(told)}; {driven}{left}"
+    return Rung("RolloutStarted", "Unknown", BY_RUNS, text)
 
 
 def overridden(fault: str, overrides: Sequence[JsonView], left_out: Sequence[str]) -> Rung:
@@ -106,3 +138,20 @@ def _few(named: Sequence[str]) -> str:
 def _named(each: JsonView) -> str:
     where = f"{each['namespace']}/" if each["namespace"] else ""
     return f"{each['kind']} {where}{each['name']}"
+
+
+def timed(
+    rungs: Sequence[Rung],
+    before: Sequence[Condition] | None,
+    generation: int,
+    now: dt.datetime,
+) -> list[Condition]:
+    """Conditions in the order of the rungs."""
+    made: list[Condition] = []
+    for rung in rungs:
+        old = find(before, rung.type)
+        known = [dict(old)] if old is not None else []
+        made += set_condition(
+            known, rung.type, rung.status, rung.reason, rung.message, now, generation
+        )
+    return made

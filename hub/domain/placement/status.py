@@ -15,7 +15,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from hub.domain.placement.rungs import Rung, Status, all_overridden, applicable, overridden
+from hub.domain.placement.rungs import (
+    Rung,
+    Status,
+    all_overridden,
+    applicable,
+    given_by_run,
+    given_by_runs,
+    overridden,
+    timed,
+)
 from hub.domain.placement.words import (
     APPLIED,
     AVAILABLE,
@@ -23,7 +32,7 @@ from hub.domain.placement.words import (
     REPORTED,
     differing,
 )
-from shared.conditions import Condition, find, is_true, set_condition
+from shared.conditions import find, is_true
 from shared.documents import Json, JsonView
 
 MOST_REFUSED: Final = 20  # clusters named that were not picked
@@ -94,7 +103,8 @@ class Picture:
     """A placement as it stands. `refused`: cluster → why it was not picked.
 
     `left_out`: overrides that name Jobs, which are sent as they are. `compares`: nothing is
-    applied, how the objects differ is reported.
+    applied, how the objects differ is reported. `driven`: staged update runs alone give versions, and
+    which of them does so now, in words.
     """
 
     prefix: str  # ClusterResourcePlacement | ResourcePlacement
@@ -106,6 +116,7 @@ class Picture:
     resource_index: int = 0
     left_out: Sequence[str] = ()
     compares: bool = False
+    driven: str | None = None
     leftovers: Sequence[
         str
     ] = ()  # where something is still to be taken back, and why it is not yet
@@ -120,7 +131,7 @@ def status_of(picture: Picture, before: JsonView | None, now: dt.datetime) -> Js
         for target in picture.targets
     ]
     rungs = _whole(picture, targets)
-    conditions = _timed(
+    conditions = timed(
         [rung._replace(type=picture.prefix + rung.type) for rung in rungs],
         before.get("conditions"),
         picture.generation,
@@ -129,7 +140,7 @@ def status_of(picture: Picture, before: JsonView | None, now: dt.datetime) -> Js
     kept = [c for c in before.get("conditions") or () if not c["type"].startswith(picture.prefix)]
     status: Json = {
         "conditions": [*conditions, *kept],
-        "observedResourceIndex": str(picture.resource_index),
+        "observedResourceIndex": _observed_index(picture),
         "placementStatuses": targets + _refusals(picture, before, now),
         "selectedResources": [each.named() for each in picture.selected],
     }
@@ -158,10 +169,11 @@ RUNGS: Final = (
 
 
 def _target_status(target: Target, picture: Picture, before: JsonView, now: dt.datetime) -> Json:
-    rungs = [Rung("Scheduled", "True", "Scheduled", target.message), _begun(target)]
-    if not target.held:
+    rungs = [Rung("Scheduled", "True", "Scheduled", target.message), _begun(target, picture)]
+    begun = rungs[-1].status == "True"
+    if begun:
         rungs.append(overridden(target.fault, target.overrides, picture.left_out))
-    if not (target.held or target.fault):
+    if begun and not target.fault:
         rungs += [
             Rung(
                 "WorkSynchronized",
@@ -175,8 +187,8 @@ def _target_status(target: Target, picture: Picture, before: JsonView, now: dt.d
             rungs.append(_available(target.items))
     status: Json = {
         "clusterName": target.cluster,
-        "observedResourceIndex": target.index or str(picture.resource_index),
-        "conditions": _timed(rungs, before.get("conditions"), picture.generation, now),
+        "observedResourceIndex": target.index or _unless_by_runs(picture),
+        "conditions": timed(rungs, before.get("conditions"), picture.generation, now),
     }
     status |= applicable(target.overrides)
     refused = [item for item in target.items if item.applied is False]
@@ -204,8 +216,27 @@ def _target_status(target: Target, picture: Picture, before: JsonView, now: dt.d
     return status
 
 
-def _begun(target: Target) -> Rung:
-    """Whether a cluster was given the newest version."""
+def _observed_index(picture: Picture) -> str:
+    """The version that clusters have; "" where runs gave them different ones, or none."""
+    if picture.driven is None:
+        return str(picture.resource_index)
+    indexes = {each.index for each in picture.targets if _by_runs(each)}
+    return indexes.pop() if len(indexes) == 1 else ""
+
+
+def _unless_by_runs(picture: Picture) -> str:
+    return "" if picture.driven is not None else str(picture.resource_index)
+
+
+def _by_runs(target: Target) -> bool:
+    """Is it for runs to give it something? Where a Job is alone, it is not."""
+    return bool(target.index) or not target.items
+
+
+def _begun(target: Target, picture: Picture) -> Rung:
+    """Whether a cluster was given the newest version; by runs, any."""
+    if picture.driven is not None and _by_runs(target):
+        return given_by_run(target.index, picture.driven)
     if not target.held:
         text = "Detected the new changes on the resources and started the rollout process"
         return Rung("RolloutStarted", "True", "RolloutStarted", text)
@@ -298,6 +329,9 @@ def _whole(picture: Picture, targets: Sequence[JsonView]) -> list[Rung]:
 
 def _all_begun(picture: Picture) -> Rung:
     left = f"; still to be taken back: {'; '.join(picture.leftovers)}" if picture.leftovers else ""
+    indexes = [each.index for each in picture.targets if _by_runs(each)]
+    if picture.driven is not None and indexes:
+        return given_by_runs(indexes, str(picture.resource_index), picture.driven, left)
     held = [each for each in picture.targets if each.held]
     if held:
         text = (
@@ -333,7 +367,7 @@ def _refusals(picture: Picture, before: JsonView, now: dt.datetime) -> list[Json
         {
             "clusterName": cluster,
             "observedResourceIndex": str(picture.resource_index),
-            "conditions": _timed(
+            "conditions": timed(
                 [Rung("Scheduled", "False", "ScheduleFailed", message)],
                 (old.get(cluster) or {}).get("conditions"),
                 picture.generation,
@@ -355,22 +389,5 @@ def _failure(item: Item, before: Sequence[JsonView], now: dt.datetime) -> Json:
     if item.applied:
         text = item.message or "it is not available yet"
         rung = Rung("Available", "False", item.reason or "ManifestNotAvailableYet", text)
-    condition = _timed([rung], [old["condition"]] if old else [], item.generation, now)[0]
+    condition = timed([rung], [old["condition"]] if old else [], item.generation, now)[0]
     return {**named, "condition": condition}
-
-
-def _timed(
-    rungs: Sequence[Rung],
-    before: Sequence[Condition] | None,
-    generation: int,
-    now: dt.datetime,
-) -> list[Condition]:
-    """Conditions in the order of the rungs."""
-    made: list[Condition] = []
-    for rung in rungs:
-        old = find(before, rung.type)
-        known = [dict(old)] if old is not None else []
-        made += set_condition(
-            known, rung.type, rung.status, rung.reason, rung.message, now, generation
-        )
-    return made

@@ -89,6 +89,16 @@ class Scheduling:
 
 
 @dataclass(frozen=True, slots=True)
+class Rollouts:
+    """Staged update runs whose strategy does not say it itself."""
+
+    stuck_after_s: float = 300.0
+    """A cluster whose new version is not available after this long is stuck, and has failed, s."""
+    stop_after_failed: int = 0
+    """So many failed clusters stop a run; 0: none does."""
+
+
+@dataclass(frozen=True, slots=True)
 class Queueing:
     """How queues share: what Kueue keeps in its configuration. Off means as Kueue without it."""
 
@@ -281,6 +291,7 @@ class Settings:
     pods: Pods = field(default_factory=Pods)
     scheduling: Scheduling = field(default_factory=Scheduling)
     queueing: Queueing = field(default_factory=Queueing)
+    rollouts: Rollouts = field(default_factory=Rollouts)
     bridge: BridgeSettings = field(default_factory=BridgeSettings)
     retention: Retention = field(default_factory=Retention)
     api: Api = field(default_factory=Api)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from hub.domain.workloads.origin import Origin, place_of
 from hub.domain.workloads.states import TERMINAL, WithdrawTo
+from hub.services.context.rendering import resource_version
 from hub.services.context.settings import Intake
 from hub.services.jobs import bare_intake
 from hub.services.jobs.accept import missing_classes, occupied, say_missing_class, submit_jobs
@@ -29,6 +30,7 @@ from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds import unheeded
 from shared.kinds.placement_v1 import GROUP as PLACEMENT
+from shared.kinds.staged_v1 import fault_of_change
 from shared.reject_codes import RejectCode
 
 _PLACEMENTS = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
@@ -173,6 +175,21 @@ def _apply_object(
     return Applied(index, result, uid, given, warnings=warnings)
 
 
+def _require_version(given: Draft, row: StoredObject | None) -> None:
+    """What names the version that it replaces replaces no other. Raises Rejected."""
+    if not given.resource_version:
+        return
+    field = "metadata.resourceVersion"
+    if row is None:
+        words = "is of an object that is there: leave it out to make one"
+        raise Rejected(RejectCode.FORBIDDEN_FIELD, words, field)
+    if given.resource_version != (current := resource_version(row)):
+        words = (
+            f"{row.kind} {row.name} has changed: it is {current} by now; read it, and change that"
+        )
+        raise Rejected(RejectCode.CONFLICT, words, field)
+
+
 def _settle(
     tx: Transaction,
     given: Draft,
@@ -181,6 +198,7 @@ def _settle(
     parents: cohort_rules.Parents,
 ) -> tuple[str, str]:
     """Create, update or leave one object: what was done, and its uid. Raises Rejected."""
+    _require_version(given, row)
     row = _replaced(tx, given, row)
     if given.parsed.kind == "Cohort" and given.origin == Origin.REST:
         parents.hang(given.name, str(given.parsed.spec.get("parentName") or ""))
@@ -217,6 +235,14 @@ def _settle(
     return CONFIGURED, row.uid
 
 
+def _refuse_change(row: StoredObject, given: Draft) -> None:
+    """Raise Rejected (Immutable) for what may not change so in an object of its kind."""
+    if given.parsed.group == PLACEMENT:
+        field, rule = fault_of_change(row.kind, row.spec or {}, given.parsed.spec)
+        if rule:
+            raise Rejected(RejectCode.IMMUTABLE, rule, field)
+
+
 def _replaced(tx: Transaction, given: Draft, row: StoredObject | None) -> StoredObject | None:
     """The object that is changed; None: it is made anew. Raises Rejected where it may not be touched."""
     if row is None:
@@ -233,6 +259,7 @@ def _replaced(tx: Transaction, given: Draft, row: StoredObject | None) -> Stored
     if row.deleted_at is not None:
         raise Rejected(RejectCode.BEING_DELETED, f"{row.kind} {row.name} is being deleted")
     refuse_meanwhile(row)
+    _refuse_change(row, given)
     return row
 
 

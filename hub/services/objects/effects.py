@@ -2,6 +2,7 @@
 
 from hub.services.access import credentials
 from hub.services.objects import left_behind
+from hub.services.placements.staged.approvals import forget_requests
 from hub.services.queues import conditions as queue_conditions
 from hub.services.queues.refresh import concerns_queues, refresh_queues
 from hub.store import clusters, objects, works
@@ -11,7 +12,9 @@ from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds.cluster_v1 import GROUP as FLEET
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.kinds.placement_v1 import GROUP as PLACEMENT
 from shared.kinds.registry import parse
+from shared.kinds.staged_v1 import RUN_KINDS
 
 
 def applied(tx: Transaction, row: StoredObject) -> None:
@@ -30,6 +33,8 @@ def deleted(tx: Transaction, row: StoredObject) -> None:
             left_behind.note(tx, member)
         clusters.remove(tx, row.name)
         works.remove(tx, [(row.name, uid) for uid in works.uids_of(tx, row.name)])
+    elif row.api_group == PLACEMENT and row.kind in RUN_KINDS:
+        forget_requests(tx, row)
     elif row.api_group == KUEUE and concerns_queues(row.kind):
         refresh_queues(tx)
 

@@ -34,6 +34,11 @@ def compares(spec: JsonView) -> bool:
     return bool((strategy.get("applyStrategy") or {}).get("type") == "ReportDiff")
 
 
+def is_external(spec: JsonView) -> bool:
+    """Do staged update runs alone give a placement's versions to clusters?"""
+    return bool((spec.get("strategy") or {}).get("type") == "External")
+
+
 def give_up(tx: Transaction, held: Iterable[Work], spec: JsonView | None) -> None:
     """Objects that are no longer wanted where they are; what is on its way already stays on it.
 

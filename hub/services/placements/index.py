@@ -12,6 +12,7 @@ from hub.domain.placement.plugins.affinity import satisfies
 from hub.domain.workloads.placement_policy import Required, read_policy
 from hub.services.placements.history.rolled_back import Pin, read_pin
 from hub.services.placements.selecting import JOB, SelectionRules, read_rules
+from hub.services.placements.staged.index import RunIndex
 from hub.store import objects, placements, works
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import JobTraits
@@ -40,6 +41,7 @@ class PlacementIndex:
         self.unsettled: set[str] = set()  # would gain from other clusters or other placements
         self.overrides: set[str] = set()  # uids of those that are stored
         self.awaiting: dict[str, frozenset[str]] = {}  # by uid, clusters that are to let go
+        self.runs = RunIndex()
         self._watched: dict[
             str, frozenset[str]
         ] = {}  # by uid, objects of which it does not place all
@@ -55,6 +57,7 @@ class PlacementIndex:
     def put(self, row: StoredObject) -> bool:
         """Take a placement's row; False if nothing but its status has changed."""
         rules = read_rules(row.kind, row.namespace, row.spec or {})
+        self.runs.put_placement(row)
         mark = (row.generation, row.hash, row.deleted_at is not None, read_pin(row.status))
         old = self._known.get(row.uid)
         if old is not None and old.mark == mark:
@@ -77,6 +80,7 @@ class PlacementIndex:
         """Forget a placement; False if it was none."""
         self.unsettled.discard(uid)
         self.awaiting.pop(uid, None)
+        self.runs.drop_placement(uid)
         self.watch(uid, frozenset())
         return self._known.pop(uid, None) is not None
 
@@ -156,6 +160,11 @@ def load_placements(tx: Transaction) -> list[StoredObject]:
 def load_overrides(tx: Transaction) -> set[str]:
     """The uids of all overrides."""
     return placements.override_uids(tx)
+
+
+def load_runs(tx: Transaction) -> list[StoredObject]:
+    """All staged update runs."""
+    return placements.list_runs(tx)
 
 
 def job_traits(tx: Transaction, uids: Iterable[str]) -> list[JobTraits]:

@@ -53,6 +53,7 @@ class ReconcileOutcome:
     resource_index: int = 0
     overrides_of_jobs: Sequence[str] = ()  # that name Jobs, which nothing overrides
     again_at: dt.datetime | None = None  # when something is due though nothing changes until then
+    driven: str | None = None  # where staged update runs give the versions: by which, in words
     abandoned: list[Work] = field(default_factory=list)  # told to be, and not yet
     pin: Pin | None = None  # it was rolled back: `selection` has the objects as they were then
 

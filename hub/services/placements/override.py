@@ -36,6 +36,7 @@ class Version:
     objects: Sequence[SelectedObject]
     overrides: list[Json] = field(default_factory=list)
     fault: str = ""
+    made_of: dict[str, SelectedObject] = field(default_factory=dict)  # by uid: before overrides
 
 
 class Made(NamedTuple):
@@ -60,15 +61,18 @@ class Overrides:
         selection: Selection,
         uids: Collection[str],
         others: Sequence[Override] = (),
+        older: Sequence[SelectedObject] = (),
     ) -> None:
         """`uids`: of all overrides that are stored: mostly none, and then nothing is asked.
 
-        `others` count besides, in place of those of the same name.
+        `others` count besides, in place of those of the same name. `older`: objects of a version that is
+        kept, selected or not.
         """
         self._tx = tx
         self._placement = row.uid
         self._rows = selection.objects
-        self._resources = {uid: resource_of(each) for uid, each in selection.objects.items()}
+        self._resources = {each.uid: _resource(each) for each in older}
+        self._resources |= {uid: resource_of(each) for uid, each in selection.objects.items()}
         kept = [
             Override(each.kind, each.namespace, each.name, _spec(each), each.uid, each.generation)
             for each in (objects.get_many(tx, uids).values() if uids else ())
@@ -88,7 +92,9 @@ class Overrides:
         mine = [each for each in self._all if rules_for(each, labels)]
         if not mine:
             return Version(objects_)
-        made = Version([], [_kept(each) for each in mine])
+        made = Version(
+            [], [_kept(each) for each in mine], made_of={each.uid: each for each in objects_}
+        )
         found: list[SelectedObject] = []
         try:
             for each in objects_:
@@ -123,9 +129,19 @@ class Overrides:
         if key not in remembered:
             if len(remembered) >= _MOST_REMEMBERED:
                 remembered.clear()
-            made = overridden(self._rows[one.uid].manifest, naming_it, cluster, labels)
+            made = overridden(self._manifest(one), naming_it, cluster, labels)
             remembered[key] = None if made is None else digest(made)
         return remembered[key]
+
+    def _manifest(self, one: SelectedObject) -> JsonView:
+        """What an object is in its version. Raises OverrideFailed where that is not kept."""
+        row = self._rows.get(one.uid)
+        if row is not None and row.hash == one.hash:
+            return row.manifest
+        kept = placements.get_contents(self._tx, self._placement, [one.hash])
+        if one.hash not in kept:
+            raise OverrideFailed(f"{one.kind} {one.name}: its version is not kept any more")
+        return kept[one.hash]
 
     def made(self, uid: str, cluster: str, labels: Mapping[str, str]) -> Made:
         """What a cluster is given of one object. Raises OverrideFailed."""
@@ -140,14 +156,19 @@ class Overrides:
         made: dict[str, Json] = {}
         mine = [each for each in self._all if rules_for(each, labels)]
         for one in version.objects:
-            row = self._rows[one.uid]
-            if one.hash == row.hash:
+            before = version.made_of.get(one.uid)
+            if before is None or one.hash == before.hash:
                 continue
             naming_it = [each for each in mine if names(each, self._resources[one.uid])]
-            result = overridden(row.manifest, naming_it, cluster, labels)
+            result = overridden(self._manifest(before), naming_it, cluster, labels)
             if result is not None:
                 made[one.hash] = result
         placements.add_contents(self._tx, self._placement, made)
+
+
+def _resource(one: SelectedObject) -> Resource:
+    group, _, version = one.api_version.rpartition("/")
+    return Resource(group, version, one.kind, one.namespace, one.name)
 
 
 def digest(manifest: JsonView) -> str:

@@ -5,7 +5,8 @@
 taken back. Jobs are the scheduler's to place: here they only get their placement's name.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
 
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.placement import registry
@@ -16,7 +17,15 @@ from hub.domain.placement.plugins.eligibility import SUSPECT_AFTER_S, Standing
 from hub.domain.placement.rungs import Rung, placed_by_queue, scheduled, unscheduled
 from hub.domain.workloads.placement_policy import Policy, read_policy
 from hub.domain.workloads.states import TERMINAL
-from hub.services.placements.abandon import abandons, being_abandoned, compares, give_up, tell
+from hub.services.context.settings import Rollouts
+from hub.services.placements.abandon import (
+    abandons,
+    being_abandoned,
+    compares,
+    give_up,
+    is_external,
+    tell,
+)
 from hub.services.placements.bindings import (
     EVICTED,
     FOR_A_JOB,
@@ -40,10 +49,15 @@ from hub.services.placements.place_objects import read_held
 from hub.services.placements.roll_out import hold, roll_out
 from hub.services.placements.selecting import CLUSTER_SCOPED, Selection, read_rules, select
 from hub.services.placements.snapshots import policy_hashes, snapshot_policy, snapshot_resources
+from hub.services.placements.staged.drive import index_of, refuse_all
+from hub.services.placements.staged.external import roll_out_by_runs
 from hub.store import clusters, objects, placements, works
 from hub.store.records.objects import StoredObject
+from hub.store.records.placements import Binding
 from hub.store.transaction import Transaction
 from shared import labels
+
+_AS_SET: Final = Rollouts()
 
 
 def reconcile(
@@ -55,30 +69,33 @@ def reconcile(
     compatible: bool = False,
     overrides: Collection[str] = (),
     suspect_after_s: float = SUSPECT_AFTER_S,
+    runs: Collection[str] = (),
+    rollouts: Rollouts = _AS_SET,
 ) -> ReconcileOutcome | None:
     """Bring the world to what placement `uid` declares; None once nothing of it is left.
 
     `compatible`: clusters for objects are scored exactly as KubeFleet scores them. `overrides`: uids of all
-    that are stored. A cluster silent for `suspect_after_s` is not picked.
+    that are stored. A cluster silent for `suspect_after_s` is not picked. `runs`: uids of the staged update
+    runs of this placement that are not over, which `rollouts` are for.
     """
     tx.require_term(term)
     row = objects.get(tx, uid)
+    staged = list(objects.get_many(tx, runs).values()) if runs else []
     if row is None or row.deleted_at is not None:
+        refuse_all(tx, staged, "its placement is deleted", final=False)
         _take_back(tx, uid, row)
         return None
     spec = row.spec or {}
     policy = read_policy(spec.get("policy"))
     selection = select(tx, read_rules(row.kind, row.namespace, spec))
     before = {each.cluster: each for each in placements.bindings_of(tx, uid)}
-    used = {int(each.resource_snapshot) for each in before.values() if each.resource_snapshot}
-    if (asked := read_pin(row.status)) is not None:
-        used.add(asked.number)
-    index = snapshot_resources(tx, uid, selection, spec, used)
+    index = snapshot_resources(tx, uid, selection, spec, _used(row, before.values(), staged))
     pin = go_back(tx, row, selection)
     index = index if pin is None else pin.number
     per_object = is_per_object(row.annotations)
     fault = _unsupported(policy, selection, only_compares=compares(spec), per_object=per_object)
     if fault is not None:
+        refuse_all(tx, staged, fault.message, final=False)
         return ReconcileOutcome(
             row, selection, fault, jobs=placements.jobs_of(tx, uid), resource_index=index, pin=pin
         )
@@ -95,12 +112,25 @@ def reconcile(
         own = {u: job for u, job in selection.jobs.items() if job.placement == uid}
         selection.jobs = own
     labels = {name: cluster.labels for name, cluster in fleet.items()}
-    roll_out(tx, outcome, spec, policy, Overrides(tx, row, selection, overrides), labels)
+    if is_external(spec):
+        roll_out_by_runs(tx, outcome, spec, labels, overrides, staged, rollouts)
+    else:
+        text = f"{row.kind} {row.name} rolls out by itself: strategy.type External is for runs"
+        refuse_all(tx, staged, text, final=True)
+        roll_out(tx, outcome, spec, policy, Overrides(tx, row, selection, overrides), labels)
     outcome.jobs = place_jobs(tx, outcome, policy)
     outcome.abandoned = being_abandoned(works.of_placement(tx, uid))
     bind(tx, outcome, version, index)
     outcome.scheduled = _first_rung(outcome)
     return outcome
+
+
+def _used(row: StoredObject, bound: Iterable[Binding], runs: Iterable[StoredObject]) -> set[int]:
+    """Versions that clusters have, runs bring, or somebody went back to: they are kept."""
+    used = {int(each.resource_snapshot) for each in bound if each.resource_snapshot}
+    used |= {index for each in runs if (index := index_of(each)) is not None}
+    asked = read_pin(row.status)
+    return used if asked is None else used | {asked.number}
 
 
 def _unsupported(
@@ -150,6 +180,7 @@ def _decide(
         tx.now,
         chosen={b.cluster: scores[b.cluster] for b in bound if b.policy_snapshot in versions},
         obsolete=[b.cluster for b in bound if b.policy_snapshot not in {*versions, LEAVING}],
+        unbound=[b.cluster for b in bound if not b.resource_snapshot],
         filters=filters,
         compatible=compatible,
     )

@@ -11,7 +11,7 @@ from typing import Final
 from hub.domain.placement.pick import SCHEDULED, Decision, Decisions, Scores
 from hub.domain.rollout.rolling_update import Holding, RollingUpdate, Step, next_step
 from hub.domain.workloads.placement_policy import Policy
-from hub.services.placements.abandon import HELD
+from hub.services.placements.abandon import HELD, is_external
 from hub.services.placements.bindings import EVICTED, FOR_A_JOB
 from hub.services.placements.outcome import Given, ReconcileOutcome
 from hub.services.placements.override import Overrides, Version, tied_of
@@ -29,7 +29,7 @@ _FAILED: Final = frozenset({"Failed", "Missing"})
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class Found:
     """One cluster as it stands, by its binding and what it holds."""
 
     given: Given
@@ -65,17 +65,18 @@ def roll_out(
     held = read_held(tx, uid)
     selected = objects_of(outcome.selection)
     outcome.conflicts = take_over(tx, uid, selected, set(chosen), held, outcome.selection)
-    found: dict[str, _Found] = {}
+    found: dict[str, Found] = {}
     for cluster in chosen:
         version = overrides.version(selected, cluster, labels[cluster])
         taken = {of for at, of in outcome.conflicts if at == cluster}
         there, binding = held.get(cluster, {}), bound.get(cluster)
-        newest = _has(there, binding, version, taken, outcome.resource_index)
-        found[cluster] = _look(
+        newest = has_version(there, binding, version, taken, outcome.resource_index)
+        found[cluster] = look_at(
             tx, binding, cluster, there, rolling, version, newest=newest, taken=bool(taken)
         )
+        note_overrides(found[cluster], there, taken)
     for cluster in sorted(held.keys() - set(chosen)):
-        found[cluster] = _look(tx, bound.get(cluster), cluster, held[cluster], rolling)
+        found[cluster] = look_at(tx, bound.get(cluster), cluster, held[cluster], rolling)
     able = [each.holding for each in found.values() if not each.stays_away]
     step = _step(able, _target(policy, chosen), rolling, outcome)
     give: dict[str, Sequence[SelectedObject]] = {}
@@ -95,7 +96,28 @@ def roll_out(
         outcome.again_at = min(due, default=None)
 
 
-def _has(
+def note_overrides(each: Found, there: Mapping[str, Work], taken: Collection[str]) -> None:
+    """What is held to the letter is what overrides make now, whatever it was made by before."""
+    version = each.version
+    if version is None or list(each.given.overrides) == version.overrides:
+        return
+    if _is_version(there, version, taken):
+        each.given.overrides = version.overrides
+
+
+def _is_version(there: Mapping[str, Work], version: Version, taken: Collection[str]) -> bool:
+    """Is what a cluster holds this version, to the letter?"""
+    if version.fault:
+        return False
+    kept = {uid: work for uid, work in there.items() if work.action in HELD}
+    wanted = {each.uid: each for each in version.objects if each.uid not in taken}
+    return kept.keys() == wanted.keys() and all(
+        work.hash == compose.digest(wanted[uid].hash, work.options, 0)
+        for uid, work in kept.items()
+    )
+
+
+def has_version(
     there: Mapping[str, Work],
     binding: Binding | None,
     version: Version,
@@ -107,14 +129,10 @@ def _has(
     Overrides that are not for this placement alone count with its next version: until then it has what
     they made before. What can not be made is not given.
     """
-    kept = {uid: work for uid, work in there.items() if work.action in HELD}
+    kept = any(work.action in HELD for work in there.values())
     if version.fault:
-        return bool(kept)
-    wanted = {each.uid: each for each in version.objects if each.uid not in taken}
-    if kept.keys() == wanted.keys() and all(
-        work.hash == compose.digest(wanted[uid].hash, work.options, 0)
-        for uid, work in kept.items()
-    ):
+        return kept
+    if _is_version(there, version, taken):
         return True
     if binding is None or not kept or taken or binding.resource_snapshot != str(index):
         return False
@@ -123,7 +141,7 @@ def _has(
     )
 
 
-def _look(
+def look_at(
     tx: Transaction,
     binding: Binding | None,
     cluster: str,
@@ -133,7 +151,7 @@ def _look(
     *,
     newest: bool = False,
     taken: bool = False,
-) -> _Found:
+) -> Found:
     """`version`: that it is to have; None: it is not chosen. `taken`: others hold some of it."""
     kept = [work for work in there.values() if work.action in HELD]
     index = binding.resource_snapshot if binding is not None else ""
@@ -164,7 +182,7 @@ def _look(
         overrides=(binding.overrides if binding is not None else None) or (),
         fault=version.fault if version is not None else "",
     )
-    return _Found(given, holding, version)
+    return Found(given, holding, version)
 
 
 def _is_applied(work: Work) -> bool:
@@ -201,7 +219,7 @@ def _target(policy: Policy, chosen: Collection[str]) -> int:
 
 def _note(
     outcome: ReconcileOutcome,
-    found: Mapping[str, _Found],
+    found: Mapping[str, Found],
     step: Step,
     give: Mapping[str, Sequence[SelectedObject]],
 ) -> None:
@@ -218,6 +236,10 @@ def _note(
         if cluster in give:
             given.settled_at = None
             given.overrides = version.overrides
+            wanted = {
+                entry.uid for entry in version.objects
+            }  # it lets go of the rest, and says so
+            given.leaving = given.leaving or any(e.uid not in wanted for e in given.objects)
         if cluster in give or each.holding.current:
             given.index, given.objects = str(outcome.resource_index), version.objects
 
@@ -228,9 +250,11 @@ def hold(
     """The decisions, with as many of those `leaving` kept as clusters are wanted and not available yet.
 
     `leaving`: clusters that hold the objects and were not picked again, with the scores of their pick.
-    Where the strategy allows no more clusters than are wanted, none is kept: who goes first is its own rule.
+    Where the strategy allows no more clusters than are wanted, none is kept: who goes first is its own rule;
+    nor where runs say who gives what up.
     """
-    if not leaving or not decisions.wanted or _never_more(outcome.row.spec or {}):
+    spec = outcome.row.spec or {}
+    if not leaving or not decisions.wanted or is_external(spec) or _never_more(spec):
         return decisions
     ready = _available(tx, outcome, decisions.selected)
     most = decisions.wanted - len(ready)

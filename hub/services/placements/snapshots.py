@@ -62,6 +62,20 @@ def objects_of(selection: Selection) -> list[SelectedObject]:
     return sorted(found, key=lambda e: (e.api_version, e.kind, e.namespace, e.name))
 
 
+def objects_at(tx: Transaction, uid: str, index: int) -> list[SelectedObject] | None:
+    """The objects of a revision that is kept; None of one that is not."""
+    content = placements.get_snapshot(tx, uid, RESOURCES, index)
+    if content is None:
+        return None
+    return [SelectedObject(*each) for each in content.get("objects") or ()]
+
+
+def policy_index(tx: Transaction, uid: str) -> int:
+    """The number of the newest revision of a placement's policy."""
+    latest = placements.latest_snapshot(tx, uid, POLICY)
+    return 0 if latest is None else latest.number
+
+
 def _as_selected(row: StoredObject) -> SelectedObject:
     return SelectedObject(
         row.uid, row.hash, row.generation, row.api_version, row.kind, row.namespace, row.name

@@ -16,6 +16,7 @@ from hub.domain.placement.status import (
     status_of,
 )
 from hub.domain.workloads.states import TERMINAL, State
+from hub.services.context.settings import Rollouts
 from hub.services.placements import abandon, reporting
 from hub.services.placements.history import rolled_back
 from hub.services.placements.manifests import status_copy
@@ -61,6 +62,7 @@ _EVENTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
 }
 FOUND_DRIFTS: Final = "FoundDrifts"
 MOST_LEFTOVERS: Final = 3  # clusters named in a message
+_AS_SET: Final = Rollouts()
 _STARTED: Final = frozenset({State.RUNNING, State.SUCCEEDED})
 _OPEN: Final = frozenset({State.PLACED, State.OFFERED, State.WITHDRAWING})
 
@@ -169,6 +171,7 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome, held: _Held) -> Picture
         resource_index=outcome.resource_index,
         left_out=outcome.overrides_of_jobs,
         compares=compares,
+        driven=outcome.driven,
         leftovers=[
             f"from {cluster}, where {each.held}" if each.held else f"from {cluster}"
             for cluster, each in outcome.given.items()
@@ -355,11 +358,14 @@ def reconcile_with_status(
     overrides: Collection[str] = (),
     profile: str = "Balance",
     suspect_after_s: float = SUSPECT_AFTER_S,
+    runs: Collection[str] = (),
+    rollouts: Rollouts = _AS_SET,
 ) -> Next:
     """Bring one placement and its status up to date.
 
     `overrides` are the uids of all that are stored: mostly none, and then nothing is asked. `profile` and
-    `suspect_after_s`: of scheduling, by the settings.
+    `suspect_after_s`: of scheduling, by the settings. `runs`: uids of its staged update runs that are
+    not over.
     """
     compatible = profile == "KubeFleet"
     outcome = reconcile(
@@ -370,6 +376,8 @@ def reconcile_with_status(
         compatible=compatible,
         overrides=overrides,
         suspect_after_s=suspect_after_s,
+        runs=runs,
+        rollouts=rollouts,
     )
     if outcome is None:
         return Next()

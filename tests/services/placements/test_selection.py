@@ -86,7 +86,7 @@ spec:
 apiVersion: placement.kubernetes-fleet.io/v1beta1
 kind: StagedUpdateRun
 metadata: {name: run, namespace: shop}
-spec: {}
+spec: {placementName: shop, stagedRolloutStrategyName: careful}
 ---
 apiVersion: placement.kubernetes-fleet.io/v1beta1
 kind: Work
