@@ -93,7 +93,7 @@ approve it: roadstead rollouts approve shop/spring
     [
         (
             {"waitsFor": [], "stoppedByItself": True},
-            "go on: roadstead rollouts resume shop/spring",
+            "go back: roadstead rollouts rollback",
         ),
         ({"waitsFor": [], "state": "Initialize"}, "begin: roadstead rollouts resume shop/spring"),
         ({"waitsFor": [], "state": "Stop"}, "go on: roadstead rollouts resume shop/spring"),
