@@ -13,7 +13,7 @@ COLUMNS = [
     Column("NAMESPACE", lambda r: r.namespace),
     Column("NAME", lambda r: r.name),
     Column("PLACEMENT", lambda r: r.placement if r.is_run else "", shrinks=True),
-    Column("STRATEGY", lambda r: r.strategy, shrinks=True),
+    Column("STRATEGY", lambda r: r.strategy, wide=True),
     Column("VERSION", lambda r: r.version),
     Column("DONE", lambda r: f"{r.updated}/{r.clusters}"),
     Column("STATE", lambda r: _short(r.reason), coloured=True),
