@@ -73,6 +73,7 @@ class RejectCode(StrEnum):
     ANNOTATIONS_TOO_LARGE = "AnnotationsTooLarge"
     COHORT_CYCLE = "CohortCycle"
     CONFIRMATION_MISMATCH = "ConfirmationMismatch"
+    CONTRADICTION = "Contradiction"
     CONTROL_CHARACTER = "ControlCharacter"
     DUPLICATE = "Duplicate"
     EXPECTED_OBJECT = "ExpectedObject"

@@ -10,6 +10,9 @@ from xdist.scheduler import LoadScopeScheduling
 # Beginnings of node ids; what begins alike goes to one worker.
 TOGETHER = (
     "tests/cli/test_up.py::",
+    "tests/e2e/test_accepted_changes.py::",
+    "tests/e2e/test_accepted_objects.py::",
+    "tests/e2e/test_accepted_picks.py::",
     "tests/e2e/test_evictions.py::",
     "tests/e2e/test_joining.py::",
     "tests/house/test_commands.py::test_the_blocks_of_a_page_run_beside_a_fleet[backwards",

@@ -87,7 +87,8 @@ async def apply_documents(
     {"items": [...]}: per document kind, namespace, name, uid and `result` created, configured,
     unchanged or rejected (then with code and detail), and `warnings` about what is stored and changes
     nothing. The status is 200 if all were taken, 207 if some were; if none was, that of the first
-    refusal, as a problem that has `items` too. `namespace` is for documents that name none.
+    refusal, as a problem that has `items` too. `namespace` is for documents that name none. A document
+    with `metadata.resourceVersion` changes the object of that version alone; of another it is a Conflict.
     """
     namespace = namespace or "default"
     if not is_dns_label(namespace):
@@ -123,11 +124,26 @@ def _drafts(
     documents: list[Draft | Rejected] = []
     for index, value in part:
         try:
-            parsed = parse(value, default_namespace=namespace)
-            documents.append(draft(parsed, now, index=index, submitted_by=who))
+            manifest, version = _version_of(value)
+            parsed = parse(manifest, default_namespace=namespace)
+            documents.append(
+                draft(parsed, now, index=index, submitted_by=who, resource_version=version)
+            )
         except Rejected as refusal:
             documents.append(refusal)
     return documents
+
+
+def _version_of(value: object) -> tuple[object, str]:
+    """A declaration without the version that it is to replace, and that version; Jobs have none."""
+    if not isinstance(value, dict) or value.get("kind") in {"Job", "Workload"}:
+        return value, ""
+    metadata = value.get("metadata")
+    version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
+    if not isinstance(metadata, dict) or not isinstance(version, str):
+        return value, ""
+    rest = {key: each for key, each in metadata.items() if key != "resourceVersion"}
+    return {**value, "metadata": rest}, version
 
 
 def _say(

@@ -17,7 +17,7 @@ from hub.api.parameters import BindingFilters, RevisionFilters, WorkFilters
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
 from hub.api.reply import JsonResponse, pager
 from hub.api.routing import new_router, refuses
-from hub.services.placements import revisions
+from hub.services.placements.history import revisions
 from hub.services.questions import placed
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
@@ -89,7 +89,7 @@ async def _roll_back(request: Request, namespace: str, name: str, asked: Rollbac
     if asked.to is not None and asked.release:
         text = "the newest rolls out again: leave out the other"
         raise Rejected(RejectCode.MUTUALLY_EXCLUSIVE, text, "release")
-    hub, wish = hub_of(request), revisions.Wish(asked.to, dry_run=bool(asked.dry_run))
+    hub, wish = hub_of(request), revisions.RollbackTo(asked.to, dry_run=bool(asked.dry_run))
     given = (namespace, name, wish, caller(request).name)
     done = await (hub.read if wish.dry_run else hub.write)(revisions.roll_back, *given)
     return JsonResponse(done)

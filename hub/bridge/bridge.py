@@ -39,7 +39,7 @@ from shared.retry import retrying
 
 CHECK_S: Final = 60.0  # how often the hub cluster's identity is looked at
 STOPPED_S: Final = 5.0  # how often a stopped bridge asks whether it may go on
-RETRY_S: Final = 30.0  # how often what was refused is tried again
+RETRY_S: Final = 30.0  # how often what was refused is tried again, and new kinds are looked for
 LEADING_S: Final = 1.0  # how often it is asked who leads
 EVERY_S: Final = 5.0  # how often each side is looked at without news
 MIRROR_LEAST_S: Final = 0.05
@@ -273,6 +273,8 @@ class _Crossing:
         if now - self._retried_at >= RETRY_S:
             self._retried_at = now
             self._mirror.retry_refused()
+            with contextlib.suppress(errors.KubeError):
+                await self._following.look_for_kinds()
 
     async def _ask(self) -> float | None:
         """Does the hub cluster answer at all?"""

@@ -29,6 +29,7 @@ class Following:
         self._sources = sources
         self._index = index
         self._due: dict[str, JsonView] = {}  # specs whose kinds are not followed yet
+        self._whole: dict[str, JsonView] = {}  # specs that take all kinds of a namespace
         self._needs: dict[str, frozenset[Kind]] = {}
         self._said: dict[str, str] = {}
 
@@ -43,6 +44,7 @@ class Following:
         """A placement is gone."""
         self._index.drop(uid)
         self._due.pop(uid, None)
+        self._whole.pop(uid, None)
         self._needs.pop(uid, None)
         self._said.pop(uid, None)
 
@@ -57,7 +59,9 @@ class Following:
         served = None
         for uid, spec in due.items():
             named, whole = needed_kinds(spec)
+            self._whole.pop(uid, None)
             if whole:
+                self._whole[uid] = spec
                 served = served or await self._followable()
                 known = {(group, kind) for group, _, kind in named}
                 named |= {each for each in served if (each[0], each[2]) not in known}
@@ -75,10 +79,21 @@ class Following:
             if (source.kind.group, source.kind.kind) not in STATIC or source.kind == JOB:
                 self._sources.look_again(source.kind.group, source.kind.kind)
 
-    async def _followable(self) -> set[tuple[str, str, str]]:
+    async def look_for_kinds(self) -> None:
+        """Ask what is served now: placements that take whole namespaces take kinds that came since.
+
+        Raises KubeError. One look at everything, whatever the number of placements.
+        """
+        if not self._whole:
+            return
+        before = await self._followable()
+        if await self._followable(refresh=True) - before:
+            self._due = {**self._whole, **self._due}
+
+    async def _followable(self, *, refresh: bool = False) -> set[tuple[str, str, str]]:
         """(group, version, kind) of all that is served in namespaces and can be watched."""
         found: dict[Kind, tuple[str, str, str]] = {}
-        for endpoint in (await self._client.server_resources()).values():
+        for endpoint in (await self._client.server_resources(refresh)).values():
             group, _, version = endpoint.api_version.rpartition("/")
             if endpoint.namespaced and {"list", "watch"} <= endpoint.verbs:
                 found.setdefault((group, endpoint.kind), (group, version, endpoint.kind))

@@ -1,4 +1,4 @@
-"""What records of a placement look like on the hub cluster: snapshots, bindings, works. Pure.
+"""What records of a placement look like on the hub cluster: snapshots, bindings, works.
 
 KubeFleet's names, labels and fields, as far as the hub knows them. A Work names what its cluster is given
 and says how it stands there; the manifests are in the resource snapshots, once for all clusters. What is
@@ -8,7 +8,7 @@ secret is hidden in them. Times of what did not change are those of before.
 import datetime as dt
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import orjson
 
@@ -16,10 +16,10 @@ from hub.bridge.kinds import WORKS_NAMESPACE
 from hub.bridge.record_works import named, work_status
 from hub.services.mirror.records import PlacementFacts
 from hub.services.placements.abandon import HELD
-from hub.store.records.placements import Bound, Revision
+from hub.store.records.placements import BoundBinding, StoredRevision
 from hub.store.records.works import Work
 from shared import labels, secrecy
-from shared.conditions import set_condition
+from shared.conditions import Condition, set_condition
 from shared.documents import Json, JsonView
 from shared.kinds.records import (
     API_VERSION,
@@ -47,7 +47,7 @@ class Key(NamedTuple):
     name: str
 
 
-class Record(NamedTuple):
+class ShownRecord(NamedTuple):
     """One record. `digest` changes when it is to be written anew; `body` is made only then."""
 
     kind: RecordKind
@@ -79,7 +79,9 @@ def units_of(content: JsonView) -> int:
     return 1 + len(orjson.dumps(content.get("spec"))) // UNIT_BYTES
 
 
-def object_of(record: Record, digest: str, before: Sequence[Any], now: dt.datetime) -> Json:
+def object_of(
+    record: ShownRecord, digest: str, before: Sequence[Condition], now: dt.datetime
+) -> Json:
     """The object to write. `before`: conditions of the one that is there, for their times."""
     placed = {"namespace": record.namespace} if record.namespace else {}
     notes = {**record.annotations, labels.SPEC_HASH: digest}
@@ -99,9 +101,9 @@ def object_of(record: Record, digest: str, before: Sequence[Any], now: dt.dateti
     return {"apiVersion": API_VERSION, "kind": record.kind.kind, "metadata": metadata, **body}
 
 
-def records_of(facts: PlacementFacts, known: Collection[int]) -> Iterator[Record]:
+def records_of(facts: PlacementFacts, known: Collection[int]) -> Iterator[ShownRecord]:
     """All records of a placement but those of revisions that are `known`, whose contents were not read."""
-    of = _Placement(facts)
+    of = _OfPlacement(facts)
     if facts.row.deleted_at is None:
         yield from of.policies()
         for revision in facts.resources:
@@ -111,7 +113,7 @@ def records_of(facts: PlacementFacts, known: Collection[int]) -> Iterator[Record
     yield from of.works()
 
 
-class _Placement:
+class _OfPlacement:
     """Names and labels that the records of one placement share."""
 
     def __init__(self, facts: PlacementFacts) -> None:
@@ -129,12 +131,12 @@ class _Placement:
         marks: Mapping[str, str],
         notes: Mapping[str, str],
         namespace: str = "",
-    ) -> Record:
+    ) -> ShownRecord:
         row = self._row
         parent = {f"{FLEET}parent-CRP": _label(row.name), **marks}
         if namespace != self._namespace and self._namespace:
             parent[f"{FLEET}parent-namespace"] = _label(self._namespace)
-        return Record(
+        return ShownRecord(
             kind,
             namespace or self._namespace,
             _fit(name),
@@ -143,7 +145,7 @@ class _Placement:
             body,
         )
 
-    def policies(self) -> Iterator[Record]:
+    def policies(self) -> Iterator[ShownRecord]:
         """Revisions of the policy; the newest with what was decided by it."""
         newest = self._facts.policies[0].number if self._facts.policies else 0
         for each in self._facts.policies:
@@ -166,7 +168,7 @@ class _Placement:
                 notes,
             )
 
-    def resources(self, revision: Revision) -> Iterator[Record]:
+    def resources(self, revision: StoredRevision) -> Iterator[ShownRecord]:
         """One revision of what is selected, in parts of bounded size."""
         parts = _parts(self._manifests(revision))
         latest = revision.number == self._facts.resources[0].number
@@ -187,14 +189,14 @@ class _Placement:
         name = f"{self._row.name}-{revision}"
         return f"{name}-snapshot" if number == 0 else f"{name}-{number - 1}"
 
-    def _manifests(self, revision: Revision) -> Iterator[Json]:
+    def _manifests(self, revision: StoredRevision) -> Iterator[Json]:
         for each in revision.content.get("objects") or ():
             manifest = self._facts.contents.get(each[1])
             if manifest is not None:
                 hidden = secrecy.without_env(secrecy.without_secrets(manifest, _hidden))
                 yield {name: value for name, value in hidden.items() if name != "status"}
 
-    def bindings(self) -> Iterator[Record]:
+    def bindings(self) -> Iterator[ShownRecord]:
         """The decision for each cluster, with what the placement's status says of it."""
         told = {
             each.get("clusterName"): each
@@ -217,7 +219,7 @@ class _Placement:
             status = told.get(each.cluster) or {}
             shown = ("failedPlacements", "driftedPlacements", "diffedPlacements")
             body: Json = {name: status[name] for name in shown if status.get(name)}
-            body["conditions"] = [_timeless(one) for one in status.get("conditions") or ()]
+            body["conditions"] = [_without_times(one) for one in status.get("conditions") or ()]
             name = f"{self._row.name}-{each.cluster}-{_digest(each.cluster.encode())[:8]}"
             yield self._record(BINDINGS[self._scope], name, {"spec": spec, "status": body}, {}, {})
 
@@ -231,7 +233,7 @@ class _Placement:
         told: Json = {"clusterResourceOverrideSnapshots": whole} if whole else {}
         return told | ({"resourceOverrideSnapshots": own} if own else {})
 
-    def works(self) -> Iterator[Record]:
+    def works(self) -> Iterator[ShownRecord]:
         """What each cluster is given, and how it stands there."""
         by_cluster: dict[str, list[Work]] = {}
         for work in self._facts.works:
@@ -265,13 +267,13 @@ def namespace_of(cluster: str) -> str:
     return name if len(name) <= 63 else f"{name[:54]}-{_digest(cluster.encode())[:8]}"
 
 
-def _state(bound: Bound) -> str:
+def _state(bound: BoundBinding) -> str:
     if not bound.binding.selected:
         return "Unscheduled"
     return "Bound" if bound.binding.resource_snapshot else "Scheduled"
 
 
-def _decision(bound: Bound) -> Json:
+def _decision(bound: BoundBinding) -> Json:
     each = bound.binding
     scores = {"affinityScore": each.affinity_score, "priorityScore": each.topology_score}
     return {
@@ -285,7 +287,7 @@ def _decision(bound: Bound) -> Json:
 def _rungs(kind: str, status: JsonView | None, wanted: Iterable[str]) -> list[Json]:
     """Conditions of a placement's status without its kind in their types."""
     return [
-        {**_timeless(each), "type": each["type"].removeprefix(kind)}
+        {**_without_times(each), "type": each["type"].removeprefix(kind)}
         for each in (status or {}).get("conditions") or ()
         if each["type"].removeprefix(kind) in wanted
     ]
@@ -314,9 +316,13 @@ def _parts(manifests: Iterable[Json]) -> list[list[Json]]:
     return parts
 
 
-def _timeless(value: Any) -> Any:
+def _without_times(value: JsonView) -> Json:
+    return {name: _timeless(each) for name, each in value.items() if name not in _TIMES}
+
+
+def _timeless(value: object) -> object:
     if isinstance(value, Mapping):
-        return {name: _timeless(each) for name, each in value.items() if name not in _TIMES}
+        return _without_times(value)
     return [_timeless(each) for each in value] if isinstance(value, list) else value
 
 

@@ -1,4 +1,4 @@
-"""What a Work on the hub cluster says: what its cluster is given, and how each of that stands there. Pure."""
+"""What a Work on the hub cluster says: what its cluster is given, and how each of that stands there."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import functools
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import structlog
 
@@ -20,7 +20,7 @@ from hub.bridge.kinds import has_written
 from hub.bridge.record_words import (
     FLEET,
     Key,
-    Record,
+    ShownRecord,
     object_of,
     records_of,
     units_of,
@@ -29,6 +29,7 @@ from hub.services.context.hub import Hub
 from hub.services.mirror import records as store
 from hub.services.mirror.records import PlacementFacts
 from shared import labels
+from shared.conditions import Condition
 from shared.kinds.records import API_VERSION, RECORDS, RESOURCE_SNAPSHOTS
 from shared.kube import errors
 from shared.kube.client import KubeClient, Object
@@ -60,7 +61,7 @@ class Live(NamedTuple):
     revision: tuple[
         str, str, str, str
     ]  # of a resource snapshot: index, hash, parts, whether latest
-    conditions: tuple[Any, ...]
+    conditions: tuple[Condition, ...]
 
     @property
     def number(self) -> int:
@@ -285,7 +286,7 @@ class Records:
     # --- writing ------------------------------------------------------------------------------------
 
     async def _write_all(
-        self, uid: str, present: Mapping[Key, Live], wanted: Mapping[Key, tuple[Record, str]]
+        self, uid: str, present: Mapping[Key, Live], wanted: Mapping[Key, tuple[ShownRecord, str]]
     ) -> None:
         """Make, change and take away what differs."""
         gate = asyncio.Semaphore(_WRITES)
@@ -302,7 +303,7 @@ class Records:
         await asyncio.gather(*(one(key) for key in differing))
 
     async def _write(
-        self, uid: str, key: Key, live: Live | None, wanted: tuple[Record, str] | None
+        self, uid: str, key: Key, live: Live | None, wanted: tuple[ShownRecord, str] | None
     ) -> None:
         """One request; what was refused is tried again seldom."""
         self._wrote += 1
@@ -320,7 +321,7 @@ class Records:
         self._later[uid] = self._hub.clock.monotonic() + delay
 
     async def _request(
-        self, key: Key, live: Live | None, wanted: tuple[Record, str] | None
+        self, key: Key, live: Live | None, wanted: tuple[ShownRecord, str] | None
     ) -> None:
         if wanted is None:
             assert live is not None, "it differs"
@@ -344,7 +345,7 @@ class Records:
             self._live.pop(live.placement, None)
 
 
-def _differs(live: Live | None, wanted: tuple[Record, str] | None) -> bool:
+def _differs(live: Live | None, wanted: tuple[ShownRecord, str] | None) -> bool:
     if live is None or wanted is None:
         return live is not None or wanted is not None
     return live.touched or live.digest != wanted[1]

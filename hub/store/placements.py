@@ -9,9 +9,9 @@ from hub.store.dialect import CHUNK, insert
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import (
     Binding,
-    Bound,
+    BoundBinding,
     JobTraits,
-    Revision,
+    StoredRevision,
     StoredSnapshot,
 )
 from hub.store.records.workloads import Workload
@@ -116,7 +116,7 @@ def bound_to(tx: Transaction, cluster: str) -> list[Binding]:
 
 def list_bound(
     tx: Transaction, placement: str, cluster: str, after: tuple[str, str] | None, limit: int
-) -> list[Bound]:
+) -> list[BoundBinding]:
     """Decisions with their age by (placement, cluster), after a position, at most `limit`.
 
     `placement` (uid), `cluster`: of that one alone, unless "".
@@ -131,7 +131,7 @@ def list_bound(
         later = (c.placement == after[0]) & (c.cluster > after[1])
         query = query.where((c.placement > after[0]) | later)
     query = query.order_by(c.placement, c.cluster).limit(limit)
-    return [Bound(Binding._make(row[:-1]), row[-1]) for row in tx.conn.execute(query)]
+    return [BoundBinding(Binding._make(row[:-1]), row[-1]) for row in tx.conn.execute(query)]
 
 
 def bind(tx: Transaction, decisions: Sequence[Binding]) -> None:
@@ -190,37 +190,37 @@ def get_snapshot(tx: Transaction, placement: str, part: str, index: int) -> Json
     return content
 
 
-def revisions(tx: Transaction, placement: str, part: str) -> list[Revision]:
+def revisions(tx: Transaction, placement: str, part: str) -> list[StoredRevision]:
     """The same with their hashes."""
     c = snapshots.c
     query = select(c.index, c.hash, c.content, c.created_at)
     query = query.where(c.placement == placement, c.part == part).order_by(c.index.desc())
-    return [Revision._make(row) for row in tx.conn.execute(query)]
+    return [StoredRevision._make(row) for row in tx.conn.execute(query)]
 
 
 def revisions_of(
     tx: Transaction, uids: Sequence[str], parts: Sequence[str]
-) -> list[tuple[str, str, Revision]]:
+) -> list[tuple[str, str, StoredRevision]]:
     """(placement, part, revision) of several placements, the newest first."""
     c = snapshots.c
-    found: list[tuple[str, str, Revision]] = []
+    found: list[tuple[str, str, StoredRevision]] = []
     for start in range(0, len(uids), CHUNK):
         query = select(c.placement, c.part, c.index, c.hash, c.content, c.created_at).where(
             c.placement.in_(uids[start : start + CHUNK]), c.part.in_(parts)
         )
         rows = tx.conn.execute(query.order_by(c.placement, c.part, c.index.desc()))
-        found += [(row[0], row[1], Revision._make(row[2:])) for row in rows]
+        found += [(row[0], row[1], StoredRevision._make(row[2:])) for row in rows]
     return found
 
 
-def bound_of(tx: Transaction, uids: Sequence[str]) -> list[Bound]:
+def bound_of(tx: Transaction, uids: Sequence[str]) -> list[BoundBinding]:
     """Decisions of several placements, with their age, by cluster."""
     c = bindings.c
-    found: list[Bound] = []
+    found: list[BoundBinding] = []
     for start in range(0, len(uids), CHUNK):
         query = select(*(c[name] for name in Binding._fields), c.bound_at)
         query = query.where(c.placement.in_(uids[start : start + CHUNK])).order_by(c.cluster)
-        found += [Bound(Binding._make(row[:-1]), row[-1]) for row in tx.conn.execute(query)]
+        found += [BoundBinding(Binding._make(row[:-1]), row[-1]) for row in tx.conn.execute(query)]
     return found
 
 

@@ -193,7 +193,7 @@ works.add_command(
     list_verb(
         Client.works,
         _WORKS,
-        does="List what clusters are given, Jobs among it, with what their agents say of it.",
+        does="List what clusters are given, and how it stands there.",
         empty="No cluster is given anything.",
         no_match="Nothing of that kind.",
         options=(

@@ -13,6 +13,12 @@ import click
 _FILES = click.argument(
     "files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
+_FILES_OR_INPUT = click.argument(
+    "files",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+)
 _SETTINGS = click.option(
     "--settings",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -113,18 +119,18 @@ def run(
 
 
 @simulate.command()
-@_FILES
+@_FILES_OR_INPUT
 @click.option("--now", metavar="RFC3339", help="The instant; else that of the newest heartbeat.")
 @click.option("--compatible", is_flag=True, help="Scores, order and ties exactly as KubeFleet's.")
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table")
 def place(files: tuple[Path, ...], now: str | None, compatible: bool, output: str) -> None:
-    """Where placements would go: every cluster's scores, or why it may not."""
+    """Where placements would go: every cluster's scores, or why it may not. FILE '-': standard input."""
     from hub.offline.inputs import documents, placements
     from hub.offline.reports import places
 
     at = None if now is None else _instant(now)
     try:
-        scene = placements.build(documents.read_files(files), at)
+        scene = placements.build(documents.read_files(files, placements.READ), at)
     except documents.Unreadable as fault:
         raise _Unreadable(str(fault)) from None
     for warning in places.warnings(scene):

@@ -77,8 +77,9 @@ def read_metadata(
             "status", RejectCode.FORBIDDEN_FIELD, "is written by Roadstead, not by clients"
         )
     name, generate_name = _read_name(metadata, problems, name_rule, may_generate=may_generate)
-    namespace = metadata.get("namespace") or ""
-    if namespace and not names.is_dns_label(namespace):
+    namespace = metadata.get("namespace")
+    namespace = "" if namespace is None else namespace
+    if namespace != "" and not names.is_dns_label(namespace):
         problems.add("metadata.namespace", RejectCode.INVALID_NAME, names.LABEL_RULE)
     return Metadata(
         namespace,

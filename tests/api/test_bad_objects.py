@@ -4,8 +4,9 @@ import pytest
 
 from hub.store import clusters
 from tests.api.queues import with_a_running_job
+from tests.api.scheduling import scheduling
 from tests.api.serving import Served, served
-from tests.bad_inputs.objects import CASES, TAKEN, THEIRS, queued
+from tests.bad_inputs.objects import CASES, TAKEN, THEIRS, a_job, a_queue, queued
 
 pytestmark = pytest.mark.anyio
 LISTED = {
@@ -85,6 +86,78 @@ async def test_rows_63_and_64_a_bad_member_is_refused(tmp_path, declared, status
         assert (await hub.admin.post("/v1/clusters", json={"name": "prod"})).status_code == 201
         reply = await hub.admin.post("/v1/clusters", json=declared)
         assert (reply.status_code, reply.json()["code"]) == (status, code)
+
+
+@pytest.mark.parametrize(
+    ("named", "selector", "status"),
+    [
+        ("c1", "region=north", 200),
+        ("c1", "region=south", 422),
+        ("c1, c2", "region=south", 422),
+        ("c1,absent", "region=south", 200),
+        ("c1,c3", "region=south", 200),
+        ("absent", "region=south", 200),
+    ],
+)
+async def test_row_59_names_and_a_selector_that_excludes_them(tmp_path, named, selector, status):
+    """422 Contradiction where every member that it names is there, and is none that it selects."""
+    async with served(tmp_path) as hub:
+        for name, region in (("c1", "north"), ("c2", "west"), ("c3", "south")):
+            body = {"name": name, "labels": {"region": region}}
+            assert (await hub.admin.post("/v1/clusters", json=body)).status_code == 201
+        job = a_job(clusters=named, cluster_selector=selector)
+        reply = await hub.admin.post("/v1/apply", json=job)
+        assert reply.status_code == status, reply.text
+        single = await hub.admin.post(
+            "/v1/jobs", json={**job, "metadata": {**job["metadata"], "name": "k"}}
+        )
+        assert single.status_code == (201 if status == 200 else 422)
+        if status == 422:
+            assert (reply.json()["code"], single.json()["code"]) == ("Contradiction",) * 2
+            field = reply.json()["errors"][0]["field"]
+            assert field == "[0].metadata.annotations[roadstead.dev/cluster-selector]"
+
+
+async def test_row_65_a_stale_resource_version(tmp_path):
+    """412 Conflict with the one that it has by now; with that it is changed. A new object has none."""
+    async with served(tmp_path) as hub:
+        first = a_queue(nominalQuota="1")
+        assert (await hub.admin.post("/v1/apply", json=first)).status_code == 200
+        path = "/v1/objects/kueue.x-k8s.io/ClusterQueue/q"
+        version = (await hub.admin.get(path)).json()["metadata"]["resourceVersion"]
+        changed = a_queue(nominalQuota="2")
+        for given, status, code in (
+            ("1", 412, "Conflict"),
+            (version, 200, None),
+            (version, 412, "Conflict"),
+        ):
+            changed["metadata"]["resourceVersion"] = given
+            reply = await hub.admin.post("/v1/apply", json=changed)
+            assert (reply.status_code, reply.json().get("code")) == (status, code), reply.text
+        now = (await hub.admin.get(path)).json()["metadata"]["resourceVersion"]
+        assert now != version
+        assert now in reply.json()["detail"]
+        assert reply.json()["errors"][0]["field"] == "[0].metadata.resourceVersion"
+
+
+@pytest.mark.parametrize(
+    ("wishes", "cordoned"),
+    [
+        ({"cluster_selector": "region=nowhere"}, False),
+        ({"clusters": "absent"}, False),
+        ({"clusters": "c"}, True),
+    ],
+)
+async def test_rows_55_and_60_what_nothing_suits_says_why_it_waits(tmp_path, wishes, cordoned):
+    """201, Pending, with the reason: no such label, no such member, one that takes nothing now."""
+    async with scheduling(tmp_path) as (hub, live):
+        if cordoned:
+            assert (await hub.admin.post("/v1/clusters/c/cordon")).status_code == 200
+        reply = await hub.admin.post("/v1/jobs", json=a_job(**wishes))
+        assert reply.status_code == 201, reply.text
+        await live.settle()
+        told = (await hub.admin.get(f"/v1/jobs/{reply.json()['uid']}")).json()
+        assert (told["state"], told["reason"]) == ("Pending", "NoClusterMatches")
 
 
 async def test_row_66_the_queue_of_a_running_job_stays(tmp_path):

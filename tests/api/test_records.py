@@ -47,6 +47,7 @@ ELSEWHERE = {
         "PlacementStatus",
         "SelectedResource",
         "DrainedPlacement",
+        "Evicted",
         "ClusterVersion",
         "RolloutStage",
         "StageCluster",

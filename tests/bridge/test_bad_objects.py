@@ -11,7 +11,7 @@ import pytest
 
 from hub.store import objects, workloads
 from shared.kube import errors
-from tests.bad_inputs.objects import CASES, TAKEN, THEIRS, a_queue, queued
+from tests.bad_inputs.objects import CASES, TAKEN, THEIRS, a_job, a_queue, queued
 from tests.bridge.guide import apply_guide, workload
 from tests.bridge.hub_cluster import FIELDS, NAMESPACES, VERSIONS, World, until, warnings, world
 from tests.services.members.hubs import Agent, ran, seen
@@ -166,6 +166,37 @@ async def test_a_cycle_of_cohorts_is_a_condition(tmp_path: Path):
         await until(cut_off)
         await it.apply(RING.split("---")[1].replace("{parentName: a}", "{}"))
         await until(mended)
+
+
+async def test_names_and_a_selector_that_excludes_them(tmp_path: Path):
+    """A Warning with the code and the annotation, once the member that it names is there; nothing runs."""
+    async with world(tmp_path) as it:
+        await ready(it)
+        await it.hub.join("north")
+        manifest = named(a_job(clusters="north", cluster_selector="region=south"), "contradicts")
+        await it.kube.create(manifest, field_manager=FIELDS)
+
+        async def told() -> tuple[str, str] | None:
+            return await accepted(it, manifest)
+
+        reason, message = await until(told)
+        assert reason == "Contradiction"
+        assert "roadstead.dev/cluster-selector excludes them" in message
+        assert await it.hub.hub.read(_job_named, "row-contradicts") is None
+
+
+async def test_a_stale_version_is_a_conflict(tmp_path: Path):
+    """The API server's own: of two who read the same object the second is refused."""
+    async with world(tmp_path) as it:
+        await ready(it)
+        queue = a_queue(nominalQuota="1")
+        read = await it.kube.create(queue, field_manager=FIELDS)
+        await it.kube.replace(
+            {**read, **a_queue(nominalQuota="2"), "metadata": read["metadata"]},
+            field_manager=FIELDS,
+        )
+        with pytest.raises(errors.Conflict):
+            await it.kube.replace(read, field_manager=FIELDS)
 
 
 @pytest.mark.parametrize("rows", ["53", "66"])

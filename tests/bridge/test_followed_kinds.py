@@ -94,6 +94,45 @@ async def test_a_whole_namespace_is_every_kind_that_may_be_placed(tmp_path: Path
         assert not following.learn([row]), "nothing of it has changed"
 
 
+async def test_a_kind_that_comes_later_is_taken_with_a_whole_namespace(tmp_path: Path):
+    """Whoever installs a CustomResourceDefinition touches no placement; where none takes a whole namespace
+    nothing is asked.
+    """
+    async with on_simulated(tmp_path) as (it, _):
+        following = Following(it.kube, it.sources, it.index)
+        await following.look_for_kinds()
+        selector = {"group": "", "version": "v1", "kind": "Namespace", "name": "lab"}
+        row = a_placement_row("ConfigMap", "lab", "one")
+        row = row._replace(kind="ClusterResourcePlacement", spec={"resourceSelectors": [selector]})
+        following.learn([row])
+        await following.turn()
+        await following.look_for_kinds()
+        schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        version = {"name": "v1", "served": True, "storage": True}
+        names = {"kind": "Gadget", "plural": "gadgets", "singular": "gadget"}
+        crd = {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": "gadgets.example.com"},
+            "spec": {
+                "group": "example.com",
+                "scope": "Namespaced",
+                "names": names,
+                "versions": [{**version, "schema": {"openAPIV3Schema": schema}}],
+            },
+        }
+        await it.kube.create(crd, field_manager=FIELDS)
+
+        async def followed() -> bool:
+            await following.look_for_kinds()
+            await following.turn()
+            return it.sources.source("example.com", "Gadget") is not None
+
+        await until(followed)
+        following.drop(row.uid)
+        await following.look_for_kinds()
+
+
 async def test_what_was_there_before_is_looked_at_for_a_new_placement(tmp_path: Path):
     """Of a kind that is followed already, too: nobody has to touch the object."""
     async with on_simulated(tmp_path) as (it, _):

@@ -11,7 +11,7 @@ from hub.bridge import record_words
 from hub.bridge.record_words import namespace_of, object_of, records_of
 from hub.bridge.record_works import applied, work_status
 from hub.services.mirror.records import PlacementFacts
-from hub.store.records.placements import Binding, Bound, Revision
+from hub.store.records.placements import Binding, BoundBinding, StoredRevision
 from hub.store.records.works import Work
 from shared.groups import PLACEMENT
 from tests.store.build import START, an_object
@@ -26,9 +26,9 @@ def facts(**given: Any) -> PlacementFacts:
     return PlacementFacts(row, **given)
 
 
-def revision(number: int, *objects: list[Any]) -> Revision:
+def revision(number: int, *objects: list[Any]) -> StoredRevision:
     content = {"selected": [], "objects": list(objects)}
-    return Revision(number, f"hash-{number}", content, START)
+    return StoredRevision(number, f"hash-{number}", content, START)
 
 
 def test_names_of_namespaces_fit():
@@ -43,11 +43,11 @@ def test_bindings_name_what_they_are_of():
     """State, scores, snapshots; before anything was given a binding is Scheduled, and left, Unscheduled."""
     binding = Binding("p", "east", True, 30, 1, "Scheduled", "picked", "h", "4")
     some = [
-        Bound(binding, START),
-        Bound(binding._replace(cluster="south", resource_snapshot=""), START),
-        Bound(binding._replace(cluster="west", selected=False), START),
+        BoundBinding(binding, START),
+        BoundBinding(binding._replace(cluster="south", resource_snapshot=""), START),
+        BoundBinding(binding._replace(cluster="west", selected=False), START),
     ]
-    policy = Revision(2, "h", {"placementType": "PickAll"}, START)
+    policy = StoredRevision(2, "h", {"placementType": "PickAll"}, START)
     found = [
         r for r in records_of(facts(bound=some, policies=[policy]), ()) if "Binding" in r.key.kind
     ]

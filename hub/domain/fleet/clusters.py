@@ -93,6 +93,9 @@ class Cluster:
     node_count: int = 0
     growing: tuple[GrowingPool, ...] = ()  # those that may add nodes
     down: str = ""  # why its API server does not answer its agent; "": it does
+    told: Mapping[str, Decimal] | None = (
+        None  # exact figures of usage by property; None: those above
+    )
 
     def available(self, resource: str) -> int | None:
         """What is free beyond all promises; None where no node of it has the resource."""
@@ -102,6 +105,8 @@ class Cluster:
     def measure(self, name: str) -> Decimal | None:
         """The number of a property; None when it is missing or does not parse (see `unreadable`)."""
         if name.startswith(properties.USAGE_PREFIX):
+            if self.told is not None:
+                return self.told.get(name)
             return self._measure_resource(name.removeprefix(properties.USAGE_PREFIX))
         text = self.properties.get(name)
         if text is None:

@@ -20,7 +20,7 @@ from hub.domain.placement.plugins.affinity import satisfies
 from hub.domain.placement.plugins.eligibility import Eligible, Standing
 from hub.domain.placement.plugins.naming import Named
 from hub.domain.placement.scoring.preferences import Ranking
-from hub.domain.placement.spread import spread_score
+from hub.domain.placement.spread import Spreading
 from hub.domain.workloads.demand import Constraints
 from hub.domain.workloads.placement_policy import Policy
 
@@ -82,6 +82,7 @@ def pick(
     *,
     chosen: Mapping[str, Scores] | None = None,
     obsolete: Collection[str] = (),
+    unbound: Collection[str] = (),
     kind: str = "",
     filters: Sequence[Filter] = registry.FILTERS,
     compatible: bool = False,
@@ -89,12 +90,13 @@ def pick(
     """Decide for every known cluster.
 
     `chosen`: clusters already bound under this very policy, with the scores of their pick; `obsolete`:
-    bound under an older one. `kind` (apiVersion/Kind) leaves out clusters that do not serve it.
+    bound under an older one; `unbound`: those chosen that were given nothing yet, which go first where fewer
+    are wanted. `kind` (apiVersion/Kind) leaves out clusters that do not serve it.
     `compatible`: values of sorters as KubeFleet takes them: of all clusters, also of those that may not be
     picked, and of what they report, whatever the hub has promised.
     """
     picker = _Picker(
-        policy, clusters, now, dict(chosen or {}), obsolete, kind, filters, compatible
+        policy, clusters, now, dict(chosen or {}), obsolete, unbound, kind, filters, compatible
     )
     match policy.type:
         case "PickFixed":
@@ -115,6 +117,7 @@ class _Picker:
         now: dt.datetime,
         chosen: dict[str, Scores],
         obsolete: Collection[str],
+        unbound: Collection[str],
         kind: str,
         filters: Sequence[Filter],
         compatible: bool,
@@ -124,6 +127,7 @@ class _Picker:
         self._clusters = {c.name: replace(c, reserved={}) if compatible else c for c in clusters}
         self._now = now
         self._obsolete = frozenset(obsolete)
+        self._unbound = frozenset(unbound)
         self._constraints = Constraints(kind=kind, policy=policy, tolerations=policy.tolerations)
         self._filters = filters
         self._kept = {n: s for n, s in chosen.items() if self._stays(n)}
@@ -134,6 +138,7 @@ class _Picker:
         self._order: list[str] = []  # of picks
         self._notes: tuple[str, ...] = ()
         self._unknown: list[str] = []  # names that no cluster of the fleet has
+        self._settled = ""  # why nobody competes
 
     def _stays(self, name: str) -> bool:
         """Chosen clusters stay while they are in the fleet, and satisfy what has to hold for good."""
@@ -171,16 +176,27 @@ class _Picker:
 
     def pick_n(self, wanted: int) -> Decisions:
         """The best `wanted`: kept ones first; too many kept ones go, the lowest score first."""
-        by_score = sorted(self._kept.items(), key=lambda k: (k[1], k[0]), reverse=True)
+        by_score = sorted(self._kept.items(), key=self._worth, reverse=True)
         picked = dict(by_score[:wanted])
+        if len(picked) == wanted:
+            self._settled = f"{wanted} are picked already" if wanted else "no cluster is wanted"
         self._order = list(picked)
         for name, _ in by_score[wanted:]:
             self._rejections[name] = "more clusters were picked than are wanted now"
         self._rank()
-        while len(picked) < wanted and (best := self._best(picked)) is not None:
-            picked[best[0]] = best[1]
-            self._order.append(best[0])
+        fleet, repairs = self._clusters.values(), not self._compatible
+        spreading = Spreading(self._policy.spread, fleet, picked, repairs=repairs)
+        while len(picked) < wanted and (best := self._best(picked, spreading)) is not None:
+            name, scores = best
+            picked[name] = scores
+            self._order.append(name)
+            spreading.add(self._clusters[name])
         return self._decide(picked, wanted, fulfilled=len(picked) == wanted)
+
+    def _worth(self, kept: tuple[str, Scores]) -> tuple[bool, int, int, str]:
+        """By what those who are chosen stay where fewer are wanted: the largest do."""
+        name, scores = kept
+        return name not in self._unbound, scores.topology, scores.affinity, name
 
     def _rank(self) -> None:
         layout = Layout(list(self._clusters.values()))
@@ -194,20 +210,16 @@ class _Picker:
         self._affinity = dict(zip(layout.names, ranking.scores.tolist(), strict=True))
         self._notes = ranking.notes
 
-    def _best(self, picked: Mapping[str, Scores]) -> tuple[str, Scores] | None:
+    def _best(
+        self, picked: Mapping[str, Scores], spreading: Spreading
+    ) -> tuple[str, Scores] | None:
         """The next cluster: topology, affinity, already bound, larger name."""
         ranked = []
         self._topology = {}
         for cluster in self._open:
             if cluster.name in picked:
                 continue
-            spread = spread_score(
-                self._policy.spread,
-                cluster,
-                self._clusters.values(),
-                picked.keys(),
-                repairs=not self._compatible,
-            )
+            spread = spreading.score(cluster)
             if spread.refused:
                 self._rejections[cluster.name] = spread.refused
                 continue
@@ -246,7 +258,8 @@ class _Picker:
         why = self._rejections.get(name)
         if why is None:
             words = (
-                self._tied(name, Scores(affinity, topology), picked)
+                self._settled
+                or self._tied(name, Scores(affinity, topology), picked)
                 or "its score is not high enough"
             )
             why = f"{words} (affinity score: {affinity}, topology spread score: {topology})"

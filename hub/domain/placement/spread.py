@@ -33,27 +33,54 @@ def spread_score(
     *,
     repairs: bool = True,
 ) -> SpreadScore:
-    """How adding `cluster` to those chosen changes the skew of every constraint.
+    """How adding `cluster` to those chosen changes the skew of every constraint."""
+    return Spreading(constraints, fleet, chosen, repairs=repairs).score(cluster)
+
+
+class Spreading:
+    """How many of the chosen clusters are in each domain of every constraint, kept while more are chosen.
 
     `repairs`: one of several smallest domains may have one more though the skew stays: with 0, 0 and 3
     it takes two picks to lower it.
     """
-    total = 0
-    for constraint in constraints:
-        domain = cluster.labels.get(constraint.key)
-        if domain is None:
-            continue
-        counts = _counts(constraint.key, fleet, chosen)
-        change = _change(counts[domain], sorted(counts.values()))
-        skew = max(counts.values()) - min(counts.values())
-        smallest = repairs and skew > 0 and counts[domain] == min(counts.values())
-        violated = change >= 0 and not smallest and skew + change > constraint.max_skew
-        if violated and constraint.required:
-            return SpreadScore(
-                0, f"{constraint.key}={domain} would exceed a skew of {constraint.max_skew}"
-            )
-        total += _VIOLATED if violated else -change
-    return SpreadScore(total)
+
+    def __init__(
+        self,
+        constraints: Iterable[Spread],
+        fleet: Collection[Cluster],
+        chosen: Collection[str],
+        *,
+        repairs: bool = True,
+    ) -> None:
+        self._repairs = repairs
+        self._counted = [(each, _counts(each.key, fleet, chosen)) for each in constraints]
+        self._ordered = [sorted(counts.values()) for _, counts in self._counted]
+
+    def add(self, cluster: Cluster) -> None:
+        """One more is chosen."""
+        for at, (constraint, counts) in enumerate(self._counted):
+            domain = cluster.labels.get(constraint.key)
+            if domain is not None:
+                counts[domain] += 1
+                self._ordered[at] = sorted(counts.values())
+
+    def score(self, cluster: Cluster) -> SpreadScore:
+        """How one more changes the skew of every constraint, or which forbids it."""
+        total = 0
+        for (constraint, counts), ordered in zip(self._counted, self._ordered, strict=True):
+            domain = cluster.labels.get(constraint.key)
+            if domain is None:
+                continue
+            change = _change(counts[domain], ordered)
+            skew = ordered[-1] - ordered[0]
+            smallest = self._repairs and skew > 0 and counts[domain] == ordered[0]
+            violated = change >= 0 and not smallest and skew + change > constraint.max_skew
+            if violated and constraint.required:
+                return SpreadScore(
+                    0, f"{constraint.key}={domain} would exceed a skew of {constraint.max_skew}"
+                )
+            total += _VIOLATED if violated else -change
+        return SpreadScore(total)
 
 
 def _counts(key: str, fleet: Collection[Cluster], chosen: Collection[str]) -> dict[str, int]:

@@ -73,6 +73,12 @@ def read_policy(spec: JsonView | None) -> Policy:
     )
 
 
+def properties_of(policy: Policy) -> frozenset[str]:
+    """The properties of clusters that a policy asks for."""
+    wanted = {e.name for t in (*policy.required, *policy.enduring) for e in t.properties}
+    return frozenset(wanted | {p.sorter for p in policy.preferred if p.sorter})
+
+
 def _required(term: JsonView) -> Required:
     return Required(
         read_selector(term.get("labelSelector")),

@@ -2,7 +2,8 @@
 
 import datetime as dt
 import json
-from collections.abc import Iterable
+import sys
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -11,10 +12,18 @@ from hub.domain.instants import to_micros
 from shared import manifests
 from shared.documents import Json, JsonView
 from shared.errors import Rejected
+from shared.groups import PLACEMENT
 from shared.kinds.parsed import Parsed
 from shared.kinds.registry import identify, parse
 
 _PLACEHOLDER: Final = {"name": "main", "image": "none"}
+_STANDARD_INPUT: Final = Path("-")
+_SOMETHING: Final = {"group": "", "version": "v1", "name": "something"}
+# What a placement selects that does not say it: where it would go depends on its policy alone.
+_ANYTHING: Final = {
+    "ClusterResourcePlacement": {**_SOMETHING, "kind": "Namespace"},
+    "ResourcePlacement": {**_SOMETHING, "kind": "ConfigMap"},
+}
 
 
 class Unreadable(Exception):
@@ -91,15 +100,24 @@ def read_instant(text: str) -> int:
     return to_micros(instant)
 
 
-def read_files(paths: Iterable[Path]) -> list[Document]:
-    """Every document of every file, in order. Raises `Unreadable` for the first that can not be used."""
-    return [document for path in paths for document in _read_file(path)]
+def read_files(
+    paths: Iterable[Path], kinds: Collection[tuple[str, str]] | None = None
+) -> list[Document]:
+    """Every document of every file, in order; "-" is standard input, which is read once.
+
+    `kinds`: by group and name; of others only apiVersion and kind are looked at, and they are left out.
+    Raises `Unreadable` for the first document that can not be used.
+    """
+    listed = list(paths)
+    if listed.count(_STANDARD_INPUT) > 1:
+        raise Unreadable(str(_STANDARD_INPUT), 0, "", "standard input can be read once only")
+    return [document for path in listed for document in _read_file(path, kinds)]
 
 
 def read_content(path: Path) -> list[Any]:
     """The raw documents of a YAML or JSON file; raises `Unreadable`."""
     try:
-        body = path.read_bytes()
+        body = sys.stdin.buffer.read() if path == _STANDARD_INPUT else path.read_bytes()
     except OSError as cause:
         raise Unreadable(str(path), 0, "", cause.strerror or str(cause)) from None
     kind = "application/json" if path.suffix == ".json" else "application/yaml"
@@ -109,12 +127,33 @@ def read_content(path: Path) -> list[Any]:
         raise Unreadable(str(path), 0, refusal.field, refusal.detail) from None
 
 
-def _read_file(path: Path) -> list[Document]:
+def _read_file(path: Path, kinds: Collection[tuple[str, str]] | None) -> list[Document]:
     found = []
-    for number, manifest in enumerate(read_content(path), start=1):
-        if manifest is not None:
+    listed = [item for document in read_content(path) for item in _items(document)]
+    for number, manifest in enumerate(listed, start=1):
+        if manifest is not None and (kinds is None or _kind(path, number, manifest) in kinds):
             found.append(read_document(str(path), number, manifest))
     return found
+
+
+def _items(document: object) -> list[object]:
+    """The items of a list of one kind, as API servers answer it: its items need not say what they are."""
+    if not isinstance(document, dict):
+        return [document]
+    kind, items = document.get("kind"), document.get("items")
+    if not isinstance(kind, str) or not kind.endswith("List") or not isinstance(items, list):
+        return [document]
+    said = {"apiVersion": document.get("apiVersion"), "kind": kind.removesuffix("List")}
+    return [{**said, **item} if isinstance(item, dict) else item for item in items]
+
+
+def _kind(path: Path, number: int, manifest: object) -> tuple[str, str]:
+    try:
+        group, _, kind = identify(manifest)
+    except Rejected as refusal:
+        detail = f"{refusal.code}: {refusal.detail}"
+        raise Unreadable(str(path), number, refusal.field, detail) from None
+    return group, kind
 
 
 def read_document(file: str, number: int, manifest: Any) -> Document:
@@ -133,7 +172,7 @@ def read_document(file: str, number: int, manifest: Any) -> Document:
 
 
 def _completed(group: str, kind: str, manifest: Json) -> Json:
-    """What a scenario may leave out: names and images of containers; what only it has: pools."""
+    """What a scenario may leave out: names and images of containers, selectors; what only it has: pools."""
     if group == "kueue.x-k8s.io" and kind == "Workload":
         copy: Json = json.loads(json.dumps(manifest))
         spec = copy.get("spec")
@@ -142,10 +181,32 @@ def _completed(group: str, kind: str, manifest: Json) -> Json:
             if isinstance(pod_set, dict):
                 _complete_template(pod_set)
         return copy
-    if kind == "MemberCluster" and isinstance(manifest.get("spec"), dict):
-        spec = {k: v for k, v in manifest["spec"].items() if k not in {"pools", "nodePools"}}
-        return {**manifest, "spec": spec}
-    return manifest
+    if kind != "MemberCluster" and not (group == PLACEMENT and kind in _ANYTHING):
+        return manifest
+    told = {k: _without_nulls(v) for k, v in _with_values(manifest).items() if v is not None}
+    spec = told.get("spec")
+    if isinstance(spec, dict) and kind == "MemberCluster":
+        told["spec"] = {k: v for k, v in spec.items() if k not in {"pools", "nodePools"}}
+    elif isinstance(spec, dict):
+        told["spec"] = {"resourceSelectors": [_ANYTHING[kind]], **spec}
+    return told
+
+
+def _with_values(manifest: Json) -> Json:
+    """A label without a value (`gpu:` in YAML) is empty, as API servers read it."""
+    metadata = manifest.get("metadata")
+    labels = metadata.get("labels") if isinstance(metadata, dict) else None
+    if not isinstance(metadata, dict) or not isinstance(labels, dict):
+        return manifest
+    given = {name: "" if value is None else value for name, value in labels.items()}
+    return {**manifest, "metadata": {**metadata, "labels": given}}
+
+
+def _without_nulls(value: object) -> object:
+    """A field that is null is not given, as API servers read it."""
+    if isinstance(value, dict):
+        return {k: _without_nulls(v) for k, v in value.items() if v is not None}
+    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
 
 
 def _complete_template(pod_set: Json) -> None:

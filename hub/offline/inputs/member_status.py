@@ -7,6 +7,7 @@ what is as it should be.
 import datetime as dt
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Final
 
 from hub.domain import selectors
@@ -18,9 +19,11 @@ from hub.offline.inputs.members import read_cluster
 from shared import quantity
 from shared.documents import JsonView
 from shared.errors import Rejected
-from shared.properties import NODE_COUNT
+from shared.properties import USAGE_PREFIX
 
 _AGENT: Final = "MemberAgent"
+# Parts of `status.resourceUsage`, and what property names call them.
+_VIEWS: Final = {"capacity": "total", "allocatable": "allocatable", "available": "available"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,7 @@ class ToldMember:
     cluster: Cluster
     agent: AgentState
     namespaces: frozenset[str] | None
-    unreadable: tuple[str, ...]  # fields that are no quantities; they count as missing
+    unreadable: tuple[str, ...]  # figures of usage that are no quantities; they count as missing
 
 
 def heartbeats(documents: list[Document]) -> Iterator[int]:
@@ -45,11 +48,9 @@ def read_member(document: Document, now: int) -> ToldMember:
     """A member as its manifest and status have it at `now` (microseconds). Raises `Unreadable`."""
     agent = _agent(document, now)
     unreadable: list[str] = []
-    usage = {
-        each: _amounts(document, each, unreadable)
-        for each in ("capacity", "allocatable", "available")
-    }
-    nodes = read_cluster(document, (), now) if document.objects("spec", "pools") else None
+    told = _usage(document, unreadable)
+    pools = any(document.objects(part, "pools") for part in ("spec", "status"))
+    nodes = read_cluster(document, (), now) if pools else None
     declared = {} if nodes is None else nodes.allocatable
     properties = {
         name: str(value.get("value")) if isinstance(value, dict) else str(value)
@@ -63,23 +64,24 @@ def read_member(document: Document, now: int) -> ToldMember:
         heartbeat_at=agent.heartbeat_at,
         down="unhealthy" if agent.healthy is False else "",
         properties=properties,
-        total=usage["capacity"],
-        allocatable=usage["allocatable"] or usage["capacity"] or declared,
-        free=usage["available"] or declared,
+        allocatable=declared,
+        free=declared,
         node_count=0 if nodes is None else nodes.node_count,
+        told=told if nodes is None or told else None,
     )
-    unreadable += [f"status.properties.{n}" for n in properties if _is_number(n, cluster) is False]
+    return ToldMember(cluster, agent, _namespaces(document), tuple(sorted(unreadable)))
+
+
+def _namespaces(document: Document) -> frozenset[str] | None:
+    """Those that it reports; None of one that says neither names nor that it collects them."""
     reported = document.mapping("status", "namespaces")
-    return ToldMember(
-        cluster, agent, frozenset(reported) if reported else None, tuple(sorted(unreadable))
+    conditions = document.status.get("conditions")
+    collects = any(
+        c.get("type") == "NamespaceCollectionSucceeded" and c.get("status") == "True"
+        for c in (conditions if isinstance(conditions, list) else ())
+        if isinstance(c, dict)
     )
-
-
-def _is_number(name: str, cluster: Cluster) -> bool | None:
-    """False where a property that is sorted by numbers is none; versions and texts are not looked at."""
-    if name != NODE_COUNT and "cost" not in name and not name.endswith("/count"):
-        return None
-    return not cluster.unreadable(name)
+    return frozenset(reported) if reported or collects else None
 
 
 def _agent(document: Document, now: int) -> AgentState:
@@ -122,11 +124,13 @@ def _at(document: Document, text: object, field: str) -> dt.datetime:
     return from_micros(document.instant(text, field))
 
 
-def _amounts(document: Document, kind: str, unreadable: list[str]) -> dict[str, int]:
-    amounts: dict[str, int] = {}
-    for resource, text in document.mapping("status", "resourceUsage", kind).items():
-        try:
-            amounts[resource] = quantity.parse(resource, text)
-        except Rejected:
-            unreadable.append(f"status.resourceUsage.{kind}.{resource}")
-    return amounts
+def _usage(document: Document, unreadable: list[str]) -> dict[str, Decimal]:
+    """Property name → its exact figure: nothing stands in for what is not told, and nothing is rounded."""
+    found: dict[str, Decimal] = {}
+    for field, view in _VIEWS.items():
+        for resource, text in document.mapping("status", "resourceUsage", field).items():
+            try:
+                found[f"{USAGE_PREFIX}{view}-{resource}"] = quantity.number(text)
+            except Rejected:
+                unreadable.append(f"status.resourceUsage.{field}.{resource}")
+    return found

@@ -10,20 +10,26 @@ from hub.domain.workloads.placement_policy import Policy, read_policy
 from hub.offline.inputs.documents import Document
 from hub.offline.inputs.member_status import ToldMember, heartbeats, read_member
 from shared.documents import JsonView
+from shared.groups import CLUSTER, PLACEMENT
 
 KINDS: Final = ("ClusterResourcePlacement", "ResourcePlacement")
+# What is read; of other kinds nothing is: where something would go does not depend on what it is.
+READ: Final = frozenset({(CLUSTER, "MemberCluster"), *((PLACEMENT, kind) for kind in KINDS)})
 _SCORES: Final = re.compile(r"affinity score: (-?\d+), topology spread score: (-?\d+)")
 
 
 @dataclass(frozen=True, slots=True)
 class GivenPlacement:
-    """One placement. `picked`: clusters in its status, with the scores that it tells."""
+    """One placement. `picked`: clusters in its status, with the scores that it tells; `unbound`: those
+    of them that were given nothing yet.
+    """
 
     kind: str
     namespace: str
     name: str
     policy: Policy
     picked: Mapping[str, Scores]
+    unbound: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,23 +59,28 @@ def build(documents: Sequence[Document], now: int | None) -> PlacingScene:
 def _placement(document: Document) -> GivenPlacement:
     namespace = document.parsed.namespace if document.kind == "ResourcePlacement" else ""
     picked: dict[str, Scores] = {}
+    unbound: set[str] = set()
     for entry in document.objects("status", "placementStatuses"):
-        name, scheduled = entry.get("clusterName"), _scheduled(document, entry)
-        if name and scheduled.get("status") != "False":
+        name, conditions = entry.get("clusterName"), _conditions(document, entry)
+        scheduled = conditions.get("Scheduled", {})
+        if name and scheduled.get("status", "True") == "True":
             told = _SCORES.search(str(scheduled.get("message") or ""))
             picked[str(name)] = Scores(*map(int, told.groups())) if told else Scores()
+            if conditions.get("RolloutStarted", {}).get("status") != "True":
+                unbound.add(str(name))
+    policy = read_policy(document.parsed.spec.get("policy"))
     return GivenPlacement(
-        document.kind, namespace, document.name, read_policy(document.parsed.spec.get("policy")), picked
-    )  # fmt: skip
+        document.kind, namespace, document.name, policy, picked, frozenset(unbound)
+    )
 
 
-def _scheduled(document: Document, entry: JsonView) -> JsonView:
-    """Its condition Scheduled; empty where it has none."""
-    conditions = entry.get("conditions") or []
-    if not isinstance(conditions, list) or not all(isinstance(c, dict) for c in conditions):
+def _conditions(document: Document, entry: JsonView) -> dict[str, JsonView]:
+    """Its conditions by type, without the name of the kind that a placement's own begin with."""
+    listed = entry.get("conditions") or []
+    if not isinstance(listed, list) or not all(isinstance(c, dict) for c in listed):
         raise document.fault("status.placementStatuses[].conditions", "must be a list of objects")
-    scheduled: JsonView = next((c for c in conditions if c.get("type") in _SCHEDULED), {})
-    return scheduled
-
-
-_SCHEDULED: Final = frozenset({"Scheduled", *(f"{kind}Scheduled" for kind in KINDS)})
+    found: dict[str, JsonView] = {}
+    for condition in listed:
+        name = str(condition.get("type") or "")
+        found[name.removeprefix("Cluster").removeprefix("ResourcePlacement")] = condition
+    return found

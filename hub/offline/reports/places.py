@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.instants import from_micros
-from hub.domain.placement import registry
-from hub.domain.placement.compatible import HAS_LEFT, ineligible
+from hub.domain.placement.compatible import ineligible
 from hub.domain.placement.framework import Filter
 from hub.domain.placement.pick import Decision, pick
 from hub.domain.placement.plugins.affinity import AffinityRequired
@@ -15,6 +14,7 @@ from hub.domain.placement.plugins.naming import Named
 from hub.domain.placement.plugins.taints import TaintsTolerated
 from hub.domain.plan import Rejection
 from hub.domain.workloads.demand import Constraints
+from hub.domain.workloads.placement_policy import properties_of
 from hub.offline.inputs.placements import GivenPlacement, PlacingScene
 from shared.documents import Json
 
@@ -25,12 +25,23 @@ def place_report(scene: PlacingScene, *, compatible: bool) -> Json:
 
 
 def warnings(scene: PlacingScene) -> list[str]:
-    """What of the inputs counts as missing."""
-    return [
+    """What of the inputs counts as missing, and what there is nothing of."""
+    nothing = [
+        f"there is no {what} in the files"
+        for what, given in (("MemberCluster", scene.members), ("placement", scene.placements))
+        if not given
+    ]
+    return nothing + [
         f"MemberCluster {name}: {field} is no quantity and counts as missing"
         for name, member in scene.members.items()
-        for field in member.unreadable
+        for field in (*member.unreadable, *_unread(scene, member.cluster))
     ]
+
+
+def _unread(scene: PlacingScene, cluster: Cluster) -> list[str]:
+    """Properties that a placement asks for, and that can not be read there."""
+    asked = {name for placement in scene.placements for name in properties_of(placement.policy)}
+    return [f"status.properties.{name}" for name in sorted(asked) if cluster.unreadable(name)]
 
 
 def _placed(scene: PlacingScene, given: GivenPlacement, compatible: bool) -> Json:
@@ -41,7 +52,8 @@ def _placed(scene: PlacingScene, given: GivenPlacement, compatible: bool) -> Jso
         [member.cluster for member in scene.members.values()],
         now,
         chosen={name: scores for name, scores in given.picked.items() if name not in gone},
-        filters=_filters(scene, given, now, compatible),
+        unbound=given.unbound,
+        filters=_filters(scene, given, now),
         compatible=compatible,
     )
     by_name = {decision.cluster: decision for decision in decisions.decisions}
@@ -57,11 +69,8 @@ def _gone(scene: PlacingScene) -> set[str]:
     return {name for name, member in scene.members.items() if member.agent.has_left}
 
 
-def _filters(
-    scene: PlacingScene, given: GivenPlacement, now: dt.datetime, compatible: bool
-) -> tuple[Filter, ...]:
-    if not compatible:
-        return (Standing(dict.fromkeys(_gone(scene), HAS_LEFT)), *registry.FILTERS)
+def _filters(scene: PlacingScene, given: GivenPlacement, now: dt.datetime) -> tuple[Filter, ...]:
+    """KubeFleet's, in both modes: its agents are heard of once a minute, and not as often as the hub's."""
     refused = {
         name: why
         for name, member in scene.members.items()
@@ -70,7 +79,8 @@ def _filters(
     lacks = {
         name
         for name, member in scene.members.items()
-        if given.namespace and member.namespaces and given.namespace not in member.namespaces
+        if given.namespace and member.namespaces is not None
+        if given.namespace not in member.namespaces
     }
     return (
         Standing(refused),

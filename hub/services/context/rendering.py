@@ -105,6 +105,7 @@ def whole_object(row: StoredObject) -> Json:
         **manifest.get("metadata", {}),
         "uid": row.uid,
         "generation": row.generation,
+        "resourceVersion": resource_version(row),
         "creationTimestamp": stamp(row.created_at),
     }
     if (row.api_group, row.kind) != (KUEUE, "Workload"):
@@ -117,6 +118,11 @@ def whole_object(row: StoredObject) -> Json:
     if row.status is not None:
         manifest["status"] = row.status
     return {**manifest, "origin": row.origin}
+
+
+def resource_version(row: StoredObject) -> str:
+    """Which declaration of an object this is: of another one it differs."""
+    return row.hash[:16]
 
 
 def refusal(error: Rejected) -> Json:

@@ -10,6 +10,7 @@ from hub.domain.workloads.origin import place_of
 from hub.domain.workloads.states import State, WithdrawTo
 from hub.services.context.settings import Intake
 from hub.services.jobs import bare
+from hub.services.jobs.contradictions import Contradictions
 from hub.services.jobs.unsuspendable import NOT_SUSPENDABLE, misplaced
 from hub.services.queues.defaults import (
     DEFAULT,
@@ -70,17 +71,20 @@ def submit_jobs(
 
     `strict` (REST submit) refuses a queue or priority class that does not exist; otherwise a job
     without queue waits, one without class has priority 0, and both say so. Codes: AlreadyExists,
-    BeingDeleted, OwnedElsewhere, QueueNotFound, PriorityClassNotFound, and those of `pod_security`.
+    BeingDeleted, OwnedElsewhere, QueueNotFound, PriorityClassNotFound, Contradiction, and those of
+    `pod_security`.
     """
     taken = _taken(tx, drafts)
     queues = resolve_queues(tx, drafts, intake)
     priorities = resolve_priorities(tx, drafts)
     answers: list[Workload | Rejected] = []
     accepted: list[tuple[Draft, Workload]] = []
-    gatekeeper = Gatekeeper(tx, intake.pods)
+    gatekeeper, contradictions = Gatekeeper(tx, intake.pods), Contradictions(tx)
     for given in drafts:
-        answer = gatekeeper.refuse(given) or _judge(
-            tx, given, taken, queues, priorities, strict=strict
+        answer = (
+            gatekeeper.refuse(given)
+            or contradictions.refuse(given)
+            or _judge(tx, given, taken, queues, priorities, strict=strict)
         )
         answers.append(answer)
         if not isinstance(answer, Rejected):

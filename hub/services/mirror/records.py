@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from hub.services.placements.snapshots import POLICY, RESOURCES
 from hub.store import objects, placements, works
 from hub.store.records.objects import StoredObject
-from hub.store.records.placements import Bound, Revision
+from hub.store.records.placements import BoundBinding, StoredRevision
 from hub.store.records.works import Work
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -17,9 +17,9 @@ class PlacementFacts:
     """One placement and all that is kept of it. Revisions newest first."""
 
     row: StoredObject
-    bound: Sequence[Bound] = ()
-    policies: Sequence[Revision] = ()
-    resources: Sequence[Revision] = ()
+    bound: Sequence[BoundBinding] = ()
+    policies: Sequence[StoredRevision] = ()
+    resources: Sequence[StoredRevision] = ()
     works: Sequence[Work] = ()
     contents: Mapping[str, Json] = field(
         default_factory=dict

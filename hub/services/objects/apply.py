@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from hub.domain.workloads.origin import Origin, place_of
 from hub.domain.workloads.states import TERMINAL, WithdrawTo
+from hub.services.context.rendering import resource_version
 from hub.services.context.settings import Intake
 from hub.services.jobs import bare_intake
 from hub.services.jobs.accept import missing_classes, occupied, say_missing_class, submit_jobs
@@ -174,6 +175,21 @@ def _apply_object(
     return Applied(index, result, uid, given, warnings=warnings)
 
 
+def _require_version(given: Draft, row: StoredObject | None) -> None:
+    """What names the version that it replaces replaces no other. Raises Rejected."""
+    if not given.resource_version:
+        return
+    field = "metadata.resourceVersion"
+    if row is None:
+        words = "is of an object that is there: leave it out to make one"
+        raise Rejected(RejectCode.FORBIDDEN_FIELD, words, field)
+    if given.resource_version != (current := resource_version(row)):
+        words = (
+            f"{row.kind} {row.name} has changed: it is {current} by now; read it, and change that"
+        )
+        raise Rejected(RejectCode.CONFLICT, words, field)
+
+
 def _settle(
     tx: Transaction,
     given: Draft,
@@ -182,6 +198,7 @@ def _settle(
     parents: cohort_rules.Parents,
 ) -> tuple[str, str]:
     """Create, update or leave one object: what was done, and its uid. Raises Rejected."""
+    _require_version(given, row)
     row = _replaced(tx, given, row)
     if given.parsed.kind == "Cohort" and given.origin == Origin.REST:
         parents.hang(given.name, str(given.parsed.spec.get("parentName") or ""))

@@ -5,7 +5,7 @@ from typing import Final
 from hub.domain.placement.scoring.balance import LABEL_POINT
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.store import placements
-from hub.store.records.placements import Binding
+from hub.store.records.placements import OF_A_JOB, Binding
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.documents import JsonView
@@ -14,7 +14,7 @@ from shared.documents import JsonView
 LEAVING: Final = "leaving"
 EVICTED: Final = "evicted"  # of one that was taken out: all of it goes at once
 REBALANCED: Final = "rebalanced"
-FOR_A_JOB: Final = "job"  # policy snapshot of a binding that a Job's own placing made
+FOR_A_JOB: Final = OF_A_JOB
 
 
 def bind(tx: Transaction, outcome: ReconcileOutcome, version: str, index: int) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.placement.plugins.affinity import satisfies
 from hub.domain.workloads.placement_policy import Required, read_policy
-from hub.services.placements.rolled_back import Pin, read_pin
+from hub.services.placements.history.rolled_back import Pin, read_pin
 from hub.services.placements.selecting import JOB, SelectionRules, read_rules
 from hub.services.placements.staged.index import RunIndex
 from hub.store import objects, placements, works

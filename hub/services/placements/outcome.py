@@ -7,7 +7,7 @@ from typing import Final
 
 from hub.domain.placement.pick import Decisions
 from hub.domain.placement.rungs import Rung
-from hub.services.placements.rolled_back import Pin
+from hub.services.placements.history.rolled_back import Pin
 from hub.services.placements.selecting import Selection
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import Binding, SelectedObject

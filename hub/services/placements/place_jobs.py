@@ -4,19 +4,22 @@ With annotation roadstead.dev/per-object a policy of any type picks one cluster 
 same path, one Job at a time through its queue, with what is promised to those before it counted.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from hub.domain.workloads.placement_policy import Policy
 from hub.domain.workloads.states import TERMINAL, WithdrawTo
 from hub.services.placements.outcome import ReconcileOutcome
+from hub.services.placements.selecting import NAMESPACE, resource_of_job
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import placements, workloads
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared import labels
+from shared.documents import Json
 
 NEEDS_ONE: Final = "JobNeedsOneCluster"
+MOST_NAMED: Final = 100  # Jobs of which a status says where each was put by itself
 MOST_ENDED: Final = 100  # Jobs that are gone and still stand in a status
 
 
@@ -86,3 +89,34 @@ def _leave_out(tx: Transaction, jobs: Sequence[Workload]) -> None:
             if job.reason == "AwaitingPlacement"
         ],
     )
+
+
+def tell_each(status: Json, outcome: ReconcileOutcome) -> None:
+    """Name the Jobs in a status that is being made."""
+    if not is_per_object(outcome.row.annotations):
+        return
+    jobs = sorted(outcome.jobs, key=lambda job: (not _waits(job), -job.created_at.timestamp()))
+    if jobs:
+        status["perObject"] = [_entry(job) for job in jobs[:MOST_NAMED]]
+
+
+def unheeded_of(outcome: ReconcileOutcome) -> Iterator[str]:
+    """What the annotation changes nothing about."""
+    others = [row for row in outcome.selection.objects.values() if row.kind != NAMESPACE[1]]
+    if is_per_object(outcome.row.annotations) and others:
+        yield (
+            f"metadata.annotations[{labels.PER_OBJECT}]: counts for Jobs, each of which gets its own "
+            f"cluster; the other objects go together, to all clusters of the policy ({len(others)} here)"
+        )
+
+
+def _waits(job: Workload) -> bool:
+    return not job.cluster and job.state not in TERMINAL
+
+
+def _entry(job: Workload) -> Json:
+    told: Json = resource_of_job(job).named()
+    if job.cluster:
+        told["clusterName"] = job.cluster
+    reason = job.reason or ("Scheduled" if job.cluster else "Waiting")
+    return told | {"reason": reason} | ({"message": job.message} if job.message else {})

@@ -13,7 +13,7 @@ from hub.domain.workloads.placement_policy import Policy, read_policy
 from hub.services.context.settings import Settings
 from hub.services.placements.bindings import FOR_A_JOB, REBALANCED
 from hub.services.placements.fleet import read_fleet
-from hub.services.placements.revisions import find_placement
+from hub.services.placements.history.revisions import find_placement
 from hub.services.placements.selecting import read_rules, select
 from hub.store import audit, placements, works
 from hub.store.records.objects import StoredObject

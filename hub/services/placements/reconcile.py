@@ -34,6 +34,7 @@ from hub.services.placements.bindings import (
     bind,
     placed_by_its_queue,
 )
+from hub.services.placements.history.rolled_back import go_back, read_pin
 from hub.services.placements.manifests import status_copy
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.override import Overrides
@@ -46,7 +47,6 @@ from hub.services.placements.place_jobs import (
 )
 from hub.services.placements.place_objects import read_held
 from hub.services.placements.roll_out import hold, roll_out
-from hub.services.placements.rolled_back import go_back, read_pin
 from hub.services.placements.selecting import CLUSTER_SCOPED, Selection, read_rules, select
 from hub.services.placements.snapshots import policy_hashes, snapshot_policy, snapshot_resources
 from hub.services.placements.staged.drive import index_of, refuse_all
@@ -180,6 +180,7 @@ def _decide(
         tx.now,
         chosen={b.cluster: scores[b.cluster] for b in bound if b.policy_snapshot in versions},
         obsolete=[b.cluster for b in bound if b.policy_snapshot not in {*versions, LEAVING}],
+        unbound=[b.cluster for b in bound if not b.resource_snapshot],
         filters=filters,
         compatible=compatible,
     )

@@ -74,6 +74,7 @@ def roll_out(
         found[cluster] = look_at(
             tx, binding, cluster, there, rolling, version, newest=newest, taken=bool(taken)
         )
+        note_overrides(found[cluster], there, taken)
     for cluster in sorted(held.keys() - set(chosen)):
         found[cluster] = look_at(tx, bound.get(cluster), cluster, held[cluster], rolling)
     able = [each.holding for each in found.values() if not each.stays_away]
@@ -95,6 +96,27 @@ def roll_out(
         outcome.again_at = min(due, default=None)
 
 
+def note_overrides(each: Found, there: Mapping[str, Work], taken: Collection[str]) -> None:
+    """What is held to the letter is what overrides make now, whatever it was made by before."""
+    version = each.version
+    if version is None or list(each.given.overrides) == version.overrides:
+        return
+    if _is_version(there, version, taken):
+        each.given.overrides = version.overrides
+
+
+def _is_version(there: Mapping[str, Work], version: Version, taken: Collection[str]) -> bool:
+    """Is what a cluster holds this version, to the letter?"""
+    if version.fault:
+        return False
+    kept = {uid: work for uid, work in there.items() if work.action in HELD}
+    wanted = {each.uid: each for each in version.objects if each.uid not in taken}
+    return kept.keys() == wanted.keys() and all(
+        work.hash == compose.digest(wanted[uid].hash, work.options, 0)
+        for uid, work in kept.items()
+    )
+
+
 def has_version(
     there: Mapping[str, Work],
     binding: Binding | None,
@@ -107,14 +129,10 @@ def has_version(
     Overrides that are not for this placement alone count with its next version: until then it has what
     they made before. What can not be made is not given.
     """
-    kept = {uid: work for uid, work in there.items() if work.action in HELD}
+    kept = any(work.action in HELD for work in there.values())
     if version.fault:
-        return bool(kept)
-    wanted = {each.uid: each for each in version.objects if each.uid not in taken}
-    if kept.keys() == wanted.keys() and all(
-        work.hash == compose.digest(wanted[uid].hash, work.options, 0)
-        for uid, work in kept.items()
-    ):
+        return kept
+    if _is_version(there, version, taken):
         return True
     if binding is None or not kept or taken or binding.resource_snapshot != str(index):
         return False
@@ -218,6 +236,10 @@ def _note(
         if cluster in give:
             given.settled_at = None
             given.overrides = version.overrides
+            wanted = {
+                entry.uid for entry in version.objects
+            }  # it lets go of the rest, and says so
+            given.leaving = given.leaving or any(e.uid not in wanted for e in given.objects)
         if cluster in give or each.holding.current:
             given.index, given.objects = str(outcome.resource_index), version.objects
 

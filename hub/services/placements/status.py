@@ -17,9 +17,11 @@ from hub.domain.placement.status import (
 )
 from hub.domain.workloads.states import TERMINAL, State
 from hub.services.context.settings import Rollouts
-from hub.services.placements import abandon, per_object, reporting, rolled_back
+from hub.services.placements import abandon, reporting
+from hub.services.placements.history import rolled_back
 from hub.services.placements.manifests import status_copy
 from hub.services.placements.outcome import ReconcileOutcome
+from hub.services.placements.place_jobs import tell_each, unheeded_of
 from hub.services.placements.reconcile import reconcile
 from hub.services.placements.selecting import CLUSTER_SCOPED, resource_of_job
 from hub.store import objects, works
@@ -79,13 +81,13 @@ def write_status(tx: Transaction, outcome: ReconcileOutcome) -> bool:
         if uid not in outcome.selection.inside
     ]
     reporting.copy_statuses(tx, row.spec or {}, itself, alone, row.uid)
-    said = [*unheeded.of_placement(row.spec or {}), *per_object.notices(outcome)]
+    said = [*unheeded.of_placement(row.spec or {}), *unheeded_of(outcome)]
     status["conditions"] = unheeded.condition(status["conditions"], said, tx.now, row.generation)
     status["conditions"] = abandon.condition(
         tx, status["conditions"], outcome.abandoned, row.generation
     )
     rolled_back.tell(tx, row, status, outcome.pin, before)
-    per_object.tell(status, outcome)
+    tell_each(status, outcome)
     if row.kind == CLUSTER_SCOPED:  # whole by now
         status_copy.keep(tx, row, outcome.selection, status)
     if status == before:

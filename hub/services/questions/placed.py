@@ -6,10 +6,10 @@ from typing import Final, NamedTuple
 from hub.domain.instants import stamp
 from hub.services.context.paging import Pager
 from hub.services.placements.bindings import FOR_A_JOB, LEAVING
-from hub.services.placements.revisions import find_placement, read_name
+from hub.services.placements.history.revisions import find_placement, read_name
 from hub.store import objects, placements, works
 from hub.store.records.objects import StoredObject
-from hub.store.records.placements import Bound
+from hub.store.records.placements import BoundBinding
 from hub.store.records.works import Work
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -42,7 +42,7 @@ def list_bindings(tx: Transaction, of: Of, pager: Pager, token: str | None, limi
     }
 
 
-def state_of(bound: Bound) -> str:
+def state_of(bound: BoundBinding) -> str:
     """KubeFleet's state of a binding: Scheduled before anything was given, then Bound, then Unscheduled."""
     binding = bound.binding
     if not binding.selected:
@@ -50,7 +50,7 @@ def state_of(bound: Bound) -> str:
     return BOUND if binding.resource_snapshot else SCHEDULED
 
 
-def _binding(bound: Bound, named: Mapping[str, StoredObject]) -> Json:
+def _binding(bound: BoundBinding, named: Mapping[str, StoredObject]) -> Json:
     each = bound.binding
     kind, namespace, name = _called(named.get(each.placement))
     return {

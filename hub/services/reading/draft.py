@@ -29,6 +29,7 @@ class Draft:
     """A manifest on its way in. `uid` is its hub-cluster uid, or new. `index` is its place in a list.
 
     `submitted_by`: who sent it by REST; what comes from the hub cluster says so itself.
+    `resource_version`: the declaration that it is to replace, and no other; "": any.
     """
 
     parsed: Parsed
@@ -41,6 +42,7 @@ class Draft:
     created_at: dt.datetime | None = None  # of a hub cluster's object: its creationTimestamp
     index: int = 0
     submitted_by: str = ""
+    resource_version: str = ""
 
     @property
     def is_job(self) -> bool:
@@ -81,6 +83,7 @@ def draft(
     created_at: dt.datetime | None = None,
     index: int = 0,
     submitted_by: str = "",
+    resource_version: str = "",
 ) -> Draft:
     """Make a draft of what was read. Without `uid` it gets a new one.
 
@@ -104,6 +107,7 @@ def draft(
         created_at=created_at,
         index=index,
         submitted_by=submitted_by,
+        resource_version=resource_version,
     )
 
 

@@ -2,9 +2,11 @@
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from shared.documents import JsonView
+
+OF_A_JOB: Final = "job"  # policy snapshot of a binding that a Job's own placing made
 
 
 class Binding(NamedTuple):
@@ -27,7 +29,7 @@ class Binding(NamedTuple):
     )
 
 
-class Bound(NamedTuple):
+class BoundBinding(NamedTuple):
     """A decision and since when it stands."""
 
     binding: Binding
@@ -41,7 +43,7 @@ class StoredSnapshot(NamedTuple):
     hash: str
 
 
-class Revision(NamedTuple):
+class StoredRevision(NamedTuple):
     """A revision with what it says. `content` of resources: {"selected", "objects"}."""
 
     number: int

@@ -228,9 +228,9 @@ def test_what_was_bound_before_wins_the_tie_and_is_told() -> None:
 
 
 def test_kept_clusters_that_are_too_many_are_told_so() -> None:
-    """Affinity then topology of their pick; they may not come in again by another way."""
+    """Topology then affinity of their pick; they may not come in again by another way."""
     clusters = [a_cluster(name=n) for n in "abc"]
-    chosen = {"a": Scores(5, 1), "b": Scores(5, 0), "c": Scores(4, 9)}
+    chosen = {"a": Scores(5, 1), "b": Scores(4, 1), "c": Scores(9, 0)}
     decided = pick(Policy("PickN", 1), clusters, NOW, chosen=chosen)
     assert decided.selected == ("a",)
     assert set(why(decided).values()) == {"more clusters were picked than are wanted now"}

@@ -130,6 +130,21 @@ async def test_a_delete_rule_leaves_an_object_out(tmp_path: Path):
         assert await given(fleet) == [None, "blue"]
 
 
+async def test_what_an_object_that_comes_later_is_left_out_by_is_told(tmp_path: Path):
+    """The cluster holds what it held: by the rule now, and its status says so."""
+    async with running_hub(tmp_path) as hub:
+        first = CONFIG.replace("name: settings", "name: other")
+        leaves_out = OVERRIDE[: OVERRIDE.index("      jsonPatchOverrides")]
+        fleet = await started(hub, leaves_out + "      overrideType: Delete\n", first)
+        before = conditions(await fleet.status(*PLACEMENT))
+        assert before["ResourcePlacementOverridden"] == ("True", "NoOverrideSpecified")
+        await fleet.apply("---".join(CONFIG.split("---")[:2]))
+        await fleet.sync()
+        after = conditions(await fleet.status(*PLACEMENT))
+        assert after["ResourcePlacementOverridden"] == ("True", "OverriddenSucceeded")
+        assert fleet.held("m1") == fleet.held("m2") == ["ConfigMap/other"]
+
+
 async def test_two_of_a_kind_on_one_object_are_refused(tmp_path: Path):
     """Nobody says which comes last."""
     async with running_hub(tmp_path) as hub:

@@ -10,6 +10,8 @@ from hub.services.placements.place_jobs import one_cluster
 from hub.store import objects, placements, workloads
 from shared.clock import ManualClock
 from shared.documents import Json
+from shared.errors import Rejected
+from shared.kinds import parse
 from shared.labels import PER_OBJECT
 from tests.services.placements.stored import CONFIGS, JOBS, a_placement, fill, with_status
 from tests.store.build import START, a_workload, an_object, call, opened
@@ -34,6 +36,22 @@ THREE: Json = {"placementType": "PickN", "numberOfClusters": 3}
 def test_every_policy_picks_one_cluster_for_each_job(policy: Policy, without: bool, with_it: bool):
     """Save those that are scaled to no cluster; without the annotation only those for one."""
     assert (one_cluster(policy), one_cluster(policy, per_object=True)) == (without, with_it)
+
+
+def test_it_is_true_or_false():
+    """Another value is refused where somebody is there to mend it."""
+    metadata = {"name": "p", "namespace": "a", "annotations": {PER_OBJECT: "yes"}}
+    select = {"group": "batch", "version": "v1", "kind": "Job", "name": "j"}
+    with pytest.raises(Rejected) as refusal:
+        parse(
+            {
+                "apiVersion": "placement.kubernetes-fleet.io/v1",
+                "kind": "ResourcePlacement",
+                "metadata": metadata,
+                "spec": {"resourceSelectors": [select]},
+            }
+        )
+    assert refusal.value.code == "InvalidAnnotation"
 
 
 @pytest.mark.parametrize("annotations", [{}, {PER_OBJECT: "false"}, EACH])

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hub.services.placements.revision_fields import MOST_FIELDS, changed_fields
+from hub.services.placements.history.fields import MOST_FIELDS, changed_fields
 
 
 def config(**data: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hub.services.objects.delete import delete_object
-from hub.services.placements.revisions import Wish, list_revisions, roll_back
+from hub.services.placements.history.revisions import RollbackTo, list_revisions, roll_back
 from hub.store import audit
 from shared.errors import Rejected
 from tests.services.members.hubs import Running, running_hub
@@ -51,7 +51,7 @@ async def with_history(hub: Running) -> Fleet:
 
 async def asked(fleet: Fleet, to: int | None, *, dry_run: bool = False) -> Any:
     told = await fleet.hub.write(
-        roll_back, "shop", "everywhere", Wish(to, dry_run=dry_run), "somebody"
+        roll_back, "shop", "everywhere", RollbackTo(to, dry_run=dry_run), "somebody"
     )
     await fleet.turn()
     return told
@@ -187,7 +187,7 @@ async def test_what_can_not_be_gone_back_to_is_refused(tmp_path: Path):
         found = []
         for place, to in (("everywhere", 9), ("nowhere", 0)):
             with pytest.raises(Rejected) as refusal:
-                await hub.write(roll_back, "shop", place, Wish(to), "somebody")
+                await hub.write(roll_back, "shop", place, RollbackTo(to), "somebody")
             found.append((refusal.value.code, refusal.value.detail))
         assert found == [
             ("NotFound", "no revision 9 of it is kept: 2, 1, 0 are"),
@@ -195,7 +195,7 @@ async def test_what_can_not_be_gone_back_to_is_refused(tmp_path: Path):
         ]
         await fleet.apply(RED + "\n  strategy: {type: External}\n")
         with pytest.raises(Rejected) as refusal:
-            await hub.write(roll_back, "shop", "everywhere", Wish(0), "somebody")
+            await hub.write(roll_back, "shop", "everywhere", RollbackTo(0), "somebody")
         assert refusal.value.code == "InvalidState"
 
 

@@ -10,7 +10,7 @@ from hub.store import placements, works
 from hub.store.records.works import Work
 from hub.store.tables import contents
 from hub.store.transaction import Transaction
-from tests.services.members.hubs import Running, running_hub
+from tests.services.members.hubs import Running, running_hub, seen
 from tests.services.placements.fleet import CONFIG, FLEET, Fleet, conditions
 
 pytestmark = pytest.mark.anyio
@@ -161,6 +161,29 @@ metadata: {name: more, namespace: shop, labels: {tier: web}}
         for name in MEMBERS:
             await fleet.agents[name].sync()
         assert [fleet.held(name) for name in MEMBERS] == [[]] * 4
+
+
+async def test_the_next_cluster_follows_once_the_last_of_what_leaves_is_gone(tmp_path: Path):
+    """That word alone is enough: what stays has nothing new to tell."""
+    async with running_hub(tmp_path) as hub:
+        other = """
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: more, namespace: shop, labels: {tier: web}}
+"""
+        namespace, config, placement = CONFIG.split("---")
+        fleet = await placed(hub, "---".join([namespace, config + other, placement]))
+        await fleet.apply(other.replace("tier: web", "tier: none"))
+        for name in MEMBERS:
+            agent = fleet.agents[name]
+            await agent.sync()
+            (gone,) = [w for w in agent.works.values() if w["action"] == "Withdraw"]
+            entry = seen(gone["uid"], "Gone", 0)
+            entry.generation = gone["generation"]
+            await agent.sync(entry)
+            await fleet.turn()
+        assert [fleet.held(name) for name in MEMBERS] == [["ConfigMap/settings"]] * 4
 
 
 async def test_how_it_is_applied_changes_everywhere_at_once(tmp_path: Path):

@@ -16,7 +16,7 @@ from hub.services.placements.bindings import EVICTED, FOR_A_JOB
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.override import Overrides
 from hub.services.placements.place_objects import Held, place_objects, read_held, take_over
-from hub.services.placements.roll_out import Found, has_version, look_at
+from hub.services.placements.roll_out import Found, has_version, look_at, note_overrides
 from hub.services.placements.snapshots import objects_at, objects_of
 from hub.services.placements.staged.drive import ChosenClusters, Driven, drive
 from hub.store.records.objects import StoredObject
@@ -86,6 +86,7 @@ class _View:
             found[cluster] = look_at(
                 tx, binding, cluster, there, _AT_ONCE, made, newest=has, taken=bool(taken)
             )
+            note_overrides(found[cluster], there, taken)
         text = "another placement has placed it there"
         owned = {cluster: f"{names.get(uid, 'an object')}: {text}" for cluster, uid in conflicts}
         self._versions[index] = _Version(overrides, found, owned)

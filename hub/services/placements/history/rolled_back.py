@@ -1,7 +1,7 @@
 """A placement that was rolled back: its clusters have an older revision until what is selected changes.
 
 That it is so stands in the placement's status (`rollback`): which revision clusters have, and which objects
-were selected when somebody asked. Any other objects than those end it, as does a strategy External, whose
+were selected when somebody asked. Other objects than those end it, as does a strategy External, whose
 runs say by themselves what clusters get. Jobs are no part of it, though revisions list them: a Job is what
 it was when it was given.
 """

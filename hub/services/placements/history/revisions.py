@@ -8,9 +8,8 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from hub.domain.instants import stamp
-from hub.services.placements.bindings import FOR_A_JOB
-from hub.services.placements.revision_fields import changed_fields
-from hub.services.placements.rolled_back import (
+from hub.services.placements.history.fields import changed_fields
+from hub.services.placements.history.rolled_back import (
     CONDITION,
     FIELD,
     Pin,
@@ -23,7 +22,7 @@ from hub.services.placements.rolled_back import (
 from hub.services.placements.snapshots import RESOURCES
 from hub.store import audit, objects, placements
 from hub.store.records.objects import StoredObject
-from hub.store.records.placements import Binding, Revision, SelectedObject
+from hub.store.records.placements import OF_A_JOB, Binding, SelectedObject, StoredRevision
 from hub.store.transaction import Transaction
 from shared.conditions import remove
 from shared.documents import Json
@@ -91,19 +90,19 @@ def _told(pin: Pin) -> Json:
 
 
 def _given(tx: Transaction, uid: str) -> list[Binding]:
-    return [b for b in placements.bindings_of(tx, uid) if b.policy_snapshot != FOR_A_JOB]
+    return [b for b in placements.bindings_of(tx, uid) if b.policy_snapshot != OF_A_JOB]
 
 
-def _objects(revision: Revision | None) -> dict[str, SelectedObject]:
+def _objects(revision: StoredRevision | None) -> dict[str, SelectedObject]:
     entries = (revision.content.get("objects") or ()) if revision is not None else ()
     return {each[0]: SelectedObject._make(each) for each in entries}
 
 
-def _mark(revision: Revision) -> str:
+def _mark(revision: StoredRevision) -> str:
     return mark_of(_objects(revision).values())
 
 
-def _manifests(tx: Transaction, uid: str, shown: Sequence[Revision]) -> Mapping[str, Json]:
+def _manifests(tx: Transaction, uid: str, shown: Sequence[StoredRevision]) -> Mapping[str, Json]:
     """What is needed to say how objects changed from one revision to the next."""
     wanted: set[str] = set()
     for newer, older in pairwise(shown):
@@ -119,7 +118,9 @@ def _of_changed(
     return {each.hash for pair in changed for each in pair}
 
 
-def _changes(older: Revision | None, newer: Revision, manifests: Mapping[str, Json]) -> Json:
+def _changes(
+    older: StoredRevision | None, newer: StoredRevision, manifests: Mapping[str, Json]
+) -> Json:
     """What a revision has that the one before it has not; of the first that is kept, nothing."""
     if older is None:
         return {"added": [], "removed": [], "changed": [], "more": 0}
@@ -162,14 +163,16 @@ def _named(each: SelectedObject) -> Json:
     }
 
 
-class Wish(NamedTuple):
+class RollbackTo(NamedTuple):
     """What is asked: a revision to go back to, or (None) that the newest rolls out again."""
 
     to: int | None
     dry_run: bool = False
 
 
-def roll_back(tx: Transaction, namespace: str, name: str, wish: Wish, principal: str) -> Json:
+def roll_back(
+    tx: Transaction, namespace: str, name: str, wish: RollbackTo, principal: str
+) -> Json:
     """Clusters get an older revision, by the placement's own strategy; or the newest again.
 
     Raises Rejected: NotFound where there is no such placement or revision, InvalidState where staged runs
@@ -215,7 +218,7 @@ def roll_back(tx: Transaction, namespace: str, name: str, wish: Wish, principal:
 
 
 def _require(
-    tx: Transaction, row: StoredObject, to: int, known: Mapping[int, Revision], newest: int
+    tx: Transaction, row: StoredObject, to: int, known: Mapping[int, StoredRevision], newest: int
 ) -> None:
     if is_external(row.spec or {}):
         text = (

@@ -1,4 +1,4 @@
-"""What one revision of a placement's objects has that another has not, field by field. Pure.
+"""What one revision of a placement's objects has that another has not, field by field.
 
 Values that are not for everybody (contents of Secrets, values of environment variables) are hidden; that
 they differ is told.
@@ -6,7 +6,7 @@ they differ is told.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -50,7 +50,7 @@ def _said(manifest: JsonView) -> JsonView:
     return {name: value for name, value in manifest.items() if name not in _UNSAID}
 
 
-def _differences(path: str, one: Any, other: Any) -> Iterator[tuple[str, Any, Any]]:
+def _differences(path: str, one: object, other: object) -> Iterator[tuple[str, object, object]]:
     """Maps are looked into, and lists of equal length; else the whole value differs."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         for name in sorted({*one, *other}):
@@ -63,7 +63,7 @@ def _differences(path: str, one: Any, other: Any) -> Iterator[tuple[str, Any, An
         yield path, one, other
 
 
-def _shown(path: str, value: Any, *, secret: bool) -> str:
+def _shown(path: str, value: object, *, secret: bool) -> str:
     if value is _ABSENT:
         return ""
     whole = f"{path}/"
@@ -75,7 +75,7 @@ def _shown(path: str, value: Any, *, secret: bool) -> str:
     return text if len(text) <= MOST_VALUE else f"{text[:MOST_VALUE]}…"
 
 
-def _holds_env(value: Any) -> bool:
+def _holds_env(value: object) -> bool:
     """Is there a list of environment variables in it?"""
     if isinstance(value, Mapping):
         return "env" in value or any(_holds_env(each) for each in value.values())

@@ -1,0 +1,1 @@
+"""Revisions of what placements select: listed, compared, and gone back to."""
