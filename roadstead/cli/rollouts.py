@@ -13,7 +13,7 @@ COLUMNS = [
     Column("NAMESPACE", lambda r: r.namespace),
     Column("NAME", lambda r: r.name),
     Column("PLACEMENT", lambda r: r.placement if r.is_run else "", shrinks=True),
-    Column("STRATEGY", lambda r: r.strategy, shrinks=True),
+    Column("STRATEGY", lambda r: r.strategy, wide=True),
     Column("VERSION", lambda r: r.version),
     Column("DONE", lambda r: f"{r.updated}/{r.clusters}"),
     Column("STATE", lambda r: _short(r.reason), coloured=True),
@@ -61,8 +61,8 @@ def _as_text(found: Rollout) -> str:
         lines += _stage(stage)
     if found.cluster_versions:
         lines += ["", *indented(found.cluster_versions, _VERSIONS)]
-    hint = _what_next(found)
-    return "\n".join([*lines, "", *wrapped(hint, "")] if hint else lines)
+    hints = _what_next(found)
+    return "\n".join([*lines, "", *hints] if hints else lines)
 
 
 def _stage(stage: RolloutStage) -> list[str]:
@@ -82,24 +82,22 @@ def _stage(stage: RolloutStage) -> list[str]:
     return lines
 
 
-def _what_next(found: Rollout) -> str:
-    """The command that helps now; "" where nothing waits for a person."""
+def _what_next(found: Rollout) -> list[str]:
+    """The commands that help now, each on a line to copy; none where nothing waits for a person."""
     name = found.full_name
+    go_on = f"go on: roadstead rollouts resume {name}"
+    go_back = f"go back: roadstead rollouts rollback {name}"
     if not found.is_run or found.reason in _OVER:
-        return ""
+        return []
     if found.stopped_by_itself:
-        return (
-            f"go on: roadstead rollouts resume {name}; go back: roadstead rollouts rollback {name}"
-        )
+        return [go_on, go_back]
     if found.waits_for:
-        return f"approve it: roadstead rollouts approve {name}"
+        return [f"approve it: roadstead rollouts approve {name}"]
     if found.state == "Initialize":
-        return f"begin: roadstead rollouts resume {name}"
+        return [f"begin: roadstead rollouts resume {name}"]
     if found.state == "Stop":
-        return f"go on: roadstead rollouts resume {name}"
-    if found.reason == "UpdateRunStuck":
-        return f"go back: roadstead rollouts rollback {name}"
-    return ""
+        return [go_on]
+    return [go_back] if found.reason == "UpdateRunStuck" else []
 
 
 rollouts.add_command(

@@ -197,7 +197,6 @@ DEFINITIONS: Final = (
         )
         for kind, short in (("ClusterResourceOverride", "cro"), ("ResourceOverride", "ro"))
     ),
-    *_staged(),
     *(
         Definition(
             "placement.kubernetes-fleet.io", kind, f"{kind.lower()}s", _FLEET_VERSIONS, "v1beta1",
@@ -258,6 +257,7 @@ DEFINITIONS: Final = (
         ),
         ("fleet", "fleet-cluster"),
     ),
+    *_staged(),
 )  # fmt: skip
 
 

@@ -61,9 +61,9 @@ def test_runs_are_listed():
         told = run("--server", script.address, "rollouts", "ls").out
     head, line = told.splitlines()[:2]
     assert head.split() == [
-        "NAMESPACE", "NAME", "PLACEMENT", "STRATEGY", "VERSION", "DONE", "STATE", "AGE", "SAYS",
+        "NAMESPACE", "NAME", "PLACEMENT", "VERSION", "DONE", "STATE", "AGE", "SAYS",
     ]  # fmt: skip
-    assert line.split()[:8] == ["shop", "spring", "web", "careful", "3", "1/4", "Waiting", "0s"]
+    assert line.split()[:7] == ["shop", "spring", "web", "3", "1/4", "Waiting", "0s"]
 
 
 def test_a_run_is_shown_stage_by_stage():
@@ -93,7 +93,7 @@ approve it: roadstead rollouts approve shop/spring
     [
         (
             {"waitsFor": [], "stoppedByItself": True},
-            "go on: roadstead rollouts resume shop/spring",
+            "go back: roadstead rollouts rollback",
         ),
         ({"waitsFor": [], "state": "Initialize"}, "begin: roadstead rollouts resume shop/spring"),
         ({"waitsFor": [], "state": "Stop"}, "go on: roadstead rollouts resume shop/spring"),

@@ -188,6 +188,6 @@ def _failed_and_back(fleet: RunningFleet) -> None:
     until(lambda: progress(fleet, "third") == "Failed", 30, "the run was taken over")
     until(lambda: fleet.cli("rollouts", "approve", "third-back-1").returncode == 0, 60, "asked")
     until(lambda: progress(fleet, "third-back-1") == "Succeeded", 60, "and all is well")
-    listed = fleet.cli("rollouts", "ls").stdout
-    assert "third-back-1" in listed
-    assert "Succeeded" in listed
+    listed = json.loads(fleet.cli("rollouts", "ls", "-o", "json").stdout)
+    newest = listed["items"][0] if isinstance(listed, dict) else listed[0]
+    assert (newest["name"], newest["reason"]) == ("third-back-1", "UpdateRunSucceeded")
