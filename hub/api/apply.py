@@ -136,7 +136,7 @@ def _drafts(
 
 def _version_of(value: object) -> tuple[object, str]:
     """A declaration without the version that it is to replace, and that version; Jobs have none."""
-    if not isinstance(value, dict) or value.get("kind") in {"Job", "Workload"}:
+    if not isinstance(value, dict) or value.get("kind") in ("Job", "Workload"):
         return value, ""
     metadata = value.get("metadata")
     version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None

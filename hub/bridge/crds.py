@@ -1,5 +1,6 @@
 """Installs our CustomResourceDefinitions on the hub cluster; those of others are left alone."""
 
+import contextlib
 from typing import Final
 
 import structlog
@@ -28,13 +29,10 @@ async def install_crds(client: KubeClient, clock: Clock) -> list[str]:
     waiting: list[str] = []
     for crd in all_crds().values():
         name = crd["metadata"]["name"]
-        try:
-            live = await client.get(_VERSION, _KIND, "", name)
-        except errors.NotFound:
-            await client.create(crd, field_manager=labels.BRIDGE_FIELD_MANAGER)
+        live = await _found_or_made(client, crd)
+        if live is None:
             waiting.append(name)
-            continue
-        if _is_foreign(live):
+        elif _is_foreign(live):
             foreign.append(name)
         elif _differs(crd, live):
             fresh = {**crd, "metadata": {**live["metadata"], **_labels(live)}}
@@ -47,6 +45,16 @@ async def install_crds(client: KubeClient, clock: Clock) -> list[str]:
     if foreign:
         log.warning("crds.foreign", names=foreign)
     return foreign
+
+
+async def _found_or_made(client: KubeClient, crd: Json) -> Json | None:
+    """The definition that is there; None if it was made now, by this hub or by one that starts beside it."""
+    try:
+        return await client.get(_VERSION, _KIND, "", crd["metadata"]["name"])
+    except errors.NotFound:
+        with contextlib.suppress(errors.AlreadyExists):
+            await client.create(crd, field_manager=labels.BRIDGE_FIELD_MANAGER)
+        return None
 
 
 def _labels(live: Json) -> Json:

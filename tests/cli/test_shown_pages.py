@@ -177,15 +177,15 @@ name  state
 kind namespace/name
   type=status  reason: message
 
-  selected: kind namespace/name
+  selected: kind namespace/name in type namespace/name
 
   clusterName
     type=status  reason: message
-    failed: kind namespace/name
+    failed: kind namespace/name in type namespace/name
       type=status  reason: message
-    drifted: kind namespace/name
+    drifted: kind namespace/name in type namespace/name
       path: hub valueInHub, member valueInMember
-    differs: kind namespace/name
+    differs: kind namespace/name in type namespace/name
       path: hub valueInHub, member valueInMember
 """,
     ),

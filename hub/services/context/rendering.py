@@ -105,10 +105,10 @@ def whole_object(row: StoredObject) -> Json:
         **manifest.get("metadata", {}),
         "uid": row.uid,
         "generation": row.generation,
-        "resourceVersion": resource_version(row),
         "creationTimestamp": stamp(row.created_at),
     }
     if (row.api_group, row.kind) != (KUEUE, "Workload"):
+        metadata["resourceVersion"] = resource_version(row)
         metadata.pop("ownerReferences", None)  # of the hub cluster, and refused on the way back in
     if row.deleted_at is not None:
         metadata["deletionTimestamp"] = stamp(row.deleted_at)
