@@ -187,5 +187,5 @@ TAKEN: tuple[tuple[str, Json], ...] = (
     ("58 zero", picking(0)),
     ("55 nowhere", a_job(cluster_selector="region=nowhere")),
     ("60 absent", a_job(clusters="absent")),
-    ("59 contradictory, of none", a_job(clusters="absent", cluster_selector="region=nowhere")),
+    ("59 contradictory of none", a_job(clusters="absent", cluster_selector="region=nowhere")),
 )

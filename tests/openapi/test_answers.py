@@ -21,6 +21,10 @@ PLACES = {
     "/v1/clusters/{name}": ["/v1/clusters/c1"],
     "/v1/placements/{name}": ["/v1/placements/everywhere"],
     "/v1/placements/{namespace}/{name}": ["/v1/placements/team-a/settings"],
+    "/v1/placements/{name}/manifests": ["/v1/placements/everywhere/manifests?cluster=c1"],
+    "/v1/placements/{namespace}/{name}/manifests": [
+        "/v1/placements/team-a/settings/manifests?cluster=c1"
+    ],
     "/v1/revisions": ["/v1/revisions?placement=everywhere"],
     "/v1/rollouts/{name}": ["/v1/rollouts/everywhere"],
     "/v1/rollouts/{namespace}/{name}": ["/v1/rollouts/team-a/settings"],

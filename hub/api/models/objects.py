@@ -69,8 +69,8 @@ class ObjectMetadata(Model):
     namespace: str = ""
     uid: str
     generation: int
-    resource_version: str
-    """Of what is declared: applied with it, a document changes this version and no other."""
+    resource_version: str = ""
+    """Of what is declared: a document with it changes this version and no other. Workloads have none."""
     creation_timestamp: str
     deletion_timestamp: str = ""
     labels: Labels | None = None
