@@ -9,55 +9,26 @@ import argparse
 import concurrent.futures
 import json
 import time
-from typing import Any
 
 from bench.dispatch import manifests
-from bench.drift import member_api
+from bench.drift import NAMESPACE as _SHOP, member_api, objects
 from bench.local_fleet import LocalFleet, equal_members, fleet, machine, show
+from bench.rollout import is_applied
 from roadstead import Client
 
-NAMESPACE = "shop"
+NAMESPACE = f"{_SHOP}-ifnotdrifted"
 _CHUNK = 200
 _LIMIT_S = 1800.0
 
 
-def declared(count: int) -> list[dict[str, Any]]:
-    """A Namespace with ConfigMaps, and the placement that sends them everywhere."""
-    maps = [
-        {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": f"settings-{i}", "namespace": NAMESPACE},
-            "data": {"colour": "blue"},
-        }
-        for i in range(count)
-    ]
-    selector = {"group": "", "version": "v1", "kind": "Namespace", "name": NAMESPACE}
-    placement = {
-        "apiVersion": "placement.kubernetes-fleet.io/v1",
-        "kind": "ClusterResourcePlacement",
-        "metadata": {"name": NAMESPACE},
-        "spec": {
-            "resourceSelectors": [selector],
-            "policy": {"placementType": "PickAll"},
-            "strategy": {"applyStrategy": {"whenToApply": "IfNotDrifted"}},
-        },
-    }
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
-    return [namespace, *maps, placement]
-
-
 def stand(hub: Client, count: int) -> None:
     """Declare them and wait until they are everywhere."""
-    documents = declared(count)
+    documents = objects("IfNotDrifted", count)
     for start in range(0, len(documents), _CHUNK):
         items = documents[start : start + _CHUNK]
         hub.apply(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     began = time.monotonic()
-    while not any(
-        c.type.endswith("Applied") and c.status == "True"
-        for c in hub.placement(NAMESPACE).conditions
-    ):
+    while not is_applied(hub.placement(NAMESPACE)):
         if time.monotonic() - began > _LIMIT_S:
             raise SystemExit("the ConfigMaps do not stand")
         time.sleep(1.0)
