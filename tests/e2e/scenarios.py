@@ -36,7 +36,7 @@ LABELS: dict[str, Json] = {
     "m3": {"zone": "b", "tier": "x"},
     "m4": {"zone": "b", "tier": "y"},
 }
-WITHIN_S = 45.0  # of real agents on a machine that is busy
+WITHIN_S = 90.0  # of real agents on a machine that is busy
 
 
 class Acceptance:

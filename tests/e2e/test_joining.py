@@ -89,7 +89,7 @@ class Spare:
         """Delete options as the hub has them."""
         with self.fleet.client() as hub:
             found = hub.find("MemberCluster", "spare", group="cluster.kubernetes-fleet.io")
-        return str(found.raw["spec"].get("deleteOptions"))
+        return str((found.raw.get("spec") or {}).get("deleteOptions"))
 
     def version(self, namespace: str) -> tuple[str, str]:
         """uid and resourceVersion: equal ones say that nobody has written it."""
