@@ -1,6 +1,8 @@
 """Installs our CustomResourceDefinitions on the hub cluster; those of others are left alone."""
 
+import asyncio
 import contextlib
+from collections.abc import Iterable
 from typing import Final
 
 import structlog
@@ -27,7 +29,7 @@ async def install_crds(client: KubeClient, clock: Clock) -> list[str]:
     """
     foreign: list[str] = []
     waiting: list[str] = []
-    for crd in all_crds().values():
+    for crd in (await asyncio.to_thread(all_crds)).values():
         name = crd["metadata"]["name"]
         live = await _found_or_made(client, crd)
         if live is None:
@@ -38,8 +40,7 @@ async def install_crds(client: KubeClient, clock: Clock) -> list[str]:
             fresh = {**crd, "metadata": {**live["metadata"], **_labels(live)}}
             await client.replace(fresh, field_manager=labels.BRIDGE_FIELD_MANAGER)
             waiting.append(name)
-    for name in waiting:
-        await _established(client, clock, name)
+    await _established(client, clock, waiting)
     if waiting:
         await client.server_resources(refresh=True)
     if foreign:
@@ -84,11 +85,17 @@ def _differs(wanted: object, live: object) -> bool:
     return bool(wanted != live)
 
 
-async def _established(client: KubeClient, clock: Clock, name: str) -> None:
-    """Wait until a definition is served, at most five seconds."""
+async def _established(client: KubeClient, clock: Clock, names: Iterable[str]) -> None:
+    """Wait until definitions are served, at most five seconds."""
+    waiting = list(names)
     for _ in range(_TRIES):
-        live = await client.get(_VERSION, _KIND, "", name)
-        conditions = (live.get("status") or {}).get("conditions") or ()
-        if any(c["type"] == "Established" and c["status"] == "True" for c in conditions):
+        waiting = [name for name in waiting if not await _is_established(client, name)]
+        if not waiting:
             return
         await clock.sleep(_WAIT_S)
+
+
+async def _is_established(client: KubeClient, name: str) -> bool:
+    live = await client.get(_VERSION, _KIND, "", name)
+    conditions = (live.get("status") or {}).get("conditions") or ()
+    return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
