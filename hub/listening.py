@@ -28,7 +28,7 @@ def bound(address: str, *, shared: bool) -> socket.socket:
 
 
 def _bound(address: tuple[str, int], family: socket.AddressFamily) -> socket.socket:
-    made = socket.socket(family, socket.SOCK_STREAM)
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
             made.setsockopt(socket.SOL_SOCKET, option, 1)
