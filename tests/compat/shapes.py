@@ -196,12 +196,6 @@ STORED_BY_REST: Final[dict[str, Document]] = {
     "a topology": an_object(
         KUEUE, "Topology", "racks", spec={"levels": [{"nodeLabel": "example.com/rack"}]}
     ),
-    "an eviction": an_object(
-        "placement.kubernetes-fleet.io/v1beta1",
-        "ClusterResourcePlacementEviction",
-        "canary",
-        spec={"placementName": "web", "clusterName": "north"},
-    ),
     "a request for nodes with a status": {
         **an_object(
             KUEUE,

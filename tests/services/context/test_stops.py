@@ -23,6 +23,7 @@ def shown(**given: Any) -> dict[str, Any]:
     return (
         empty
         | {"resuming": "", "jobs": "", "jobsMessage": "", "jobsShown": "", "mirrors": ""}
+        | {"recordsShown": ""}
         | given
     )
 
