@@ -94,7 +94,7 @@ OWNED: dict[str, Any] = {
 
 
 def test_an_object_is_as_it_was_sent_with_what_the_hub_knows():
-    """Its own uid, generation, version and times; no owners of another cluster; its own status; where it is from."""
+    """Its own uid, generation, version, times and status; no owners of another cluster; where it is from."""
     row = an_object("o", generation=4, manifest=OWNED, origin="hub-cluster", spec={"read": True})
     metadata = {
         "name": "n", "labels": {"l": "1"}, "uid": "o", "generation": 4,
