@@ -36,7 +36,7 @@ LABELS: dict[str, Json] = {
     "m3": {"zone": "b", "tier": "x"},
     "m4": {"zone": "b", "tier": "y"},
 }
-WITHIN_S = 90.0  # of real agents on a machine that is busy
+WITHIN_S = 60.0  # of real agents on a machine that is busy
 
 
 class Acceptance:
@@ -46,9 +46,16 @@ class Acceptance:
         self.fleet, self._runner, self.names = fleet, runner, tuple(names)
         configs = {name: fleet.kubeconfig(name) for name in ("hub", *names)}
         self._kube = {name: self._run(KubeClient.connect(at)) for name, at in configs.items()}
+        self.until(self._has_kinds, "the hub has installed its kinds")
 
     def _run(self, what: Coroutine[Any, Any, T]) -> T:
         return self._runner.run(what)
+
+    def _has_kinds(self) -> bool:
+        with contextlib.suppress(errors.KindNotServed):
+            self._run(self._kube["hub"].list(FLEET, "ClusterResourcePlacement"))
+            return True
+        return False
 
     def close(self) -> None:
         for client in self._kube.values():
@@ -129,10 +136,13 @@ class Acceptance:
 
     def rung(self, rung: str, name: str, namespace: str = "", *, said: str) -> None:
         """Wait until a condition has this status or reason."""
-        self.until(
-            lambda: said in self.rungs(name, namespace).get(rung, ()),
-            f"{namespace}/{name}: {rung} is {said}",
-        )
+        try:
+            self.until(
+                lambda: said in self.rungs(name, namespace).get(rung, ()),
+                f"{namespace}/{name}: {rung} is {said}",
+            )
+        except AssertionError as late:
+            raise AssertionError(f"{late}; its status: {self.status(name, namespace)}") from late
 
     def entry(self, name: str, namespace: str, member: str) -> Json:
         """What a placement's status says of one member."""
