@@ -63,6 +63,7 @@ class Bridge:
         self._kubeconfig = kubeconfig
         self._connected = False
         self.condition = BridgeCondition(hub, term)
+        self.condition.begin()
 
     async def run(self) -> None:
         """Bridge while this process leads, until cancelled."""
@@ -101,6 +102,7 @@ class Bridge:
                     await self._hub.clock.sleep(STOPPED_S)
                 return False
             await install_crds(client, self._hub.clock)
+            await self.condition.begun()
             # Only now: a hub cluster that refuses these is asked ever more seldom.
             self._connected = True
             await self._while_leading(

@@ -45,6 +45,7 @@ class BridgeCondition:
             ""  # why the hub cluster does not answer; it hinders nobody and ends by itself
         )
         self._missed = 0
+        self._starting = False
 
     @property
     def stopped(self) -> bool:
@@ -57,6 +58,16 @@ class BridgeCondition:
         self.reason, self.message = reason, message
         log.error("bridge.stopped", reason=reason, message=message)
         await self._tell()
+
+    def begin(self) -> None:
+        """Nothing crosses before the hub's kinds are served: until `begun`, that is what is told."""
+        self._starting = True
+
+    async def begun(self) -> None:
+        """The hub's kinds are served: what people apply is taken from now on."""
+        if self._starting:
+            self._starting = False
+            await self._tell()
 
     async def ask(self, client: KubeClient) -> None:
         """Ask the hub cluster for something small: open watches say nothing of one that hangs."""
@@ -152,10 +163,17 @@ class BridgeCondition:
             await self._tell()
 
     async def _tell(self) -> None:
+        reason, message = "Running", ""
+        if self.stopped:
+            reason, message = self.reason, self.message
+        elif self._silence:
+            reason, message = hub_cluster.SILENT, self._silence
+        elif self._starting:
+            reason, message = hub_cluster.STARTING, "the hub's kinds are being installed there"
         condition: Json = {
-            "status": "False" if self.stopped or self._silence else "True",
-            "reason": self.reason or (hub_cluster.SILENT if self._silence else "Running"),
-            "message": self.message or self._silence,
+            "status": "True" if reason == "Running" else "False",
+            "reason": reason,
+            "message": message,
             "jobs": self.protection.jobs,
             "jobs_message": self.protection.message,
             "jobs_shown": self.jobs_shown,

@@ -30,6 +30,8 @@ from roadstead.errors import NotFound, RoadsteadError
 from shared.clock import Clock, SystemClock
 
 READY_WITHIN_S = 120.0
+# Reasons of a bridge that does not cross yet, and soon will; another is for people to see and decide.
+_NOT_YET = frozenset({"", "HubClusterStarting", "HubClusterSilent"})
 _REFUSED = 1  # exit code of an agent that the hub does not let in …
 _REFUSED_REST_S = 30.0  # … and how long it rests before it asks again
 _log = structlog.get_logger(__name__)
@@ -105,6 +107,7 @@ class Fleet:
         else:
             await self._start_apart()
         await self._until("the agents", "hub", self._all_joined)
+        await self._until("the hub's kinds on the hub cluster", "hub", self._kinds_served)
 
     async def stop(self) -> None:
         """End every part."""
@@ -187,6 +190,9 @@ class Fleet:
 
     async def _all_joined(self) -> bool:
         return await asyncio.to_thread(self._asks, self._joined)
+
+    async def _kinds_served(self) -> bool:
+        return await asyncio.to_thread(self._asks, _takes_what_is_applied)
 
     def _joined(self, hub: Client) -> bool:
         ready = {c.name for c in hub.clusters() if c.ready}
@@ -349,6 +355,12 @@ def _claimed(folder: Path) -> Iterator[None]:
         file.write(f"{os.getpid()}\n")
         file.flush()
         yield
+
+
+def _takes_what_is_applied(hub: Client) -> bool:
+    """Do the hub's kinds stand on the hub cluster? A bridge that stopped is not waited for."""
+    told = hub.hub_cluster()
+    return told.running or told.reason not in _NOT_YET
 
 
 def _ports_in(path: Path) -> dict[str, int]:

@@ -66,6 +66,8 @@ def _as_text(told: HubCluster) -> str:
         lines.append(f"Mirrors there: {_MIRRORS.get(told.mirrors, told.mirrors)}")
     if told.running:
         return "\n".join([*lines, "The bridge is running."])
+    if told.reason == "HubClusterStarting":
+        return "\n".join([*lines, f"The bridge is starting: {told.message}."])
     lines.append(f"The bridge has stopped: {told.reason}: {told.message}")
     if told.resuming:
         lines.append(f"To go on: roadstead hub-cluster resume {told.reason}")

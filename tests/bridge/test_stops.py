@@ -170,3 +170,21 @@ async def test_a_silent_hub_cluster_that_was_restored_says_so_when_it_answers(tm
         assert (await shown(hub))[0] == "ResourceVersionWentBack"
         await condition.note_version("v1/Job", "49")
         assert condition.stopped
+
+
+async def test_nothing_is_taken_before_the_hubs_kinds_are_served(tmp_path: Path):
+    """Until then what people apply there is refused: the bridge does not say that it runs."""
+    async with running_hub(tmp_path) as hub:
+        server: Any = Server()
+        condition = BridgeCondition(hub.hub, lambda: 1)
+        condition.begin()
+        await condition.check(server)
+        assert (await shown(hub))[::2] == ("HubClusterStarting", False)
+        await condition.is_silent("no route")
+        assert (await shown(hub))[::2] == ("HubClusterSilent", False)
+        await condition.check(server)
+        assert (await shown(hub))[::2] == ("HubClusterStarting", False)
+        await condition.begun()
+        assert await shown(hub) == ("Running", "", True)
+        await condition.check(server)  # another connection finds them there
+        assert await shown(hub) == ("Running", "", True)

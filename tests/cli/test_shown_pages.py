@@ -233,6 +233,17 @@ It does not answer: message
 The bridge goes on by itself when it does.
 """,
     ),
+    (
+        "hub-cluster show",
+        [Answer(filled(HubCluster, running=False, reason="HubClusterStarting"))],
+        """\
+Hub cluster uid
+Jobs there: jobs: jobsMessage
+Jobs that came by REST: jobsShown
+Mirrors there: mirrors
+The bridge is starting: message.
+""",
+    ),
     ("hub-cluster show", [Answer(filled(HubCluster, reason=""))], "The hub has no hub cluster.\n"),
     (
         "checks set u check ready",

@@ -103,6 +103,15 @@ def test_the_folder_has_what_scripts_need(fleet):
         assert "https://127.0.0.1:" in (fleet.folder / kubeconfig).read_text()
 
 
+@pytest.mark.kubectl
+def test_the_hubs_kinds_are_served_once_it_is_ready(tmp_path, members):
+    """Whoever applies a queue in the first second is not told that there is no such kind."""
+    with _up(tmp_path / "data", members) as fleet, fleet.client() as hub:
+        assert hub.hub_cluster().running
+        listed = fleet.kubectl("get", "clusterqueues,clusterresourceplacements")
+        assert listed.returncode == 0, listed.stderr
+
+
 def test_every_child_has_a_pid_file(fleet):
     """pids/ has a file for the hub, its cluster, and each member's simulator and agent, all alive."""
     pids = _pids(fleet.folder)

@@ -15,6 +15,7 @@ from shared.reject_codes import RejectCode
 
 LIFT: Final = "bridge_lift"
 SILENT: Final = "HubClusterSilent"  # it does not answer: the bridge goes on when it does
+STARTING: Final = "HubClusterStarting"  # the hub's kinds are not served there yet
 # What resuming means, by the reason of the stop; a reason that is not here ends by itself.
 MEANING: Final = {
     "AbsentWithoutDeletion": "what is absent on the hub cluster counts as deleted",

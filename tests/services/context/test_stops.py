@@ -36,6 +36,7 @@ def shown(**given: Any) -> dict[str, Any]:
         ("False", "TooManyDeletions", {"connected": True, "resuming": MEANING}),
         ("False", "KueueWebhooks", {"connected": True}),
         ("False", "HubClusterSilent", {}),
+        ("False", "HubClusterStarting", {"connected": True}),
         ("True", "TooManyDeletions", {"connected": True, "running": True}),
     ],
 )
