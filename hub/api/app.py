@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 
 from hub.api import (
+    access,
     apply,
     availability,
     batch,
@@ -52,6 +53,7 @@ ROUTERS: Final = (
     plan.router,
     rollouts.router,
     tokens.router,
+    access.router,
     clusters.router,
     fleet.router,
     availability.router,

@@ -21,9 +21,11 @@ from hub.api.bodies import off_loop, read_many
 from hub.api.errors import PROBLEM_TYPE, problem
 from hub.api.models.objects import ApplyResult, Manifest
 from hub.api.openapi_parts import A_JOB, JSON, NDJSON, YAML, listed, ref
-from hub.api.policy import ADMINISTRATOR, allow, caller, hub_of
+from hub.api.policy import ADMINISTRATOR, allow, caller, grants
 from hub.api.reply import JsonResponse
+from hub.api.rights import applying, judged
 from hub.api.routing import new_router, refuses
+from hub.domain.access import Noun, Verb
 from hub.services.context import rendering
 from hub.services.objects.apply import REJECTED, Applied, apply_for
 from hub.services.reading.draft import Draft, draft
@@ -78,6 +80,7 @@ class _ApplyAnswer:
     ),
 )
 @allow(ADMINISTRATOR)
+@grants(Verb.CREATE, Noun.JOBS)
 @refuses(*REFUSES)
 async def apply_documents(
     request: Request, namespace: Annotated[str, Query()] = "default"
@@ -93,14 +96,15 @@ async def apply_documents(
     namespace = namespace or "default"
     if not is_dns_label(namespace):
         raise Rejected(RejectCode.INVALID_NAME, LABEL_RULE, "namespace")
-    hub = hub_of(request)
+    hub = applying(request)
     answer = _ApplyAnswer()
     size, who = len(await request.body()), caller(request).name
     async with hub.bulk:
         read = await read_many(request)
         now = hub.clock.now()
         for part in _parts(read):
-            drafts = await off_loop(request, size, _drafts, part, namespace, now, who)
+            read_part = await off_loop(request, size, _drafts, part, namespace, now, who)
+            drafts = judged(request, read_part)
             applied: list[Applied] = await hub.write(apply_for, drafts, hub.settings.intake, who)
             warned = warnings_of(request, drafts)
             await off_loop(request, size, _say, answer, applied, part, warned)

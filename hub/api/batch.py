@@ -19,9 +19,11 @@ from hub.api.bodies import off_loop, read_many
 from hub.api.models.jobs import BatchResult
 from hub.api.models.objects import JobManifest
 from hub.api.openapi_parts import A_JOB, IDEMPOTENCY_KEY, JSON, NDJSON, REPLAY, YAML, listed, ref
-from hub.api.policy import ADMINISTRATOR, allow, caller, hub_of
+from hub.api.policy import ADMINISTRATOR, allow, caller, grants, hub_of
 from hub.api.reply import JsonResponse, idempotency_key
+from hub.api.rights import judged
 from hub.api.routing import new_router
+from hub.domain.access import Noun, Verb
 from hub.services.context.hub import Hub
 from hub.services.jobs.bare_patch import parse_unit
 from hub.services.jobs.submit import Reply, Submission, submit
@@ -52,6 +54,7 @@ Entry = tuple[int, Any]
     ),
 )
 @allow(ADMINISTRATOR)
+@grants(Verb.CREATE, Noun.JOBS)
 async def submit_batch(request: Request) -> Response:
     """Submit a JSON list, NDJSON lines or YAML documents of Jobs, at most 16 MiB.
 
@@ -69,6 +72,7 @@ async def submit_batch(request: Request) -> Response:
         said: list[Json] = []
         first = 0
         while drafts := await off_loop(request, size, _drafts, hub, entries, who):
+            drafts = tuple(judged(request, drafts))
             submission = Submission(
                 drafts=drafts,
                 intake=hub.settings.intake,

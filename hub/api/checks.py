@@ -12,9 +12,10 @@ from starlette.responses import Response
 from hub.api.models.checks import JobChecks, NewCheckState, ObjectStatus, OpenCheckList
 from hub.api.models.objects import ShownObject
 from hub.api.parameters import CheckFilters, GroupName, KindName
-from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, grants, hub_of
 from hub.api.reply import JsonResponse, pager
 from hub.api.routing import new_router, refuses
+from hub.domain.access import Noun, Verb
 from hub.services.kueue_view import open_checks
 from hub.services.outside import check_active, check_states
 from shared.reject_codes import RejectCode
@@ -37,6 +38,7 @@ async def list_open_checks(request: Request, asked: Annotated[CheckFilters, Quer
 
 @router.get("/v1/jobs/{uid}/checks", response_model=JobChecks)
 @allow(ADMINISTRATOR, VIEWER)
+@grants(Verb.GET, Noun.JOBS)
 async def list_job_checks(request: Request, uid: str) -> Response:
     """The admission checks of one job, with what was answered."""
     return JsonResponse(await hub_of(request).read(open_checks.checks_of, uid))

@@ -24,7 +24,7 @@ from hub.api.models.workloads import (
     WorkloadPatch,
     WorkloadReport,
 )
-from hub.api.policy import ADMINISTRATOR, AGENT, PUBLIC, VIEWER, policy_of
+from hub.api.policy import ADMINISTRATOR, AGENT, PUBLIC, USER, policy_of
 from hub.api.routing import refusals_of
 from shared.documents import Json, JsonView
 from shared.reject_codes import RejectCode
@@ -155,7 +155,7 @@ def codes_of(route: APIRoute, *, with_body: bool) -> list[RejectCode]:
     codes = [*_OF_ALL, *refusals_of(route.endpoint)]
     if PUBLIC not in policy:
         codes.append(RejectCode.UNAUTHENTICATED)
-    if ADMINISTRATOR in policy and VIEWER not in policy:
+    if ADMINISTRATOR in policy and USER not in policy:
         codes.append(RejectCode.FORBIDDEN)
     if route.param_convertors:
         codes.append(RejectCode.NOT_FOUND)

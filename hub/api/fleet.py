@@ -13,7 +13,6 @@ from hub.api.models.clusters import (
     Restored,
 )
 from hub.api.models.fleet import (
-    AuditList,
     DriftDecision,
     DriftList,
     EventList,
@@ -25,10 +24,11 @@ from hub.api.models.fleet import (
     SettledDrift,
 )
 from hub.api.models.queues import ClusterQueueFigures, LocalQueueDetail, QueueList
-from hub.api.parameters import EventFilters, ObjectPages, Paged
-from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
+from hub.api.parameters import EventFilters, ObjectPages
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, grants, hub_of
 from hub.api.reply import JsonResponse, pager
 from hub.api.routing import new_router, refuses
+from hub.domain.access import Noun, Verb
 from hub.services.jobs import adopt, retention
 from hub.services.objects import drift
 from hub.services.questions import jobs, overview, placements, queues
@@ -104,6 +104,7 @@ async def run_retention(request: Request) -> Response:
 
 @router.get("/v1/queues", tags=["queues"], response_model=QueueList)
 @allow(ADMINISTRATOR, VIEWER)
+@grants(Verb.GET, Noun.QUEUES)
 async def list_queues(request: Request) -> Response:
     """Every ClusterQueue with quota, what is charged, what waits, and its LocalQueues."""
     return JsonResponse(await hub_of(request).read(queues.list_queues))
@@ -111,6 +112,7 @@ async def list_queues(request: Request) -> Response:
 
 @router.get("/v1/queues/{name}", tags=["queues"], response_model=ClusterQueueFigures)
 @allow(ADMINISTRATOR, VIEWER)
+@grants(Verb.GET, Noun.QUEUES)
 async def get_cluster_queue(request: Request, name: str) -> Response:
     """One ClusterQueue."""
     return JsonResponse(await hub_of(request).read(queues.get_cluster_queue, name))
@@ -118,6 +120,7 @@ async def get_cluster_queue(request: Request, name: str) -> Response:
 
 @router.get("/v1/queues/{namespace}/{name}", tags=["queues"], response_model=LocalQueueDetail)
 @allow(ADMINISTRATOR, VIEWER)
+@grants(Verb.GET, Noun.QUEUES)
 async def get_local_queue(request: Request, namespace: str, name: str) -> Response:
     """One LocalQueue."""
     return JsonResponse(await hub_of(request).read(queues.get_local_queue, namespace, name))
@@ -125,6 +128,7 @@ async def get_local_queue(request: Request, namespace: str, name: str) -> Respon
 
 @router.get("/v1/placements", tags=["placements"], response_model=PlacementList)
 @allow(ADMINISTRATOR, VIEWER)
+@grants(Verb.GET, Noun.PLACEMENTS)
 @refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED)
 async def list_placements(request: Request, asked: Annotated[ObjectPages, Query()]) -> Response:
     """Placements with their policy, conditions and clusters, page by page."""
@@ -145,6 +149,7 @@ async def get_cluster_placement(request: Request, name: str) -> Response:
     "/v1/placements/{namespace}/{name}", tags=["placements"], response_model=PlacementFigures
 )
 @allow(ADMINISTRATOR, VIEWER)
+@grants(Verb.GET, Noun.PLACEMENTS)
 async def get_placement(request: Request, namespace: str, name: str) -> Response:
     """One ResourcePlacement."""
     return JsonResponse(await hub_of(request).read(placements.get_placement, namespace, name))
@@ -152,6 +157,7 @@ async def get_placement(request: Request, namespace: str, name: str) -> Response
 
 @router.get("/v1/drift", response_model=DriftList)
 @allow(ADMINISTRATOR, VIEWER)
+@grants(Verb.GET, Noun.DRIFT)
 @refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED)
 async def list_drift(request: Request, asked: Annotated[ObjectPages, Query()]) -> Response:
     """Fields that no longer are as the hub wants them: cluster, object, path and both values."""
@@ -179,6 +185,7 @@ async def settle_drift(request: Request, asked: DriftDecision) -> Response:
 
 @router.get("/v1/events", response_model=EventList)
 @allow(ADMINISTRATOR, VIEWER)
+@grants(Verb.GET, Noun.EVENTS)
 @refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED)
 async def list_events(request: Request, asked: Annotated[EventFilters, Query()]) -> Response:
     """What happened, the newest page, oldest first; `continue` goes back in time."""
@@ -187,12 +194,3 @@ async def list_events(request: Request, asked: Annotated[EventFilters, Query()])
     return JsonResponse(
         await hub_of(request).read(jobs.list_events, filters, page, token, asked.limit)
     )
-
-
-@router.get("/v1/audit", response_model=AuditList)
-@allow(ADMINISTRATOR)
-@refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED)
-async def list_audit(request: Request, asked: Annotated[Paged, Query()]) -> Response:
-    """Who did what, newest first."""
-    page, token = pager(request, {}), asked.continue_ or None
-    return JsonResponse(await hub_of(request).read(overview.list_audit, page, token, asked.limit))

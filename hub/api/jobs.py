@@ -17,9 +17,11 @@ from hub.api.models.jobs import JobDetail, JobList, SubmittedJob
 from hub.api.models.objects import JobManifest, Options, uid_of
 from hub.api.openapi_parts import A_JOB, IDEMPOTENCY_KEY, JSON, REPLAY, YAML, ref
 from hub.api.parameters import JobFilters, Newest
-from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, grants, hub_of
 from hub.api.reply import JsonResponse, idempotency_key, pager
+from hub.api.rights import require
 from hub.api.routing import new_router, refuses
+from hub.domain.access import Noun, Verb
 from hub.services.context import secrecy
 from hub.services.explain import study
 from hub.services.index.index import ScheduleIndex
@@ -46,6 +48,7 @@ FindIndex = Callable[[], ScheduleIndex | None]
     ),
 )
 @allow(ADMINISTRATOR)
+@grants(Verb.CREATE, Noun.JOBS)
 @refuses(RejectCode.ALREADY_EXISTS, RejectCode.BEING_DELETED, RejectCode.OWNED_ELSEWHERE)
 async def submit_job(request: Request) -> Response:
     """Submit one Job, as JSON or YAML. With an Idempotency-Key the same body gets the same reply."""
@@ -56,6 +59,7 @@ async def submit_job(request: Request) -> Response:
     body, given = await read_one(
         request, lambda manifest: draft(parse_job(manifest), now, submitted_by=who)
     )
+    require(request, given)
     failpoint("H01")
     reply: Reply = await hub.write_shared(
         submit,
@@ -77,9 +81,13 @@ async def submit_job(request: Request) -> Response:
 
 @router.get("/v1/jobs", response_model=JobList)
 @allow(ADMINISTRATOR, VIEWER)
+@grants(Verb.GET, Noun.JOBS)
 @refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED)
 async def list_jobs(request: Request, asked: Annotated[JobFilters, Query()]) -> Response:
-    """Jobs, newest first. Filters: namespace, queue, state, cluster, name (a prefix), labelSelector."""
+    """Jobs, newest first.
+
+    Filters: namespace, queue, state, cluster, owner, name (a prefix), labelSelector.
+    """
     filters = asked.given()
     selector = filters.pop("labelSelector", "")
     matches = parse_selector(selector, "labelSelector").matches if selector else None
@@ -92,6 +100,7 @@ async def list_jobs(request: Request, asked: Annotated[JobFilters, Query()]) -> 
 
 @router.get("/v1/jobs/{uid}", response_model=JobDetail)
 @allow(ADMINISTRATOR, VIEWER)
+@grants(Verb.GET, Noun.JOBS)
 async def get_job(request: Request, uid: str) -> Response:
     """One job with its manifest, counts and the decision that placed it.
 
@@ -103,6 +112,7 @@ async def get_job(request: Request, uid: str) -> Response:
 
 @router.get("/v1/namespaces/{namespace}/jobs/{name}", response_model=JobDetail)
 @allow(ADMINISTRATOR, VIEWER)
+@grants(Verb.GET, Noun.JOBS)
 async def get_job_by_name(request: Request, namespace: str, name: str) -> Response:
     """The job that has this name now, else the newest that had it."""
     role = caller(request).role
@@ -112,6 +122,7 @@ async def get_job_by_name(request: Request, namespace: str, name: str) -> Respon
 
 @router.get("/v1/jobs/{uid}/events", response_model=JobEventList)
 @allow(ADMINISTRATOR, VIEWER)
+@grants(Verb.GET, Noun.JOBS)
 async def list_job_events(
     request: Request, uid: str, asked: Annotated[Newest, Query()]
 ) -> Response:
@@ -121,6 +132,7 @@ async def list_job_events(
 
 @router.get("/v1/jobs/{uid}/explain", response_model=Explanation)
 @allow(ADMINISTRATOR, VIEWER)
+@grants(Verb.GET, Noun.JOBS)
 async def explain_job(request: Request, uid: str) -> Response:
     """Where a job is and why: position, the rule that holds it in numbers, verdict per cluster.
 
@@ -132,6 +144,7 @@ async def explain_job(request: Request, uid: str) -> Response:
 
 @router.post("/v1/jobs/{uid}/cancel", response_model=JobDetail)
 @allow(ADMINISTRATOR)
+@grants(Verb.CHANGE, Noun.JOBS)
 async def cancel_job(request: Request, uid: str) -> Response:
     """Stop a job wherever it is; again, or after its end, it is answered as it stands."""
     name = caller(request).name
@@ -140,6 +153,7 @@ async def cancel_job(request: Request, uid: str) -> Response:
 
 @router.post("/v1/jobs/{uid}/hold", response_model=JobDetail)
 @allow(ADMINISTRATOR)
+@grants(Verb.CHANGE, Noun.JOBS)
 @refuses(RejectCode.ALREADY_ENDED, RejectCode.BEING_DELETED)
 async def hold_job(request: Request, uid: str) -> Response:
     """Hold a job back: it is not considered until it is released; one that runs is evicted first."""
@@ -149,6 +163,7 @@ async def hold_job(request: Request, uid: str) -> Response:
 
 @router.post("/v1/jobs/{uid}/release", response_model=JobDetail)
 @allow(ADMINISTRATOR)
+@grants(Verb.CHANGE, Noun.JOBS)
 @refuses(RejectCode.ALREADY_ENDED, RejectCode.ALREADY_EXISTS, RejectCode.BEING_DELETED)
 async def release_job(request: Request, uid: str) -> Response:
     """Let a job that is held, or was deactivated, wait again; any other is answered as it stands."""
@@ -158,6 +173,7 @@ async def release_job(request: Request, uid: str) -> Response:
 
 @router.delete("/v1/jobs/{uid}", response_model=JobDetail)
 @allow(ADMINISTRATOR)
+@grants(Verb.CHANGE, Noun.JOBS)
 @refuses(RejectCode.OWNED_ELSEWHERE, RejectCode.PRECONDITION_FAILED)
 async def delete_job(request: Request, uid: str, options: Options = None) -> Response:
     """Delete a job. Body (optional): {"preconditions": {"uid": …}}, a 409 if it is another's."""
@@ -166,6 +182,7 @@ async def delete_job(request: Request, uid: str, options: Options = None) -> Res
 
 @router.delete("/v1/namespaces/{namespace}/jobs/{name}", response_model=JobDetail)
 @allow(ADMINISTRATOR)
+@grants(Verb.CHANGE, Noun.JOBS)
 @refuses(RejectCode.OWNED_ELSEWHERE, RejectCode.PRECONDITION_FAILED)
 async def delete_job_by_name(
     request: Request, namespace: str, name: str, options: Options = None

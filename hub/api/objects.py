@@ -17,15 +17,17 @@ from hub.api.models.objects import (
     uid_of,
 )
 from hub.api.parameters import GroupName, KindName, ObjectFilters, Removal
-from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, grants, hub_of, scope_of
 from hub.api.reply import JsonResponse, pager
 from hub.api.routing import new_router, refuses
+from hub.domain.access import Noun, Verb
 from hub.domain.workloads.origin import Origin
 from hub.services.context import secrecy
 from hub.services.objects import delete
 from hub.services.objects.hand_over import hand_over
 from hub.services.questions import objects
 from shared.errors import Rejected
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.reject_codes import RejectCode
 
 router = new_router("objects")
@@ -35,6 +37,7 @@ _ONE_OF_NAMESPACE = "/v1/objects/{group}/{kind}/namespaces/{namespace}/{name}"
 
 @router.get("/v1/objects", response_model=KindList)
 @allow(ADMINISTRATOR, VIEWER)
+@grants(Verb.GET, Noun.OBJECTS)
 async def list_kinds(request: Request) -> Response:
     """Kinds that the hub holds, with how many of each."""
     return JsonResponse(await hub_of(request).read(objects.list_kinds))
@@ -42,6 +45,7 @@ async def list_kinds(request: Request) -> Response:
 
 @router.get("/v1/objects/{group}/{kind}", response_model=ObjectList)
 @allow(ADMINISTRATOR, VIEWER)
+@grants(Verb.GET, Noun.OBJECTS)
 @refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED)
 async def list_objects(
     request: Request, group: GroupName, kind: KindName, asked: Annotated[ObjectFilters, Query()]
@@ -74,6 +78,7 @@ async def get_object(request: Request, group: GroupName, kind: KindName, name: s
 
 @router.get(_ONE_OF_NAMESPACE, response_model=ShownObject)
 @allow(ADMINISTRATOR, VIEWER)
+@grants(Verb.GET, Noun.OBJECTS)
 async def get_namespaced_object(
     request: Request, group: GroupName, kind: KindName, namespace: str, name: str
 ) -> Response:
@@ -114,6 +119,7 @@ async def delete_object(
 
 @router.delete(_ONE_OF_NAMESPACE, response_model=Deletion)
 @allow(ADMINISTRATOR)
+@grants(Verb.CHANGE, Noun.QUEUES)
 @refuses(RejectCode.OWNED_ELSEWHERE, RejectCode.PRECONDITION_FAILED)
 async def delete_namespaced_object(
     request: Request,
@@ -123,7 +129,12 @@ async def delete_namespaced_object(
     name: str,
     options: Options = None,
 ) -> Response:
-    """Delete an object of a namespace. Body (optional): {"preconditions": {"uid": …}}."""
+    """Delete an object of a namespace. Body (optional): {"preconditions": {"uid": …}}.
+
+    A batch administrator deletes LocalQueues of their namespaces.
+    """
+    if (group, kind) != (KUEUE, "LocalQueue") and not scope_of(request).is_everything:
+        raise Rejected(RejectCode.FORBIDDEN, f"a cluster administrator may delete a {kind}")
     return await _delete(request, _group(group, kind), kind, namespace, name, options)
 
 

@@ -8,6 +8,7 @@ A text that is empty asks for nothing, as if it were not given; a number or a st
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
+    AwareDatetime,
     BaseModel,
     ConfigDict,
     Field,
@@ -42,6 +43,15 @@ def _true_or_false(value: object, inner: ValidatorFunctionWrapHandler) -> Any:
     return inner(None if isinstance(value, str) and value not in {"true", "false"} else value)
 
 
+def _instant(value: object, inner: ValidatorFunctionWrapHandler) -> Any:
+    """An instant with its offset, no number of seconds; nothing asks for nothing."""
+    if value in {None, ""}:
+        return None
+    if not isinstance(value, str) or "T" not in value:
+        value = "-"
+    return inner(value)
+
+
 def _limit(most: int) -> Any:
     """How many at most, `most` of them."""
     text = f"must be a whole number from 1 to {most}"
@@ -64,6 +74,14 @@ StateName = Annotated[
 ]
 # Where a parameter may be left out: in a query there is no null to be described.
 AnyState = Annotated[StateName | None, WithJsonSchema({"$ref": "#/components/schemas/State"})]
+AnyInstant = Annotated[
+    Annotated[
+        AwareDatetime | None,
+        WrapValidator(_instant),
+        refused_as(RejectCode.INVALID_VALUE, "must be an instant, such as 2026-11-26T08:00:00Z"),
+    ],
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
 AnyNumber = Annotated[Number | None, WithJsonSchema({"type": "integer", "minimum": 0})]
 # A Kubernetes kind: a DNS label, of which letters may be large (apiextensions: names.kind).
 KindName = Annotated[
@@ -125,6 +143,8 @@ class JobFilters(Paged):
     queue: str = ""
     state: AnyState = None
     cluster: str = ""
+    owner: str = ""
+    """Who submitted them; `unknown`: those of which nobody says so."""
     name: str = ""
     """How the name begins."""
     label_selector: Annotated[str, Field(examples=["team=blue"])] = ""
@@ -162,6 +182,28 @@ class EventFilters(Paged):
     namespace: str = ""
     kind: str = ""
     name: str = ""
+
+
+class AuditFilters(Paged):
+    """Whose deeds, and which."""
+
+    principal: str = ""
+    verb: str = ""
+    kind: Annotated[str, Field(examples=["Job"])] = ""
+    namespace: str = ""
+    since: AnyInstant = None
+    """Not before then, as RFC 3339 has it: `2026-11-26T08:00:00Z`."""
+
+
+class Question(Filters):
+    """What somebody would like to do."""
+
+    verb: Annotated[str, Field(examples=["create"])]
+    """`get`, `create` or `change`, or what kubectl calls them."""
+    kind: Annotated[str, Field(examples=["jobs"])]
+    namespace: str = ""
+    """Empty: anywhere."""
+    queue: str = ""
 
 
 class BindingFilters(Paged):

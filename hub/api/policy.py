@@ -4,6 +4,7 @@ A route without a declared policy stops the application from starting (`hub.api.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from starlette.requests import Request
@@ -11,15 +12,17 @@ from starlette.requests import Request
 from hub.api.client_certificates import check_client_certificate
 from hub.api.limits import check_failures, note_failure, spend
 from hub.api.measures import CREDENTIALS
+from hub.domain.access import EVERYTHING, Noun, Role, Scope, Verb
 from hub.services.access.budgets import Kind
 from hub.services.access.credentials import (
     ADMINISTRATOR,
     AGENT,
     UNAUTHENTICATED,
+    USER,
     VIEWER,
     Principal,
 )
-from hub.services.context.hub import Hub
+from hub.services.context.hub import Hub, HubWithin
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
@@ -27,17 +30,22 @@ __all__ = [
     "ADMINISTRATOR",
     "AGENT",
     "PUBLIC",
+    "USER",
     "VIEWER",
     "admit",
     "allow",
     "authorize",
     "caller",
+    "grants",
     "hub_of",
+    "needs_of",
     "policy_of",
+    "scope_of",
 ]
 
 PUBLIC: Final = "public"
-_PEOPLE: Final = frozenset({ADMINISTRATOR, VIEWER})
+_PEOPLE: Final = frozenset({ADMINISTRATOR, VIEWER, USER})
+Needs = tuple[Verb, Noun]
 E = TypeVar("E", bound=Callable[..., Any])
 
 
@@ -56,7 +64,28 @@ def policy_of(endpoint: object) -> frozenset[str] | None:
     return getattr(endpoint, "policy", None)
 
 
-async def authorize(request: Request, policy: frozenset[str]) -> Principal:
+def grants(verb: Verb, noun: Noun) -> Callable[[E], E]:
+    """Declare what of their rights lets a person in whose roles are bound to part of the fleet.
+
+    Without it only those come in whose role is bound everywhere. Whoever declares it sees to it that the
+    endpoint shows and touches nothing that is outside of its transaction's scope.
+    """
+
+    def declare(endpoint: E) -> E:
+        endpoint.needs = (verb, noun)  # type: ignore[attr-defined]  # read by `needs_of`
+        return endpoint
+
+    return declare
+
+
+def needs_of(endpoint: object) -> Needs | None:
+    """What `grants` declared, or None."""
+    return getattr(endpoint, "needs", None)
+
+
+async def authorize(
+    request: Request, policy: frozenset[str], needs: Needs | None = None
+) -> Principal:
     """The caller, if the policy allows it. Raises Rejected: Unauthenticated or Forbidden.
 
     An agent's credential is none on people's routes, and the reverse: the same 401 as for no
@@ -73,15 +102,42 @@ async def authorize(request: Request, policy: frozenset[str]) -> Principal:
         raise refused
     if found is None or found.role not in audience:
         raise Rejected(RejectCode.UNAUTHENTICATED, UNAUTHENTICATED)
-    if found.role not in policy:
-        raise Rejected(RejectCode.FORBIDDEN, f"a {found.role} may not do this")
+    request.state.scope = EVERYTHING
     if found.role == AGENT:
         await check_client_certificate(request, hub_of(request), found.cluster)
+    else:
+        found = await hub_of(request).roles.with_rights(found)
+    if found.role == USER:
+        found, request.state.scope = _admitted(found, policy, needs)
+    elif found.role not in policy:
+        raise Rejected(RejectCode.FORBIDDEN, f"a {found.role} may not do this")
     request.state.principal = found
     return found
 
 
-async def admit(request: Request, policy: frozenset[str], kind: Kind | None) -> None:
+def _admitted(
+    who: Principal, policy: frozenset[str], needs: Needs | None
+) -> tuple[Principal, Scope]:
+    """A person whose roles are bound, and what their request works in. Raises Rejected: Forbidden."""
+    everywhere = who.rights.everywhere
+    if everywhere is not None:
+        stands_for = ADMINISTRATOR if everywhere == Role.CLUSTER_ADMINISTRATOR else VIEWER
+        if stands_for in policy:
+            return replace(who, role=stands_for), EVERYTHING
+    if USER in policy:
+        return who, EVERYTHING
+    if needs is not None:
+        scope = who.rights.scope(*needs)
+        if scope.may:
+            return who, scope
+    what = "do this" if needs is None else f"{needs[0]} {needs[1]}"
+    said = f"no role that {who.name} has allows to {what}; roadstead whoami shows which there are"
+    raise Rejected(RejectCode.FORBIDDEN, said)
+
+
+async def admit(
+    request: Request, policy: frozenset[str], kind: Kind | None, needs: Needs | None = None
+) -> None:
     """Let the caller in, for one of `kind` from its budget. Raises Rejected, as `authorize`; TooOften.
 
     Where too many came lately from an address with no credential that is known, none but those that are
@@ -92,7 +148,7 @@ async def admit(request: Request, policy: frozenset[str], kind: Kind | None) -> 
     if len(hub.budgets.failures) and not hub.authenticator.remembers(_presented(request)):
         check_failures(request, hub, audience)
     try:
-        found = await authorize(request, policy)
+        found = await authorize(request, policy, needs)
     except Rejected as refusal:
         if refusal.code.status == 401:
             note_failure(request, hub, audience)
@@ -115,7 +171,15 @@ def caller(request: Request) -> Principal:
 
 
 def hub_of(request: Request) -> Hub:
-    """The hub this application serves."""
+    """The hub this application serves; for who may see part of it, within that part."""
     hub = request.app.state.hub
     assert isinstance(hub, Hub)
-    return hub
+    scope = scope_of(request)
+    return hub if scope.is_everything else HubWithin(hub, scope)
+
+
+def scope_of(request: Request) -> Scope:
+    """What the caller may see, and may do of what the route does."""
+    found = getattr(request.state, "scope", EVERYTHING)
+    assert isinstance(found, Scope)
+    return found

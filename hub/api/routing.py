@@ -23,7 +23,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from hub.api.bodies import read_object
-from hub.api.policy import PUBLIC, admit, policy_of
+from hub.api.policy import PUBLIC, admit, needs_of, policy_of
 from hub.services.access.budgets import Kind
 from shared.documents import Json
 from shared.errors import Rejected
@@ -66,10 +66,10 @@ class PolicyRoute(APIRoute):
             return inner
         known = query_names(self)
         reads_body = self.body_field is not None
-        kind = self._budget()
+        kind, needs = self._budget(), needs_of(self.endpoint)
 
         async def checked(request: Request) -> Response:
-            await admit(request, policy, kind)
+            await admit(request, policy, kind, needs)
             if request.scope["query_string"]:
                 _check_names(request, known)
             if reads_body:

@@ -1,4 +1,4 @@
-"""`/v1/tokens`: credentials of people, administrators and viewers."""
+"""`/v1/tokens`: credentials of people: administrators, viewers and users."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -24,9 +24,13 @@ async def list_tokens(request: Request) -> Response:
 @allow(ADMINISTRATOR)
 @refuses(RejectCode.FORBIDDEN)
 async def issue_token(request: Request, given: NewToken) -> Response:
-    """A token for a person: {"role": "administrator" or "viewer", "name"}; shown once, earlier ones end."""
+    """A token for a person: {"role": "administrator", "viewer" or "user", "name"}; earlier ones end.
+
+    It is shown once. What a user may do is said by role bindings: `/v1/access/bindings`.
+    """
     name = caller(request).name
-    made = await hub_of(request).write(people.issue, given.role, given.name, name)
+    groups = given.groups or []
+    made = await hub_of(request).write(people.issue, given.role, given.name, name, groups)
     return JsonResponse(made, 201)
 
 

@@ -8,9 +8,10 @@ from starlette.responses import Response
 
 from hub.api.models.workloads import KueueWorkload, KueueWorkloadList, PendingWorkloadsSummary
 from hub.api.parameters import Window, WorkloadFilters
-from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, grants, hub_of
 from hub.api.reply import JsonResponse, pager
 from hub.api.routing import new_router, refuses
+from hub.domain.access import Noun, Verb
 from hub.services.context import secrecy
 from hub.services.index.index import ScheduleIndex
 from hub.services.kueue_view import pages
@@ -23,6 +24,7 @@ _VISIBILITY = f"/apis/{visibility.API_VERSION}"
 
 @router.get("/v1/workloads", response_model=KueueWorkloadList)
 @allow(ADMINISTRATOR, VIEWER)
+@grants(Verb.GET, Noun.JOBS)
 @refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED)
 async def list_workloads(request: Request, asked: Annotated[WorkloadFilters, Query()]) -> Response:
     """Workloads as Kueue shows them (v1beta2), of Jobs and bare ones, newest first.
@@ -45,6 +47,7 @@ async def list_workloads(request: Request, asked: Annotated[WorkloadFilters, Que
 
 @router.get("/v1/workloads/{namespace}/{name}", response_model=KueueWorkload)
 @allow(ADMINISTRATOR, VIEWER)
+@grants(Verb.GET, Noun.JOBS)
 async def get_workload(request: Request, namespace: str, name: str) -> Response:
     """One Workload; a Job's is called `job-<its name>-<5 digits>`."""
     role, get = caller(request).role, pages.get_workload
@@ -73,6 +76,7 @@ async def list_pending_in_cluster_queue(
     response_model=PendingWorkloadsSummary,
 )
 @allow(ADMINISTRATOR, VIEWER)
+@grants(Verb.GET, Noun.QUEUES)
 async def list_pending_in_local_queue(
     request: Request, namespace: str, name: str, asked: Annotated[Window, Query()]
 ) -> Response:

@@ -26,10 +26,12 @@ from hub.api.models.workloads import (
 )
 from hub.api.openapi_parts import EVENTS, JSON, MERGE_PATCH, YAML, ref
 from hub.api.parameters import WatchFilters, number_of
-from hub.api.policy import ADMINISTRATOR, VIEWER, allow, authorize, caller, hub_of
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, authorize, caller, grants, hub_of
 from hub.api.reply import JsonResponse
+from hub.api.rights import require
 from hub.api.routing import new_router, refuses
 from hub.api.streams import count_stream, counted, heard, rest
+from hub.domain.access import Noun, Verb
 from hub.services.context import rendering
 from hub.services.context.hub import Hub
 from hub.services.jobs import bare_patch
@@ -48,6 +50,7 @@ BEAT_S: Final = 5.0
 GATHER_S: Final = 0.01  # what is committed within that time is told together
 _ONE: Final = "/v1/workloads/{namespace}/{name}"
 _PEOPLE: Final = frozenset({ADMINISTRATOR, VIEWER})
+_LOOKING: Final = (Verb.GET, Noun.JOBS)
 _EPOCH: Final = openapi_parts.parameter(
     "query", "epoch", {"type": "integer", "minimum": 0}, "Of the run that is meant."
 )
@@ -116,6 +119,7 @@ async def patch_workload_status(request: Request, namespace: str, name: str) -> 
     ),
 )
 @allow(ADMINISTRATOR)
+@grants(Verb.CREATE, Noun.JOBS)
 @refuses(RejectCode.ALREADY_EXISTS, RejectCode.BEING_DELETED, RejectCode.OWNED_ELSEWHERE)
 async def submit_workload(request: Request) -> Response:
     """Hand in one Workload that no Job owns, as JSON or YAML. Its queue must be there."""
@@ -125,6 +129,7 @@ async def submit_workload(request: Request) -> Response:
     _, given = await read_one(
         request, lambda read: draft(bare_patch.parse_bare(read), now, submitted_by=who)
     )
+    require(request, given)
     submission = Submission(drafts=(given,), intake=hub.settings.intake, single=True)
     reply: Reply = await hub.write_shared(submit, submission)
     return JsonResponse(reply.body, reply.status)
@@ -138,6 +143,7 @@ async def submit_workload(request: Request) -> Response:
     ),
 )
 @allow(ADMINISTRATOR)
+@grants(Verb.CHANGE, Noun.JOBS)
 @refuses(RejectCode.ALREADY_ENDED, RejectCode.BEING_DELETED, RejectCode.OWNED_ELSEWHERE)
 async def patch_workload(request: Request, namespace: str, name: str) -> Response:
     """Change a bare Workload by a JSON merge patch: {"spec": {"active": false}}, priority, and so on."""
@@ -150,6 +156,7 @@ async def patch_workload(request: Request, namespace: str, name: str) -> Respons
 
 @router.delete(_ONE, response_model=JobDetail)
 @allow(ADMINISTRATOR)
+@grants(Verb.CHANGE, Noun.JOBS)
 @refuses(RejectCode.OWNED_ELSEWHERE, RejectCode.PRECONDITION_FAILED)
 async def delete_workload(
     request: Request, namespace: str, name: str, options: Options = None
@@ -169,6 +176,7 @@ async def delete_workload(
     responses=openapi_parts.events(WorkloadChanges, "States, as they change."),
 )
 @allow(ADMINISTRATOR, VIEWER)
+@grants(Verb.GET, Noun.JOBS)
 @refuses(RejectCode.EXPIRED, RejectCode.TOO_MANY_STREAMS)
 async def watch_workloads(request: Request, asked: Annotated[WatchFilters, Query()]) -> Response:
     """Events `{"revision", "items"}`: workloads touched after `revision` (by default: from now on).
@@ -203,7 +211,8 @@ async def _events(
                 yield _event(revision, items)
         while not hub.closing.is_set():
             change = await heard(hub, feed, BEAT_S)
-            await authorize(request, _PEOPLE)
+            await authorize(request, _PEOPLE, _LOOKING)
+            hub = hub_of(request)  # within what the follower may see by now
             if change is None:
                 yield b": beat\n\n"
                 continue

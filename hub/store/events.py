@@ -6,6 +6,7 @@ from typing import Final
 
 from sqlalchemy import delete, func, select
 
+from hub.store import scoping
 from hub.store.bulk import Bulk
 from hub.store.records.history import NewEvent, StoredEvent
 from hub.store.tables import events
@@ -35,6 +36,8 @@ def list_events(
 ) -> list[StoredEvent]:
     """Events that meet every condition given, at most `limit`, by id."""
     query = select(events).limit(limit)
+    if not uid:  # one object's history is asked for by who has found it
+        query = query.where(*scoping.of_events(tx))
     for column, value in (("uid", uid), ("namespace", namespace), ("kind", kind), ("name", name)):
         if value:
             query = query.where(events.c[column] == value)

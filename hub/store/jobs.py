@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import ColumnElement, Select, func, literal, select, tuple_, type_coerce
 
 from hub.domain.workloads.states import CHARGED
-from hub.store import manifests
+from hub.store import manifests, scoping
 from hub.store.columns import StateColumn
 from hub.store.records.workloads import ListedJob
 from hub.store.tables import workloads
@@ -18,6 +18,7 @@ _LISTED: Final = tuple(
     type_coerce(workloads.c[name], StateColumn) if name == "state" else workloads.c[name]
     for name in ListedJob._fields
 )
+UNKNOWN: Final = "unknown"  # the owner of what nobody says whose it is
 Position = tuple[dt.datetime, str]
 
 
@@ -26,13 +27,14 @@ def page(
 ) -> list[ListedJob]:
     """Jobs that are not deleted, newest first: the narrow columns, at most `limit`.
 
-    `filters`: namespace, queue, state, cluster, exact; name, a prefix.
+    `filters`: namespace, queue, state, cluster, owner, exact (owner `unknown`: nobody's known); name, a
+    prefix.
     """
     c = workloads.c
-    query: Select[Any] = select(*_LISTED).where(_shown())
-    for name in ("namespace", "queue", "state", "cluster"):
+    query: Select[Any] = select(*_LISTED).where(_shown(), *scoping.of_jobs(tx))
+    for name in ("namespace", "queue", "state", "cluster", "owner"):
         if filters.get(name):
-            query = query.where(c[name] == filters[name])
+            query = query.where(c[name] == _kept(name, filters[name]))
     prefix = filters.get("name")
     if prefix:
         query = query.where(c.name >= prefix, c.name < prefix + "\uffff")
@@ -107,6 +109,11 @@ def count_in_namespace(tx: Transaction, namespace: str) -> int:
         workloads.c.namespace == namespace, workloads.c.live.is_(True)
     )
     return int(tx.conn.execute(query).scalar() or 0)
+
+
+def _kept(name: str, asked: str) -> str:
+    """What is in the column `name` where somebody asks for `asked`."""
+    return "" if name == "owner" and asked == UNKNOWN else asked
 
 
 _CHARGED = sorted(state.value for state in CHARGED)

@@ -5,6 +5,7 @@ from typing import Any, Unpack
 
 from sqlalchemy import Select, bindparam, delete, func, select, tuple_, update
 
+from hub.store import scoping
 from hub.store.dialect import CHUNK
 from hub.store.records.objects import ObjectColumns, StoredObject
 from hub.store.tables import objects
@@ -94,11 +95,17 @@ def list_kind(
     names: Sequence[str] | None = None,
     after: tuple[str, str] | None = None,
     limit: int | None = None,
+    shown: bool = False,
 ) -> list[StoredObject]:
-    """Objects of one kind by (namespace, name), after a position, at most `limit`."""
+    """Objects of one kind by (namespace, name), after a position, at most `limit`.
+
+    `shown`: those that whoever asks may see.
+    """
     query = select(objects).where(objects.c.api_group == group, objects.c.kind == kind)
     if namespace:
         query = query.where(objects.c.namespace == namespace)
+    if shown:
+        query = query.where(*scoping.of_objects(tx))
     if names is not None:
         query = query.where(objects.c.name.in_(names))
     if after is not None:
@@ -134,9 +141,10 @@ def names_of(
 
 
 def kinds(tx: Transaction) -> list[tuple[str, str, int]]:
-    """Kinds the hub holds objects of: (group, kind, how many)."""
+    """Kinds the hub holds objects of that may be seen: (group, kind, how many)."""
     rows = tx.conn.execute(
         select(objects.c.api_group, objects.c.kind, func.count())
+        .where(*scoping.of_objects(tx))
         .group_by(objects.c.api_group, objects.c.kind)
         .order_by(objects.c.api_group, objects.c.kind)
     )

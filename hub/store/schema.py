@@ -16,10 +16,15 @@ from hub.store import compatibility, form, narrowing, tallies
 from hub.store.errors import StoreError
 from hub.store.tables import metadata
 
-HEAD: Final = "2026_11_24_rollouts"
+HEAD: Final = "2026_11_26_people"
 # Revisions whose hubs may run on a database at HEAD: what came since only expands. Empty after a revision
 # that contracts.
-BESIDE: Final = ("2026_11_23_wide_numbers", "2026_11_23_credentials", "2026_11_23_replicas")
+BESIDE: Final = (
+    "2026_11_24_rollouts",
+    "2026_11_23_wide_numbers",
+    "2026_11_23_credentials",
+    "2026_11_23_replicas",
+)
 # PostgreSQL's databases begin here: nothing is older.
 FIRST_OF_POSTGRES: Final = "2026_11_23_replicas"
 _VERSIONS: Final = "alembic_version"

@@ -60,11 +60,25 @@ principals = Table(
     "principals",
     metadata,
     Column("id", String(36), primary_key=True),
-    Column("role", String(16), nullable=False),  # administrator | viewer | agent
+    Column("role", String(16), nullable=False),  # administrator | viewer | user | agent
     Column("name", String(253), nullable=False),
     Column("cluster", String(63), nullable=False, default=""),  # agents: their cluster, exactly
     Column("created_at", Utc, nullable=False),
+    Column("groups", JsonColumn),  # people: those they were in when they last said who they are
     UniqueConstraint("role", "name"),
+)
+# Who has which role where: hub.domain.access.
+role_bindings = Table(
+    "role_bindings",
+    metadata,
+    Column("name", String(253), primary_key=True),
+    Column("role", String(32), nullable=False),
+    Column("users", JsonColumn, nullable=False),
+    Column("groups", JsonColumn, nullable=False),
+    Column("namespaces", JsonColumn),  # null: all of them
+    Column("queues", JsonColumn),  # LocalQueues by name; null: all of them
+    Column("created_by", String(253), nullable=False),
+    Column("created_at", Utc, nullable=False),
 )
 tokens = Table(
     "tokens",
@@ -89,6 +103,10 @@ audit = Table(
     Column("verb", String(32), nullable=False),
     Column("object", String(600), nullable=False),
     Column("outcome", String(64), nullable=False),
+    # what `object` begins with, where it is of that form
+    Column("kind", String(63), nullable=False, default="", server_default=""),
+    Column("namespace", String(63), nullable=False, default="", server_default=""),
+    Column("name", String(253), nullable=False, default="", server_default=""),
 )
 idempotency = Table(
     "idempotency",
@@ -208,7 +226,11 @@ workloads = Table(
     Column("started_at", Utc),  # of the present epoch; of the last one, once it has ended
     Column("finished_at", Utc),
     Column("deleted_at", Utc),
+    Column(
+        "owner", String(253), nullable=False, default="", server_default=""
+    ),  # who submitted it; "": unknown
     UniqueConstraint("namespace", "name", "kind", "live"),
+    Index("ix_workloads_owner", "owner", "created_at", "uid"),
     Index("ix_workloads_state", "state"),
     Index("ix_workloads_created_at", "created_at", "uid"),
     Index(

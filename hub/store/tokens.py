@@ -1,6 +1,7 @@
 """Principals and their credentials. Only SHA-256 hashes of 256-bit random secrets are kept."""
 
 import datetime as dt
+from collections.abc import Collection
 
 from sqlalchemy import ColumnElement, delete, select, update
 
@@ -29,6 +30,15 @@ def find_principal(tx: Transaction, role: str, name: str) -> StoredPrincipal | N
     query = select(principals).where(principals.c.role == role, principals.c.name == name)
     row = tx.conn.execute(query).first()
     return None if row is None else StoredPrincipal._make(row)
+
+
+def set_groups(tx: Transaction, principal: str, groups: Collection[str]) -> None:
+    """Whom a person is among, from now on; their tokens are looked at anew."""
+    tx.conn.execute(
+        update(principals).where(principals.c.id == principal).values(groups=sorted(set(groups)))
+    )
+    held = tx.conn.execute(select(tokens.c.id).where(tokens.c.principal == principal)).scalars()
+    tx.touch("tokens", *held)
 
 
 def list_principals(tx: Transaction) -> list[StoredPrincipal]:
@@ -66,7 +76,13 @@ def add(
 def get(tx: Transaction, id: str) -> Token | None:  # noqa: A002 - the column
     """A token with role, name and cluster of its principal."""
     row = tx.conn.execute(
-        select(tokens, principals.c.role, principals.c.name, principals.c.cluster)
+        select(
+            tokens,
+            principals.c.role,
+            principals.c.name,
+            principals.c.cluster,
+            principals.c.groups,
+        )
         .join(principals, principals.c.id == tokens.c.principal)
         .where(tokens.c.id == id)
     ).first()

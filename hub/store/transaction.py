@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 from sqlalchemy import Connection, select
 
+from hub.domain.access import EVERYTHING
 from hub.store.dialect import raise_idle_limit
 from hub.store.errors import StaleTerm
 from hub.store.records.history import NewEvent
@@ -39,7 +40,7 @@ class Identified(Protocol):
 class Transaction:
     """One transaction: its connection, its instant, and what followers are told when it commits."""
 
-    __slots__ = ("conn", "events", "memory", "now", "touched")
+    __slots__ = ("conn", "events", "memory", "now", "scope", "touched")
 
     def __init__(self, conn: Connection, now: dt.datetime, memory: Memory | None = None) -> None:
         self.conn = conn
@@ -47,6 +48,7 @@ class Transaction:
         self.memory = memory
         self.touched: dict[str, set[str]] = {}
         self.events: list[NewEvent] = []
+        self.scope = EVERYTHING  # what whoever asks may see and do: lists and finds go by it
 
     def touch(self, kind: str, *keys: str) -> None:
         """Enter `keys` of `kind` into the change feed of this transaction."""

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, literal, select, tuple_, type_coerce
 
-from hub.store import workloads as stored
+from hub.store import scoping, workloads as stored
 from hub.store.columns import StateColumn
 from hub.store.jobs import Position
 from hub.store.lookup import Lookup
@@ -39,7 +39,7 @@ def page(
     `queues`: any of these LocalQueues (namespace, name).
     """
     c = workloads.c
-    query = stored.select_whole().where(c.live.is_not(None))
+    query = stored.select_whole().where(c.live.is_not(None), *scoping.of_jobs(tx))
     for name in ("namespace", "queue", "state", "cluster"):
         if filters.get(name):
             query = query.where(c[name] == filters[name])
@@ -56,7 +56,14 @@ def page(
 
 def states(tx: Transaction, uids: Collection[str]) -> list[WorkloadProgress]:
     """How workloads of whatever state stand, by uid: the narrow columns; absent ones are left out."""
-    return [WorkloadProgress._make(row) for row in _STATES.rows(tx.conn, uids)]
+    rows = [WorkloadProgress._make(row) for row in _STATES.rows(tx.conn, uids)]
+    if tx.scope.is_everything:
+        return rows
+    shown = select(workloads.c.uid).where(
+        workloads.c.uid.in_([row.uid for row in rows]), *scoping.of_jobs(tx)
+    )
+    seen = set(tx.conn.execute(shown).scalars())
+    return [row for row in rows if row.uid in seen]
 
 
 def bare_by_name(
@@ -72,7 +79,9 @@ def named(tx: Transaction, namespace: str, name: str) -> list[Workload]:
     c = workloads.c
     return stored.read(
         tx,
-        stored.select_whole().where(c.namespace == namespace, c.name == name, c.live.is_not(None)),
+        stored.select_whole().where(
+            c.namespace == namespace, c.name == name, c.live.is_not(None), *scoping.of_jobs(tx)
+        ),
     )
 
 

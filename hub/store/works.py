@@ -21,6 +21,7 @@ from sqlalchemy import (
     update,
 )
 
+from hub.store import scoping
 from hub.store.bulk import Bulk
 from hub.store.dialect import CHUNK, insert
 from hub.store.lookup import Lookup
@@ -344,7 +345,7 @@ def list_drifted(tx: Transaction, after: tuple[str, str] | None, limit: int) -> 
     c = works.c
     query = select(
         c.cluster, c.uid, c.kind, c.namespace, c.name, c.drift, c.observed_at, c.observed
-    ).where(c.drift.is_not(None), c.action != "Compare")
+    ).where(c.drift.is_not(None), c.action != "Compare", *scoping.of_works(tx))
     if after is not None:
         query = query.where(
             (c.cluster > after[0]) | ((c.cluster == after[0]) & (c.uid > after[1]))

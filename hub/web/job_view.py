@@ -53,6 +53,7 @@ class JobLine:
     namespace: str
     name: str
     queue: str
+    owner: str
     cluster: str
     state: str
     tone: str
@@ -87,6 +88,7 @@ def job_line(shown: ShownJob, now: dt.datetime) -> JobLine:
         namespace=text(row.namespace),
         name=text(row.name),
         queue=text(row.queue),
+        owner=text(row.owner),
         cluster=text(row.cluster),
         state=text(row.state),
         tone=tone(row.state),
@@ -113,6 +115,7 @@ def unreadable(row: JobOnPage) -> JobLine:
         namespace=text(row.namespace),
         name=text(row.name),
         queue="",
+        owner="",
         cluster="",
         state=text(row.state),
         tone="bad",

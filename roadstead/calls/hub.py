@@ -49,11 +49,13 @@ def tokens() -> Steps[list[Person]]:
     return items(Request("GET", "/v1/tokens"), Person)
 
 
-def issue_token(name: str, role: str = "viewer") -> Steps[IssuedToken]:
-    """A token for a person, shown this once; an earlier one of that role and name ends."""
-    return one(
-        Request("POST", "/v1/tokens", body=body_of({"role": role, "name": name})), IssuedToken
-    )
+def issue_token(name: str, role: str = "viewer", groups: Sequence[str] = ()) -> Steps[IssuedToken]:
+    """A token for a person, shown this once; an earlier one of that role and name ends.
+
+    `groups`: those that a user is in, for role bindings to name.
+    """
+    given = {"role": role, "name": name, **({"groups": list(groups)} if groups else {})}
+    return one(Request("POST", "/v1/tokens", body=body_of(given)), IssuedToken)
 
 
 def revoke_token(name: str, role: str = "viewer") -> Steps[Person]:

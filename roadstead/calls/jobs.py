@@ -69,6 +69,7 @@ def jobs(
     queue: str | None = None,
     state: str | None = None,
     cluster: str | None = None,
+    owner: str | None = None,
     name: str | None = None,
     label_selector: str | None = None,
     limit: int | None = None,
@@ -79,6 +80,7 @@ def jobs(
         "queue": queue,
         "state": state,
         "cluster": cluster,
+        "owner": owner,
         "name": name,
         "labelSelector": label_selector,
     }

@@ -1,6 +1,7 @@
 """Every method of a client, named once: what it is stands in the module that it comes from."""
 
 from roadstead.calls import (
+    access as access_calls,
     checks as check_calls,
     clusters as cluster_calls,
     hub as hub_calls,
@@ -87,6 +88,12 @@ class Calls:
     tokens = Call(hub_calls.tokens)
     issue_token = Call(hub_calls.issue_token)
     revoke_token = Call(hub_calls.revoke_token)
+    whoami = Call(access_calls.whoami)
+    can_i = Call(access_calls.can_i)
+    role_bindings = Call(access_calls.role_bindings)
+    bind_role = Call(access_calls.bind_role)
+    unbind_role = Call(access_calls.unbind_role)
+    audit = Listing(access_calls.audit)
     hub_cluster = Call(hub_calls.hub_cluster)
     resume_hub_cluster = Call(hub_calls.resume_hub_cluster)
     restored = Call(hub_calls.restored)

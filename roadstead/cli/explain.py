@@ -68,6 +68,7 @@ def as_text(told: Explanation) -> str:
     lines = [
         f"{told.namespace}/{told.name} is {told.state}{where}{reason}",
         *wrapped(told.message, "  "),
+        *([f"  submitted by {told.owner}"] if told.owner else []),
         *lost_clusters.lines(told.cluster_loss, told.earlier_epochs),
     ]
     lines += _position(told)

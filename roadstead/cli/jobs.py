@@ -14,12 +14,11 @@ from roadstead.cli.tables import Column, wrapped
 from roadstead.client import Client
 from roadstead.models.jobs import Event, Job, JobState, WholeJob
 
-# An annotation, as the hub cluster's policies write it; `shared` is more than the command line loads.
-_SUBMITTED_BY = "roadstead.dev/submitted-by"
 COLUMNS = [
     Column("NAMESPACE", lambda j: j.namespace),
     Column("NAME", lambda j: j.name),
     Column("QUEUE", lambda j: j.queue, shrinks=True),
+    Column("OWNER", lambda j: j.owner, shrinks=True),
     Column("STATE", lambda j: j.state, coloured=True),
     Column("REASON", lambda j: j.reason, shrinks=True),
     Column("CLUSTER", lambda j: j.cluster),
@@ -36,7 +35,18 @@ def jobs() -> None:
     """Jobs of the whole fleet. A job is named by its uid or as namespace/name."""
 
 
-def _rows(hub: Client, limit: int, selector: str | None, **filters: Any) -> list[Job]:
+def _rows(
+    hub: Client,
+    limit: int,
+    selector: str | None,
+    *,
+    owner: str | None,
+    mine: bool,
+    **filters: Any,
+) -> list[Job]:
+    if mine and owner:
+        raise click.UsageError("--mine and --user say different things: give one of them.")
+    filters["owner"] = hub.whoami().name if mine else owner
     found = list(hub.jobs(limit=limit + 1, label_selector=selector, **filters))
     if len(found) > limit:
         click.echo(f"These are the newest {limit} jobs; there are more: --limit N.", err=True)
@@ -68,6 +78,13 @@ jobs.add_command(
                 help="Only jobs in this state, such as Pending.",
             ),
             click.option("--cluster", metavar="NAME", help="Only jobs on this member."),
+            click.option(
+                "--user",
+                "owner",
+                metavar="NAME",
+                help="Only jobs that NAME submitted; unknown: those of nobody known.",
+            ),
+            click.option("--mine", is_flag=True, help="Only jobs that you submitted."),
             click.option(
                 "-l",
                 "--selector",
@@ -186,9 +203,8 @@ def _deleted(job: WholeJob) -> str:
 
 
 def _by(job: WholeJob) -> str:
-    """Who created it on a hub cluster that says so."""
-    name = job.annotations.get(_SUBMITTED_BY)
-    return f"  by {name}" if name else ""
+    """Who submitted it; an older hub does not say."""
+    return f"  by {job.owner}" if job.owner else ""
 
 
 def _queue(job: WholeJob) -> str:

@@ -16,8 +16,11 @@ from roadstead.errors import RoadsteadError
 
 # verb → (module of roadstead.cli, its click command, one line of help)
 VERBS: dict[str, tuple[str, str, str]] = {
+    "access": ("access", "access", "Who has which role where: list, bind, unbind."),
     "admin": ("admin.verbs", "admin", "The hub's store: schema, backups, health."),
     "apply": ("apply", "apply", "Apply manifests of any kind, as kubectl would."),
+    "audit": ("access", "audit", "Who did what: list, by user, verb, kind, time."),
+    "auth": ("access", "auth", "What you may do: can-i."),
     "checks": ("checks", "checks", "Admission checks: who waits for an answer; answer."),
     "clusters": ("clusters", "clusters", "Member clusters: list, show, add, cordon, remove."),
     "delete": ("delete", "delete", "Delete objects of any kind, by name or by their manifests."),
@@ -41,6 +44,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "submit": ("submit", "submit", "Submit a Job, and wait for it if you like."),
     "tokens": ("tokens", "tokens", "Tokens of people: list, issue, revoke."),
     "up": ("up", "up", "Run a hub with simulated clusters and their agents, here."),
+    "whoami": ("access", "whoami", "Who you are to the hub, and which roles you have."),
     "works": ("revisions", "works", "Works: what each cluster is given, and how it stands there."),
     "workloads": ("workloads", "workloads", "Jobs and what others run, as Kueue shows them."),
 }

@@ -11,14 +11,15 @@ from roadstead.models.hub import IssuedToken
 COLUMNS = [
     Column("ROLE", lambda t: t.role),
     Column("NAME", lambda t: t.name, shrinks=True),
+    Column("GROUPS", lambda t: ",".join(t.groups), shrinks=True),
     Column("AGE", lambda t: age(t.created_at)),
 ]
 _role = click.option(
     "--role",
-    type=click.Choice(["viewer", "administrator"]),
+    type=click.Choice(["viewer", "administrator", "user"]),
     default="viewer",
     show_default=True,
-    help="Viewers look, administrators do everything.",
+    help="Viewers look, administrators do everything, users what `roadstead access` lets them.",
 )
 
 
@@ -41,9 +42,16 @@ tokens.add_command(
 @tokens.command("issue")
 @click.argument("name")
 @_role
+@click.option(
+    "--group",
+    "groups",
+    multiple=True,
+    metavar="GROUP",
+    help="A group that a user is in; may be given several times.",
+)
 @answer_option
 @click.pass_context
-def issue(ctx: click.Context, name: str, role: str, output: str) -> None:
+def issue(ctx: click.Context, name: str, role: str, groups: tuple[str, ...], output: str) -> None:
     """Print a new token for NAME, once.
 
     An earlier one of the same role and name ends.
@@ -51,7 +59,7 @@ def issue(ctx: click.Context, name: str, role: str, output: str) -> None:
     The token alone goes to standard output, so that it can be redirected to a file.
     """
     with client(ctx) as hub:
-        made = hub.issue_token(name, role)
+        made = hub.issue_token(name, role, groups)
     _show(made, output)
 
 

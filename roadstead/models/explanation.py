@@ -74,6 +74,7 @@ class Explanation(Record):
     namespace: str
     name: str
     queue: str = ""
+    owner: str = ""
     cluster_queue: str = ""
     priority: int = 0
     state: str

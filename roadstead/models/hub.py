@@ -56,11 +56,12 @@ class WorkloadState(Record):
 
 
 class Person(Record):
-    """Who may come in: role and name."""
+    """Who may come in: role and name, and of users their groups."""
 
     role: str
     name: str
     created_at: dt.datetime | None = None
+    groups: tuple[str, ...] = ()
 
 
 class IssuedToken(Person):

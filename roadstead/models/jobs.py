@@ -41,6 +41,7 @@ class Job(Record):
     namespace: str
     name: str
     queue: str = ""
+    owner: str = ""  # who submitted it, or unknown; "" of an older hub
     state: str
     reason: str = ""
     message: str = ""

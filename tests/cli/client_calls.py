@@ -25,6 +25,7 @@ from roadstead.models.placed import ClusterWork, PlacementBinding, Revision, Rol
 from roadstead.models.placements import DriftedField, Placement, SettledDrift
 from roadstead.models.plan import Evicted, Plan, Rebalanced, RenderedPlacement
 from roadstead.models.queues import ClusterQueue, LocalQueue, PendingWorkload
+from tests.cli.access_calls import ACCESS
 from tests.cli.rollout_calls import ROLLOUTS
 
 AT_C1 = {"cluster": "c1"}
@@ -44,11 +45,12 @@ CALLS: list[Call] = [
             "queue": "q",
             "state": "s",
             "cluster": "c",
+            "owner": "o",
             "name": "a",
             "label_selector": "l",
             "limit": 7,
         },
-        "GET /v1/jobs?namespace=n&queue=q&state=s&cluster=c&name=a&labelSelector=l&limit=7",
+        "GET /v1/jobs?namespace=n&queue=q&state=s&cluster=c&owner=o&name=a&labelSelector=l&limit=7",
         None,
         [Job],
     ),
@@ -335,6 +337,14 @@ CALLS: list[Call] = [
     ("tokens", (), {}, "GET /v1/tokens", None, [Person]),
     ("issue_token", ("a",), {}, "POST /v1/tokens", {"role": "viewer", "name": "a"}, IssuedToken),
     ("issue_token", ("a", "r"), {}, "POST /v1/tokens", {"role": "r", "name": "a"}, IssuedToken),
+    (
+        "issue_token",
+        ("a", "user", ["g"]),
+        {},
+        "POST /v1/tokens",
+        {"role": "user", "name": "a", "groups": ["g"]},
+        IssuedToken,
+    ),
     ("revoke_token", ("a",), {}, "DELETE /v1/tokens/viewer/a", None, Person),
     ("revoke_token", ("a", "r"), {}, "DELETE /v1/tokens/r/a", None, Person),
     ("hub_cluster", (), {}, "GET /v1/hub-cluster", None, HubCluster),
@@ -395,4 +405,5 @@ CALLS: list[Call] = [
     ("retention", (), {}, "GET /v1/retention", None, Kept),
     ("run_retention", (), {}, "POST /v1/retention:run", None, Removed),
     *ROLLOUTS,
+    *ACCESS,
 ]

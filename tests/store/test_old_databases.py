@@ -33,6 +33,7 @@ LANDED = {
     "2026_11_23_credentials.py": "5b9f647b2a1b60e9853ef22d00990e52ab9d548f90f3a8b184d16c34b5af7600",
     "2026_11_23_wide_numbers.py": "7ae61ed62b01cd7716efd21a5907b0ba9882993b30c7d9bd41a4d01bebb584ec",
     "2026_11_24_rollouts.py": "0fd3d1a181ec3d8e165701b9e1fd123620569f669f058d82967029cb32c31e5d",
+    "2026_11_26_people.py": "cd1ccb6a10b72c2a8aff23164203cc1aa7d0c3fffa6cf2f304d301c62740fdba",
 }
 
 # Revisions that no database was ever left at: they landed in one commit with a later one.
@@ -132,6 +133,16 @@ def test_a_landed_revision_is_never_edited():
         path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in SCRIPTS.glob("2*.py")
     }
     assert found == LANDED
+
+
+@pytest.mark.parametrize("dump", DUMPS)
+async def test_owners_are_taken_from_what_jobs_said(tmp_path, dump):
+    """A job that said who submitted it has that owner; of one that did not nothing is known."""
+    loaded(dump, url_of(tmp_path))
+    async with opened(tmp_path) as db:
+        (row,) = await db.read(lambda tx: workloads.live_by_name(tx, [("team-a", "old")]).values())
+        assert row.owner == row.annotations.get("roadstead.dev/submitted-by", "")
+        assert (row.owner == "admin") is (revision_of(dump) >= "2026_11_23_replicas")
 
 
 @pytest.mark.parametrize("suffix", [".sql", ".pg"])

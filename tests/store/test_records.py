@@ -73,7 +73,7 @@ def test_a_record_has_the_columns_of_its_table(table: Table, record: type) -> No
 
 def test_what_may_be_set_of_a_workload_are_its_columns() -> None:
     """Named as in its record, with the same types; its identity and its state are not among them."""
-    fixed = {"uid", "kind", "namespace", "name", "state", "epoch", "created_at"}
+    fixed = {"uid", "kind", "namespace", "name", "state", "epoch", "created_at", "owner"}
     whole = typing.get_type_hints(Workload)
     assert typing.get_type_hints(WorkloadColumns) == {
         name: hint for name, hint in whole.items() if name not in fixed
@@ -105,4 +105,4 @@ def test_records_of_whole_rows_are_in_the_order_of_their_table(table: Table) -> 
 def test_a_token_is_read_with_whose_it_is() -> None:
     """Its own columns in their order, then those of its principal."""
     own = tuple(column.name for column in tables.tokens.c)
-    assert Token._fields == (*own, "role", "name", "cluster")
+    assert Token._fields == (*own, "role", "name", "cluster", "groups")

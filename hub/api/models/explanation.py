@@ -181,6 +181,8 @@ class Explanation(Model):
     namespace: str
     name: str
     queue: str
+    owner: str
+    """Who submitted it, or `unknown`."""
     cluster_queue: str
     priority: int
     state: State

@@ -150,23 +150,6 @@ class JobEventList(Model):
     items: list[RecordedEvent]
 
 
-class AuditRow(Model):
-    """Who did what."""
-
-    id: int
-    at: Instant
-    principal: str
-    verb: str
-    object: str
-    outcome: str
-
-
-class AuditList(ListPage):
-    """A page of the audit, newest first."""
-
-    items: list[AuditRow]
-
-
 class FeedChange(Model):
     """What one commit touched, as one server-sent event tells it."""
 

@@ -16,6 +16,8 @@ class JobSummary(Model):
     name: str
     queue: str
     """Its LocalQueue."""
+    owner: str
+    """Who submitted it; `unknown` where nobody says so."""
     state: State
     reason: str
     """Why it is in its state, as one word."""

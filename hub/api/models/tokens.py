@@ -12,6 +12,8 @@ class Person(Model):
     role: str
     name: str
     created_at: Instant
+    groups: list[str] | None = None
+    """Of a user: those that role bindings may name."""
 
 
 class PersonList(Model):
@@ -32,8 +34,12 @@ class NewToken(Body):
     model_config = example_of({"role": "viewer", "name": "ana"})
 
     role: Annotated[
-        Literal["administrator", "viewer"],
-        refused_as(RejectCode.INVALID_ROLE, "a person is administrator or viewer"),
+        Literal["administrator", "viewer", "user"],
+        refused_as(RejectCode.INVALID_ROLE, "a person is administrator, viewer or user"),
     ]
     name: str
     """A DNS subdomain."""
+    groups: Annotated[
+        list[str] | None, refused_as(RejectCode.INVALID_VALUE, "must be a list of names")
+    ] = None
+    """Of a user: what role bindings may name besides the name itself."""

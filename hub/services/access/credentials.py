@@ -13,6 +13,7 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Final
 
+from hub.domain.access import Rights
 from hub.store import tokens
 from hub.store.engine import Database
 from hub.store.records.tokens import Token
@@ -22,6 +23,7 @@ from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
 ADMINISTRATOR, VIEWER, AGENT = "administrator", "viewer", "agent"
+USER = "user"  # a person whose rights are what roles are bound to them
 BEARER, JOIN, SESSION = "bearer", "join", "session"
 _PRESENTED = frozenset({BEARER, SESSION})  # with every request; a join token is given once
 _LONGEST = 256
@@ -31,7 +33,7 @@ _GIVEN = re.compile(r"[\w-]{16,36}\.[\w-]{40,}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """An authenticated caller. `cluster` is an agent's own, "" otherwise."""
+    """An authenticated caller. `cluster` is an agent's own, "" otherwise; `rights`: a person's."""
 
     id: str
     role: str
@@ -39,6 +41,8 @@ class Principal:
     cluster: str = ""
     credential: str = field(default="", compare=False)  # the id of the token that was presented
     renew_at: dt.datetime | None = field(default=None, compare=False)  # agents: give another then
+    groups: frozenset[str] = frozenset()
+    rights: Rights = field(default_factory=Rights, compare=False)
 
 
 MOST_TOUCHED: Final = 10_000  # credentials that were touched and not shown since
@@ -335,7 +339,15 @@ def issue_for(
 
 def _principal_of(token: Token) -> Principal:
     renew_at = renewal_of(token) if token.role == AGENT else None
-    return Principal(token.principal, token.role, token.name, token.cluster, token.id, renew_at)
+    return Principal(
+        token.principal,
+        token.role,
+        token.name,
+        token.cluster,
+        token.id,
+        renew_at,
+        frozenset(token.groups or ()),
+    )
 
 
 def hashed(secret: str) -> str:

@@ -1,12 +1,18 @@
-"""People's credentials: named administrators and viewers, each with one bearer token.
+"""People's credentials: named administrators, viewers and users, each with one bearer token.
+
+Administrators and viewers are so everywhere; what users may do, role bindings say
+(`hub.services.access.bindings`).
 
 The first administrator, `admin`, is the hub's own: its token lies in a file that only the hub's user
 can read (`hub.services.context.identity`), and is no matter of these routes.
 """
 
+from collections.abc import Sequence
+
 from hub.domain.instants import stamp
-from hub.services.access.credentials import ADMINISTRATOR, VIEWER, replace_bearer
+from hub.services.access.credentials import ADMINISTRATOR, USER, VIEWER, replace_bearer
 from hub.store import audit, tokens
+from hub.store.jobs import UNKNOWN
 from hub.store.records.tokens import StoredPrincipal
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -14,7 +20,9 @@ from shared.errors import Rejected
 from shared.kinds.names import SUBDOMAIN_RULE, is_dns_subdomain
 from shared.reject_codes import RejectCode
 
-ROLES = (ADMINISTRATOR, VIEWER)
+ROLES = (ADMINISTRATOR, VIEWER, USER)
+MOST_GROUPS = 100
+ROLE_RULE = f"a person is {', '.join(ROLES[:-1])} or {ROLES[-1]}"
 FIRST = (ADMINISTRATOR, "admin")
 
 
@@ -23,20 +31,37 @@ def list_people(tx: Transaction) -> Json:
     return {"items": [_view(row) for row in tokens.list_principals(tx) if row.role in ROLES]}
 
 
-def issue(tx: Transaction, role: str, name: str, principal: str) -> Json:
+def issue(
+    tx: Transaction, role: str, name: str, principal: str, groups: Sequence[str] = ()
+) -> Json:
     """A new token for a person, who is made if there is none of that role and name.
 
-    Earlier tokens of that person end. Raises Rejected: InvalidRole, InvalidName, Forbidden.
+    Earlier tokens of that person end. `groups`: those that a user is in from now on. Raises Rejected:
+    InvalidRole, InvalidName, InvalidValue, TooManyItems, Forbidden.
     """
     if role not in ROLES:
-        raise Rejected(RejectCode.INVALID_ROLE, f"a person is {' or '.join(ROLES)}", "role")
+        raise Rejected(RejectCode.INVALID_ROLE, ROLE_RULE, "role")
     if not is_dns_subdomain(name):
         raise Rejected(RejectCode.INVALID_NAME, SUBDOMAIN_RULE, "name")
+    if name == UNKNOWN:
+        said = "is what the owner of a job is called of whom nothing is known: choose another"
+        raise Rejected(RejectCode.INVALID_NAME, said, "name")
+    if groups and role != USER:
+        raise Rejected(
+            RejectCode.INVALID_VALUE,
+            f"{role}s are so everywhere: only users have groups",
+            "groups",
+        )
+    if len(groups) > MOST_GROUPS:
+        raise Rejected(RejectCode.TOO_MANY_ITEMS, f"at most {MOST_GROUPS} groups", "groups")
     _leave_the_first(role, name)
     token = replace_bearer(tx, role, name)
     _note(tx, principal, "issue-token", role, name)
     found = tokens.find_principal(tx, role, name)
     assert found is not None
+    if role == USER:
+        tokens.set_groups(tx, found.id, groups)
+        found = found._replace(groups=sorted(set(groups)))
     return {**_view(found), "token": token}
 
 
@@ -60,8 +85,9 @@ def _leave_the_first(role: str, name: str) -> None:
 
 
 def _note(tx: Transaction, principal: str, verb: str, role: str, name: str) -> None:
-    audit.add(tx, principal, verb, f"{role} {name}")
+    audit.add(tx, principal, verb, f"{role} {name}", about=("Token", "", name))
 
 
 def _view(row: StoredPrincipal) -> Json:
-    return {"role": row.role, "name": row.name, "createdAt": stamp(row.created_at)}
+    told = {"role": row.role, "name": row.name, "createdAt": stamp(row.created_at)}
+    return told | {"groups": row.groups or []} if row.role == USER else told

@@ -9,9 +9,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Concatenate, ParamSpec, TypeVar
 
+from hub.domain.access import EVERYTHING, Scope
 from hub.services.access.authority import Authority
 from hub.services.access.budgets import Budgets
 from hub.services.access.credentials import Authenticator
+from hub.services.access.roles import Roles
 from hub.services.access.rotation import Rotation
 from hub.services.context.settings import Settings
 from hub.services.context.timeline import StoreTimeline
@@ -53,6 +55,7 @@ class Hub:
         self.authority: Callable[[], Authority] = Authority  # of the hub's certificate; none known
         api = self.settings.api
         self.authenticator = Authenticator(db, clock, api.token_cache_s)
+        self.roles = Roles(db)
         self.budgets = Budgets(
             (api.reads_per_s, api.reads_burst),
             (api.writes_per_s, api.writes_burst),
@@ -106,6 +109,45 @@ class Hub:
     def subscribe(self, *kinds: str, keyed: bool = True) -> Subscription:
         """Follow what commits touch; not `keyed`: that they do, for whoever reads what from the store."""
         return self.db.subscribe(*kinds, keyed=keyed)
+
+
+class HubWithin(Hub):
+    """The same hub for somebody who may see and do part of it: each transaction goes by `scope`.
+
+    `write_shared` serves many callers at once and is the one that does not: what is handed in there is
+    judged before.
+    """
+
+    __slots__ = ("scope",)
+
+    def __init__(self, hub: Hub, scope: Scope) -> None:  # all but `scope` is the hub's own
+        self.__dict__ = hub.__dict__
+        self.scope = scope
+
+    async def write(
+        self, fn: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a use case in a transaction of its own, within the scope."""
+        return await super().write(_within(self.scope, fn), *args, **kwargs)
+
+    async def read(
+        self, fn: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a question over one snapshot, within the scope."""
+        return await super().read(_within(self.scope, fn), *args, **kwargs)
+
+
+def _within(
+    scope: Scope, fn: Callable[Concatenate[Transaction, P], T]
+) -> Callable[Concatenate[Transaction, P], T]:
+    def scoped(tx: Transaction, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        tx.scope = scope
+        try:
+            return fn(tx, *args, **kwargs)
+        finally:
+            tx.scope = EVERYTHING
+
+    return scoped
 
 
 def _asked(

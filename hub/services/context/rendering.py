@@ -1,6 +1,7 @@
 """How rows look to people and scripts: plain JSON, one function per noun. Pure."""
 
 from hub.domain.instants import stamp
+from hub.store.jobs import UNKNOWN
 from hub.store.records.history import StoredEvent
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import BareProgress, ListedJob, Workload, WorkloadProgress
@@ -17,6 +18,7 @@ def job(row: Workload | ListedJob) -> Json:
         "namespace": row.namespace,
         "name": row.name,
         "queue": row.queue,
+        "owner": row.owner or UNKNOWN,
         "state": row.state,
         "reason": row.reason,
         "cluster": row.cluster,

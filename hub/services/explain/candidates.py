@@ -44,8 +44,10 @@ def outlook(tx: Transaction, view: QuotaView) -> Json | None:
                 spared.setdefault(why, []).append(holder)
             else:
                 candidates.append(holder)
-    named = contest.sorted(candidates)[:MOST]
-    examples = {why: those[:EXAMPLES] for why, those in sorted(spared.items())}
+    # Whose jobs the others are is not told to who sees part of the fleet: how many they are is.
+    most, few = (MOST, EXAMPLES) if tx.scope.is_everything else (0, 0)
+    named = contest.sorted(candidates)[:most]
+    examples = {why: those[:few] for why, those in sorted(spared.items())}
     shown = [h.uid for h in (*named, *(h for those in examples.values() for h in those))]
     names = {uid: row.name for uid, row in workloads.get_many(tx, shown).items()}
     return {

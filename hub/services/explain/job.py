@@ -20,6 +20,7 @@ from hub.services.index.fleet import state_of
 from hub.services.kueue_view.open_checks import checks_of
 from hub.services.works import cluster_loss
 from hub.store import clusters, events, schedule, workloads
+from hub.store.jobs import UNKNOWN
 from hub.store.records.history import StoredEvent
 from hub.store.records.workloads import JobOnPage, Workload
 from hub.store.transaction import Transaction
@@ -80,8 +81,8 @@ def explain_job(
     Raises Rejected: NotFound.
     """
     row = workloads.get(tx, uid)
-    if row is None:
-        raise Rejected(RejectCode.NOT_FOUND, f"there is no job {uid}")
+    if row is None or not tx.scope.shows(row.namespace, row.queue, row.owner):
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no job {uid[:64]}")
     if row.deleted_at is not None and row.live is None:
         raise Rejected(
             RejectCode.NOT_FOUND, f"there is no job {row.namespace}/{row.name}: it was deleted"
@@ -92,6 +93,7 @@ def explain_job(
         "namespace": row.namespace,
         "name": row.name,
         "queue": row.queue,
+        "owner": row.owner or UNKNOWN,
         "clusterQueue": row.cluster_queue,
         "priority": row.priority,
         "state": row.state,
@@ -175,7 +177,7 @@ def explain_waiting(
         return {**found, "waiting": view}  # its row has the member's words
     head = workloads.get(tx, view["head"]) if view.get("head") else None
     message = view["message"]
-    if head is not None:
+    if head is not None and tx.scope.shows(head.namespace, head.queue, head.owner):
         message += f": {head.namespace}/{head.name}"
         message += f" ({head.reason})" if head.reason else ""
     return {**found, "reason": view["reason"], "message": message + when, "waiting": view}

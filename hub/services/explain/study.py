@@ -101,7 +101,11 @@ def runtimes_of(tx: Transaction, case: Case) -> Runtimes:
 
 def _names(tx: Transaction, uids: Iterable[str]) -> Names:
     rows = workloads.get_many(tx, uids)
-    return {uid: (row.namespace, row.name) for uid, row in rows.items()}
+    return {
+        uid: (row.namespace, row.name)
+        for uid, row in rows.items()
+        if tx.scope.shows(row.namespace, row.queue, row.owner)
+    }
 
 
 def _mentioned(found: Findings) -> set[str]:

@@ -33,6 +33,7 @@ from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.reject_codes import RejectCode
 
 Identity = tuple[str, str, str]  # kind, namespace, name
+MOST_OF_NAME = 253  # of an owner
 QUEUE_NOT_FOUND = "QueueNotFound"
 PRIORITY_CLASS_NOT_FOUND = "PriorityClassNotFound"
 
@@ -277,8 +278,15 @@ def _row(tx: Transaction, given: Draft, queue: Queue, named: str, priority: int)
         message=queue.message,
         created_at=created,
         queued_at=created,
+        owner=_owner(given),
     )
     return bare.first_row(given, row) if given.is_bare else row
+
+
+def _owner(given: Draft) -> str:
+    """Who submitted it: by REST the caller, on the hub cluster whom its policies wrote down; "": unknown."""
+    said = given.submitted_by or given.parsed.annotations.get(keys.SUBMITTED_BY) or ""
+    return str(said)[:MOST_OF_NAME]
 
 
 def _say_unheeded(tx: Transaction, accepted: Sequence[tuple[Draft, Workload]]) -> None:

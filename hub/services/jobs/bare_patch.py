@@ -10,6 +10,7 @@ from hub.services.jobs import cancel
 from hub.services.jobs.bare import KIND
 from hub.services.jobs.bare_intake import refuse_hindered, revise_bare
 from hub.services.kueue_view import pages
+from hub.services.questions import jobs
 from hub.services.reading.draft import draft
 from hub.store import audit, manifests
 from hub.store.records.workloads import Workload
@@ -64,6 +65,7 @@ def patch_workload(
     if (parsed.kind, parsed.namespace, parsed.name) != (KIND, namespace, name):
         raise Rejected(RejectCode.IMMUTABLE, "kind, namespace and name stay", "metadata")
     given = draft(parsed, tx.now, origin=row.origin, uid=row.uid)
+    jobs.require(tx, row._replace(queue=given.queue))
     if revise_bare(tx, given, row, intake):
         audit.note(
             tx,
@@ -88,7 +90,7 @@ def _bare_row(tx: Transaction, namespace: str, name: str) -> Workload:
     if row.kind != KIND:
         text = f"it is the Workload of Job {namespace}/{row.name}: change or delete the Job"
         raise Rejected(RejectCode.FORBIDDEN_FIELD, text, "metadata.name")
-    return row
+    return jobs.require(tx, row)
 
 
 def _merged(present: Any, patch: Any) -> Any:

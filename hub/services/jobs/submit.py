@@ -12,7 +12,7 @@ from hub.services.context import rendering
 from hub.services.context.settings import Intake
 from hub.services.jobs.accept import submit_jobs
 from hub.services.reading.draft import Draft
-from hub.store import idempotency
+from hub.store import audit, idempotency
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -86,6 +86,7 @@ def _submit_fresh(
     intake = submissions[0].intake
     taken = iter(submit_jobs(tx, drafts, intake, strict=True) if drafts else ())
     replies: dict[int, Reply | Exception] = {}
+    written: list[tuple[str, str, str, str]] = []
     for place in fresh:
         asked = submissions[place]
         answers = [next(taken) if isinstance(given, Draft) else given for given in asked.drafts]
@@ -94,7 +95,26 @@ def _submit_fresh(
             if asked.single
             else _several(answers, asked.drafts, asked.first)
         )
+        written += _written(asked, answers)
+    audit.add_many(tx, written)
     return replies
+
+
+def _written(
+    asked: Submission, answers: Sequence[Workload | Rejected]
+) -> list[tuple[str, str, str, str]]:
+    """The audit of one request's part: its job, or how many it took; nothing where it took none."""
+    taken = [each for each in answers if isinstance(each, Workload)]
+    if not taken:
+        return []
+    who = next((each.submitted_by for each in asked.drafts if isinstance(each, Draft)), "")
+    first = taken[0]
+    if asked.single:
+        of = f"{first.kind} {first.namespace}/{first.name} {first.uid}"
+        return [(who, "submit", of, "created")]
+    spaces = {each.namespace for each in taken}
+    where = f" {first.namespace}/" if len(spaces) == 1 else ""
+    return [(who, "submit", f"Job{where}", f"{len(taken)} jobs")]
 
 
 def _single(answer: Workload | Rejected, given: Draft | Rejected) -> Reply | Exception:

@@ -19,7 +19,9 @@ _TELL_NOTHING: Final = frozenset({"clusterQueue", "state"})  # of these they hav
 def find(tx: Transaction, namespace: str, name: str) -> Json | None:
     """One of them."""
     row = objects.find(tx, GROUP, KIND, namespace, name)
-    return None if row is None or not _is_held(row) else _shown(row)
+    if row is None or not _is_held(row) or not _is_seen(tx, row):
+        return None
+    return _shown(row)
 
 
 def page(
@@ -36,13 +38,19 @@ def page(
     found = [
         row
         for row in rows
-        if _is_held(row) and (not queue or (row.spec or {}).get("queueName") == queue)
+        if _is_held(row)
+        and _is_seen(tx, row)
+        and (not queue or (row.spec or {}).get("queueName") == queue)
     ]
     if len(found) > limit:
         found = found[:limit]
         last = [found[-1].namespace, found[-1].name] if found else after
         return [_shown(row) for row in found], [MARK, *last]
     return [_shown(row) for row in found], None
+
+
+def _is_seen(tx: Transaction, row: StoredObject) -> bool:
+    return tx.scope.shows(row.namespace, str((row.spec or {}).get("queueName") or ""))
 
 
 def _is_held(row: StoredObject) -> bool:

@@ -59,6 +59,8 @@ def list_open(
 
 def find_job(tx: Transaction, uid: str) -> Workload:
     row = workloads.get(tx, uid)
+    if row is not None and not tx.scope.shows(row.namespace, row.queue, row.owner):
+        row = None
     if row is None or (row.deleted_at is not None and row.live is None):
         raise Rejected(RejectCode.NOT_FOUND, f"there is no job {uid[:64]}")
     return row

@@ -16,6 +16,7 @@ from hub.services.jobs.bare import kind_of
 from hub.services.jobs.revise import revise_job
 from hub.services.objects import effects, evictions
 from hub.services.objects.hand_over import is_handed_over, refuse_meanwhile
+from hub.services.questions import jobs
 from hub.services.queues import cohort_rules
 from hub.services.queues.defaults import ensure_namespaces, row_of
 from hub.services.queues.refresh import concerns_queues, refresh_queues
@@ -132,6 +133,8 @@ def _apply_job(tx: Transaction, index: int, given: Draft, intake: Intake) -> App
     row = workloads.live_by_name(tx, [identity], kind_of(given)).get(identity)
     if row is None:
         return None
+    if refusal := jobs.refusal_of(tx, row):
+        return Applied(index, REJECTED, draft=given, error=refusal)
     recreated = given.origin == Origin.HUB_CLUSTER and given.uid != row.uid
     if row.origin != given.origin or recreated:
         if recreated and row.origin == given.origin and row.state in TERMINAL:

@@ -5,7 +5,7 @@ from typing import Final
 from hub.domain.workloads.origin import Origin, place_of
 from hub.services.objects import effects, leave
 from hub.services.objects.hand_over import refuse_meanwhile
-from hub.services.questions.objects import find
+from hub.services.questions.objects import find_shown
 from hub.services.works.evict import evict
 from hub.store import audit, jobs, objects, on_members
 from hub.store.records.objects import StoredObject
@@ -41,7 +41,10 @@ def delete_object(
     first (`policy`: Delete or Abandon; "" as its spec says). Raises Rejected: NotFound,
     OwnedElsewhere, PreconditionFailed (another uid), NamespaceNotEmpty, ClusterNotEmpty, QueueNotEmpty.
     """
-    row = find(tx, group, kind, namespace, name)
+    row = find_shown(tx, group, kind, namespace, name)
+    if not tx.scope.allows(namespace):
+        text = f"no role that you have lets you delete {kind[:64]} in namespace {namespace[:64]}"
+        raise Rejected(RejectCode.FORBIDDEN, text)
     if expected and expected != row.uid:
         raise Rejected(
             RejectCode.PRECONDITION_FAILED, f"the object has uid {row.uid}", "preconditions.uid"

@@ -62,11 +62,31 @@ def revision(tx: Transaction) -> int:
 
 
 def find_job(tx: Transaction, uid: str) -> Workload:
-    """The workload row. Raises Rejected: NotFound."""
+    """The workload row. Raises Rejected: NotFound; Forbidden where it may be seen and no more."""
     row = workloads.get(tx, uid)
-    if row is None:
+    if row is None or not is_shown(tx, row):
         raise Rejected(RejectCode.NOT_FOUND, f"there is no job {uid[:64]}")
+    return require(tx, row)
+
+
+def is_shown(tx: Transaction, row: Workload) -> bool:
+    """Whether it is there at all for whoever asks."""
+    return tx.scope.shows(row.namespace, row.queue, row.owner)
+
+
+def require(tx: Transaction, row: Workload) -> Workload:
+    """The row, which whoever asks sees and may do that to. Raises Rejected: Forbidden."""
+    if (refusal := refusal_of(tx, row)) is not None:
+        raise refusal
     return row
+
+
+def refusal_of(tx: Transaction, row: Workload) -> Rejected | None:
+    """Why whoever asks may not do that to it, be it seen or not."""
+    if tx.scope.allows(row.namespace, row.queue, row.owner):
+        return None
+    text = f"job {row.namespace}/{row.name} is another's, and no role that you have allows this there; "
+    return Rejected(RejectCode.FORBIDDEN, text + "roadstead whoami shows them")
 
 
 def find_job_by_name(tx: Transaction, namespace: str, name: str) -> Workload:
@@ -76,14 +96,14 @@ def find_job_by_name(tx: Transaction, namespace: str, name: str) -> Workload:
     """
     row = workloads.newest_by_name(tx, namespace, name)
     row = row or workloads.newest_by_name(tx, namespace, name, "Workload")
-    if row is None:
+    if row is None or not is_shown(tx, row):
         namespace, name = namespace[:64], name[:64]
         text = f"there is no job {namespace}/{name}"
         if hub_cluster_uid(tx):
             seen = f"kubectl describe job {name} -n {namespace}"
             text += f"; if kubectl made one and the hub refused it, this says why: {seen}"
         raise Rejected(RejectCode.NOT_FOUND, text)
-    return row
+    return require(tx, row)
 
 
 def show_job(tx: Transaction, row: Workload) -> Json:

@@ -21,7 +21,7 @@ _STEP: Final = 20  # objects read at once
 
 def get_object(tx: Transaction, group: str, kind: str, namespace: str, name: str) -> Json:
     """One object, Secrets redacted. Raises Rejected: NotFound."""
-    (row,) = usage.with_statuses(tx, [find(tx, group, kind, namespace, name)])
+    (row,) = usage.with_statuses(tx, [find_shown(tx, group, kind, namespace, name)])
     return secrecy.redacted(tx, rendering.whole_object(row))
 
 
@@ -53,7 +53,7 @@ class Page:
         while self.more and wanted:
             wanted = 0 if self.full else min(_STEP, self.limit - len(self.rows))
             found = objects.list_kind(
-                tx, group, kind, namespace=namespace, after=after, limit=wanted + 1
+                tx, group, kind, namespace=namespace, after=after, limit=wanted + 1, shown=True
             )
             self.more = len(found) > wanted
             for row in found[:wanted]:
@@ -98,10 +98,21 @@ def list_kinds(tx: Transaction) -> Json:
     }
 
 
+def find_shown(tx: Transaction, group: str, kind: str, namespace: str, name: str) -> StoredObject:
+    """The row, if whoever asks may see it. Raises Rejected: NotFound, the same as where there is none."""
+    if not tx.scope.shows(namespace):
+        raise _absent(kind, namespace, name)
+    return find(tx, group, kind, namespace, name)
+
+
+def _absent(kind: str, namespace: str, name: str) -> Rejected:
+    where = f"{namespace[:64]}/{name[:64]}" if namespace else name[:64]
+    return Rejected(RejectCode.NOT_FOUND, f"there is no {kind[:64]} {where}")
+
+
 def find(tx: Transaction, group: str, kind: str, namespace: str, name: str) -> StoredObject:
     """The row. Raises Rejected: NotFound."""
     row = objects.find(tx, group, kind, namespace, name)
     if row is None:
-        where = f"{namespace[:64]}/{name[:64]}" if namespace else name[:64]
-        raise Rejected(RejectCode.NOT_FOUND, f"there is no {kind[:64]} {where}")
+        raise _absent(kind, namespace, name)
     return row

@@ -9,7 +9,7 @@ from hub.services.context.settings import Settings
 from hub.services.members import forgotten
 from hub.services.members.liveness import joined_clusters
 from hub.services.questions import clusters
-from hub.store import audit, changes, objects, tallies, works
+from hub.store import changes, objects, tallies, works
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
@@ -112,26 +112,3 @@ def changes_since(tx: Transaction, revision: int, limit: int) -> tuple[Sequence[
         {"revision": number, "kind": kind, "keys": keys, "at": stamp(at)}
         for number, kind, keys, at in rows
     ], more
-
-
-def list_audit(tx: Transaction, pager: Pager, token: str | None, limit: int) -> Json:
-    """Who did what, newest first: {"items", "continue"}."""
-    position = pager.position(token)
-    before = 0 if position is None else int(position[0])
-    entries = audit.list_entries(tx, before=before, limit=limit + 1)
-    more = len(entries) > limit
-    entries = entries[:limit]
-    return {
-        "items": [
-            {
-                "id": entry.id,
-                "at": stamp(entry.at),
-                "principal": entry.principal,
-                "verb": entry.verb,
-                "object": entry.object,
-                "outcome": entry.outcome,
-            }
-            for entry in entries
-        ],
-        "continue": pager.token([entries[-1].id]) if more else "",
-    }

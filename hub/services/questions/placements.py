@@ -36,7 +36,7 @@ def get_placement(tx: Transaction, namespace: str, name: str) -> Json:
     """A ClusterResourcePlacement, or a ResourcePlacement of a namespace. Raises Rejected: NotFound."""
     kind = _KINDS[1] if namespace else _KINDS[0]
     row = objects.find(tx, PLACEMENT, kind, namespace, name)
-    if row is None:
+    if row is None or not tx.scope.shows(namespace):
         where = f"{namespace[:64]}/{name[:64]}" if namespace else name[:64]
         raise Rejected(RejectCode.NOT_FOUND, f"there is no placement {where}")
     return _placement(row)

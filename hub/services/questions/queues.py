@@ -19,10 +19,17 @@ from shared.reject_codes import RejectCode
 
 
 def list_queues(tx: Transaction) -> Json:
-    """All ClusterQueues with their LocalQueues, and cohorts: {"items", "cohorts"}."""
+    """All ClusterQueues with their LocalQueues, and cohorts: {"items", "cohorts"}.
+
+    For who sees part of the fleet those that LocalQueues lead to that they see, and no cohorts.
+    """
     counted = usage.count(tx)
-    local_queues = objects.list_kind(tx, KUEUE, "LocalQueue")
+    local_queues = objects.list_kind(tx, KUEUE, "LocalQueue", shown=True)
     tree = counted.tree
+    if not tx.scope.is_everything:
+        named = sorted({_target(row) for row in local_queues})
+        found = objects.list_kind(tx, KUEUE, "ClusterQueue", names=named)
+        return {"items": [_listed(row, local_queues, counted) for row in found], "cohorts": []}
     return {
         "items": [
             _listed(row, local_queues, counted)
@@ -38,16 +45,17 @@ def list_queues(tx: Transaction) -> Json:
 def get_cluster_queue(tx: Transaction, name: str) -> Json:
     """One ClusterQueue. Raises Rejected: NotFound."""
     row = objects.find(tx, KUEUE, "ClusterQueue", "", name)
-    if row is None:
+    local_queues = objects.list_kind(tx, KUEUE, "LocalQueue", shown=True)
+    entered = tx.scope.is_everything or any(_target(each) == name for each in local_queues)
+    if row is None or not entered:
         raise Rejected(RejectCode.NOT_FOUND, f"there is no ClusterQueue {name[:64]}")
-    local_queues = objects.list_kind(tx, KUEUE, "LocalQueue")
     return _cluster_queue(row, local_queues, usage.count(tx))
 
 
 def get_local_queue(tx: Transaction, namespace: str, name: str) -> Json:
     """One LocalQueue. Raises Rejected: NotFound."""
     row = objects.find(tx, KUEUE, "LocalQueue", namespace, name)
-    if row is None:
+    if row is None or not tx.scope.shows(namespace):
         raise Rejected(
             RejectCode.NOT_FOUND, f"there is no LocalQueue {namespace[:64]}/{name[:64]}"
         )

@@ -89,7 +89,7 @@ def in_local_queue(
 ) -> Json:
     """A PendingWorkloadsSummary of one LocalQueue. Raises Rejected: NotFound."""
     row = objects.find(tx, KUEUE, "LocalQueue", *local_queue)
-    if row is None:
+    if row is None or not tx.scope.shows(local_queue[0]):
         raise Rejected(
             RejectCode.NOT_FOUND,
             f"there is no LocalQueue {local_queue[0][:64]}/{local_queue[1][:64]}",

@@ -40,5 +40,6 @@ def declare(tx: Transaction, rules: Sequence[Declared], principal: str) -> Json:
     if before["rules"] != given:
         revision = max(int(before["revision"]) + 1, int(tx.now.timestamp() * 1000))
         settings.put(tx, SETTING, {"revision": revision, "rules": given})
-        audit.add(tx, principal, "declare", f"availability rules ({len(given)})")
+        of = f"availability rules ({len(given)})"
+        audit.add(tx, principal, "declare", of, about=("AvailabilityRules", "", ""))
     return show(tx)

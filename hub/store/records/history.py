@@ -40,3 +40,6 @@ class AuditEntry(NamedTuple):
     verb: str
     object: str  # what it was done to, in words
     outcome: str
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""

@@ -8,10 +8,11 @@ class StoredPrincipal(NamedTuple):
     """Who may do what: a field for each column of the table `principals`, in its order."""
 
     id: str
-    role: str  # administrator | viewer | agent
+    role: str  # administrator | viewer | user | agent
     name: str
     cluster: str  # agents: their cluster, exactly
     created_at: dt.datetime
+    groups: list[str] | None = None
 
 
 class Token(NamedTuple):
@@ -32,3 +33,4 @@ class Token(NamedTuple):
     role: str
     name: str
     cluster: str
+    groups: list[str] | None = None

@@ -68,6 +68,7 @@ class Workload(NamedTuple):
     started_at: dt.datetime | None = None
     finished_at: dt.datetime | None = None
     deleted_at: dt.datetime | None = None
+    owner: str = ""  # who submitted it; "": unknown
 
 
 class JobPlace(NamedTuple):
@@ -98,6 +99,7 @@ class ListedJob(NamedTuple):
     started_at: dt.datetime | None
     finished_at: dt.datetime | None
     labels: Mapping[str, str]
+    owner: str
 
 
 class JobOnPage(NamedTuple):
@@ -116,6 +118,7 @@ class JobOnPage(NamedTuple):
     created_at: dt.datetime
     started_at: dt.datetime | None
     finished_at: dt.datetime | None
+    owner: str = ""
     scores: Json | None = None  # of the decision
 
 

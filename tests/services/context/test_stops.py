@@ -84,7 +84,7 @@ async def test_a_word_is_written_down_and_taken_by_the_leader_once(tmp_path):
         told = await db.write(call(hub_cluster.resume, "TooManyDeletions", "ann"))
         assert (told["reason"], told["resuming"]) == ("TooManyDeletions", MEANING)
         (entry,) = await db.read(audit.list_entries)
-        assert entry[2:] == ("ann", "resume", "HubCluster", "lifts TooManyDeletions")
+        assert entry[2:6] == ("ann", "resume", "HubCluster", "lifts TooManyDeletions")
         term = await db.write(call(leadership.seize, "x"))
         take = hub_cluster.take_lift
         with pytest.raises(StaleTerm):

@@ -10,7 +10,7 @@ import pytest
 from hub.domain.workloads.states import State
 from hub.services.context.paging import Pager
 from hub.services.context.settings import Settings
-from hub.services.questions import jobs, overview, placements, watch
+from hub.services.questions import history, jobs, overview, placements, watch
 from hub.store import audit, clusters, objects, workloads, works
 from hub.store.engine import Database
 from hub.store.transaction import Transaction
@@ -180,8 +180,10 @@ async def test_the_audit_is_told_newest_first(tmp_path: Path):
     """Every page goes on where the last one ended, and says all of each line."""
     async with opened(tmp_path) as db:
         for n in range(5):
-            await db.write(call(audit.add, f"p{n}", "verb", f"object {n}", f"outcome {n}"))
-        found = await pages(db, lambda tx, token: overview.list_audit(tx, PAGER, token, 2))
+            await db.write(call(audit.add, f"p{n}", "verb", f"Job a/n{n} u", f"outcome {n}"))
+        found = await pages(
+            db, lambda tx, token: history.list_audit(tx, {}, None, PAGER, token, 2)
+        )
         assert [len(page) for page in found] == [2, 2, 1]
         assert [entry for page in found for entry in page] == [
             {
@@ -189,7 +191,10 @@ async def test_the_audit_is_told_newest_first(tmp_path: Path):
                 "at": AT,
                 "principal": f"p{n}",
                 "verb": "verb",
-                "object": f"object {n}",
+                "kind": "Job",
+                "namespace": "a",
+                "name": f"n{n}",
+                "object": f"Job a/n{n} u",
                 "outcome": f"outcome {n}",
             }
             for n in reversed(range(5))

@@ -1,0 +1,133 @@
+"""People: who is asking, what they may do, which roles are bound to whom, and the audit of what was done."""
+
+from typing import Annotated, Final
+
+from fastapi import Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hub.api.models.access import (
+    Allowed,
+    AuditList,
+    BoundRoleDetail,
+    NewRoleBinding,
+    RoleBindingList,
+    WhoAmI,
+)
+from hub.api.parameters import AuditFilters, Question
+from hub.api.policy import ADMINISTRATOR, USER, VIEWER, allow, caller, hub_of
+from hub.api.reply import JsonResponse, pager
+from hub.api.routing import new_router, refuses
+from hub.domain.access import KINDS, VERBS, Grant, Rights, Verb
+from hub.services.access import bindings
+from hub.services.access.bindings import WantedBinding
+from hub.services.questions import history
+from shared.documents import Json
+from shared.errors import Rejected
+from shared.reject_codes import RejectCode
+
+router = new_router("access")
+_ONE: Final = "/v1/access/bindings/{name}"
+
+
+@router.get("/v1/whoami", response_model=WhoAmI)
+@allow(ADMINISTRATOR, VIEWER, USER)
+async def who_am_i(request: Request) -> Response:
+    """Who is asking: name, groups, and the roles that they have, and where."""
+    who = caller(request)
+    return JsonResponse(
+        {
+            "name": who.name,
+            "role": who.role,
+            "groups": sorted(who.groups),
+            "roles": [_grant(each) for each in who.rights.grants],
+        }
+    )
+
+
+@router.get("/v1/can-i", response_model=Allowed)
+@allow(ADMINISTRATOR, VIEWER, USER)
+async def can_i(request: Request, asked: Annotated[Question, Query()]) -> Response:
+    """Whether the caller may do `verb` to `kind`, in `namespace` or anywhere, by the rules of every route.
+
+    Verbs are get, create, change and kubectl's words for them; of jobs `create` and `change` are meant of
+    one's own.
+    """
+    who = caller(request)
+    verb, kind = VERBS.get(asked.verb.lower()), KINDS.get(asked.kind.lower())
+    if verb is None:
+        raise Rejected(RejectCode.INVALID_VALUE, f"must be one of {', '.join(VERBS)}", "verb")
+    if kind is None:
+        raise Rejected(RejectCode.INVALID_VALUE, f"must be one of {', '.join(KINDS)}", "kind")
+    place = (verb, kind, asked.namespace, asked.queue, who.name)
+    giving = [each for each in who.rights.grants if Rights(who.name, (each,)).allows(*place)]
+    told = {
+        "allowed": bool(giving),
+        "verb": verb,
+        "kind": kind,
+        "namespace": asked.namespace,
+        "reason": _because(giving, verb),
+    }
+    return JsonResponse(told)
+
+
+@router.get("/v1/access/bindings", response_model=RoleBindingList)
+@allow(ADMINISTRATOR)
+async def list_role_bindings(request: Request) -> Response:
+    """Who has which role where, by name of the binding."""
+    return JsonResponse(await hub_of(request).read(bindings.list_bindings))
+
+
+@router.put(_ONE, response_model=BoundRoleDetail)
+@allow(ADMINISTRATOR)
+async def bind_role(request: Request, name: str, given: NewRoleBinding) -> Response:
+    """Give a role to users and groups, in some namespaces and queues or in all; in place of that name's.
+
+    It holds within seconds, everywhere. What could not be enforced is refused.
+    """
+    wanted = WantedBinding(
+        name,
+        given.role,
+        given.users or (),
+        given.groups or (),
+        given.namespaces,
+        given.queues,
+    )
+    return JsonResponse(await hub_of(request).write(bindings.bind, wanted, caller(request).name))
+
+
+@router.delete(_ONE, response_model=BoundRoleDetail)
+@allow(ADMINISTRATOR)
+async def unbind_role(request: Request, name: str) -> Response:
+    """Take a role binding away; it ends within seconds, everywhere."""
+    return JsonResponse(await hub_of(request).write(bindings.unbind, name, caller(request).name))
+
+
+@router.get("/v1/audit", tags=["fleet"], response_model=AuditList)
+@allow(ADMINISTRATOR)
+@refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED)
+async def list_audit(request: Request, asked: Annotated[AuditFilters, Query()]) -> Response:
+    """Who did what, newest first. Filters: principal, verb, kind, namespace, since."""
+    filters, token = asked.given(), asked.continue_ or None
+    page = pager(request, filters)
+    filters.pop("since", None)
+    found = hub_of(request).read(
+        history.list_audit, filters, asked.since, page, token, asked.limit
+    )
+    return JsonResponse(await found)
+
+
+def _grant(each: Grant) -> Json:
+    spaces, queues = each.area.namespaces, each.area.queues
+    return {
+        "role": each.role,
+        "namespaces": None if spaces is None else sorted(spaces),
+        "queues": None if queues is None else sorted(queues),
+    }
+
+
+def _because(giving: list[Grant], verb: Verb) -> str:
+    if not giving:
+        return "no role that you have allows it"
+    roles = sorted({str(each.role) for each in giving})
+    return f"as {' and '.join(roles)}"

@@ -1,0 +1,224 @@
+"""Who may do what where: roles bound to people and groups, judged without a clock, a store or a request.
+
+A binding gives a role to users and groups, in some namespaces or in all, for jobs of some LocalQueues or
+of all. What nobody was given is refused. What somebody may not see is absent for them; what they see and
+may not change is refused.
+
+    Viewer                 looks at jobs, queues, objects, placements, drift and events
+    Submitter              also hands in jobs, and changes and ends those of their own
+    Batch administrator    also changes and ends anybody's jobs, and declares LocalQueues
+    Cluster administrator  everything; bound everywhere or not at all
+
+`clusters` and whatever else has no namespace is for those whose role is bound everywhere.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+
+class Role(StrEnum):
+    """What somebody is bound to; each may what those before it may."""
+
+    VIEWER = "viewer"
+    SUBMITTER = "submitter"
+    BATCH_ADMINISTRATOR = "batch-administrator"
+    CLUSTER_ADMINISTRATOR = "cluster-administrator"
+
+
+class Verb(StrEnum):
+    """What is done; to end something is to change it."""
+
+    GET = "get"
+    CREATE = "create"
+    CHANGE = "change"
+
+
+class Noun(StrEnum):
+    """What it is done to."""
+
+    JOBS = "jobs"
+    QUEUES = "queues"
+    OBJECTS = "objects"
+    PLACEMENTS = "placements"
+    DRIFT = "drift"
+    EVENTS = "events"
+    CLUSTERS = "clusters"
+    HUB = "hub"
+    AUDIT = "audit"
+    ACCESS = "access"
+
+
+# Words that people and kubectl have for the same.
+VERBS: Final[Mapping[str, Verb]] = {
+    **dict.fromkeys(("get", "list", "watch", "view", "explain"), Verb.GET),
+    **dict.fromkeys(("create", "submit", "apply"), Verb.CREATE),
+    **dict.fromkeys(
+        ("change", "update", "patch", "delete", "cancel", "hold", "release"), Verb.CHANGE
+    ),
+}
+KINDS: Final[Mapping[str, Noun]] = {
+    **{kind.value: kind for kind in Noun},
+    **{kind.value.removesuffix("s"): kind for kind in Noun},
+    "workloads": Noun.JOBS,
+    "workload": Noun.JOBS,
+    "localqueues": Noun.QUEUES,
+    "localqueue": Noun.QUEUES,
+    "tokens": Noun.ACCESS,
+    "token": Noun.ACCESS,
+}
+_NAMESPACED: Final = frozenset(
+    {Noun.JOBS, Noun.QUEUES, Noun.OBJECTS, Noun.PLACEMENTS, Noun.DRIFT, Noun.EVENTS}
+)
+_LOOKING: Final = frozenset((Verb.GET, kind) for kind in _NAMESPACED | {Noun.CLUSTERS, Noun.HUB})
+_OWN: Final = (Verb.CHANGE, Noun.JOBS)
+_SUBMITTING: Final = _LOOKING | {(Verb.CREATE, Noun.JOBS)}
+_MAY: Final[Mapping[Role, frozenset[tuple[Verb, Noun]]]] = {
+    Role.VIEWER: _LOOKING,
+    Role.SUBMITTER: _SUBMITTING,
+    Role.BATCH_ADMINISTRATOR: _SUBMITTING
+    | {_OWN, (Verb.CREATE, Noun.QUEUES), (Verb.CHANGE, Noun.QUEUES)},
+    Role.CLUSTER_ADMINISTRATOR: frozenset((verb, kind) for verb in Verb for kind in Noun),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedIdentity:
+    """Who somebody is, as whoever verified it says: a name, and the groups they are in."""
+
+    name: str
+    groups: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class RoleBinding:
+    """A role for users and groups. `namespaces`, `queues` (names of LocalQueues) None: all of them."""
+
+    name: str
+    role: Role
+    users: frozenset[str] = frozenset()
+    groups: frozenset[str] = frozenset()
+    namespaces: frozenset[str] | None = None
+    queues: frozenset[str] | None = None
+
+    def is_for(self, who: VerifiedIdentity) -> bool:
+        """Whether it gives `who` its role. Names are compared exactly."""
+        return who.name in self.users or not self.groups.isdisjoint(who.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """Part of what there is. None: all namespaces, queues. `owner`: only what is theirs; "": anybody's."""
+
+    namespaces: frozenset[str] | None = None
+    queues: frozenset[str] | None = None
+    owner: str = ""
+
+    def holds(self, namespace: str, queue: str = "", owner: str = "") -> bool:
+        """Whether something of that namespace, LocalQueue and owner is in it."""
+        return (
+            (self.namespaces is None or namespace in self.namespaces)
+            and (self.queues is None or queue in self.queues)
+            and (not self.owner or owner == self.owner)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What one request may see, and of that what it may do what it asks to."""
+
+    sees: tuple[Area, ...] = (Area(),)
+    may: tuple[Area, ...] = (Area(),)
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether nothing is left out."""
+        return EVERYWHERE in self.sees and EVERYWHERE in self.may
+
+    def shows(self, namespace: str, queue: str = "", owner: str = "") -> bool:
+        """Whether it is there at all, for whoever asks."""
+        return any(area.holds(namespace, queue, owner) for area in self.sees)
+
+    def allows(self, namespace: str, queue: str = "", owner: str = "") -> bool:
+        """Whether what is asked may be done to it."""
+        return any(area.holds(namespace, queue, owner) for area in self.may)
+
+
+EVERYWHERE: Final = Area()
+EVERYTHING: Final = Scope()
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A role that somebody has, and where."""
+
+    role: Role
+    area: Area = EVERYWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """All that somebody was given; nothing is refused that one of their grants allows."""
+
+    name: str = ""
+    grants: tuple[Grant, ...] = field(default=())
+
+    def areas(self, verb: Verb, kind: Noun) -> tuple[Area, ...]:
+        """Where `verb` may be done to `kind`: () is nowhere."""
+        found: list[Area] = []
+        for grant in self.grants:
+            area = grant.area
+            if kind != Noun.JOBS and area.queues is not None:
+                continue  # only jobs are in queues
+            if kind not in _NAMESPACED and area != EVERYWHERE:
+                continue
+            if (verb, kind) in _MAY[grant.role]:
+                found.append(area)
+            elif (verb, kind) == _OWN and grant.role == Role.SUBMITTER and self.name:
+                found.append(Area(area.namespaces, area.queues, self.name))
+        return tuple(dict.fromkeys(found))
+
+    def scope(self, verb: Verb, kind: Noun) -> Scope:
+        """What a request that does `verb` to `kind` works in."""
+        may = self.areas(verb, kind)
+        return Scope(tuple(dict.fromkeys((*self.areas(Verb.GET, kind), *may))), may)
+
+    def allows(
+        self, verb: Verb, kind: Noun, namespace: str = "", queue: str = "", owner: str = ""
+    ) -> bool:
+        """Whether `verb` may be done to `kind` there. Without a namespace: anywhere at all."""
+        areas = self.areas(verb, kind)
+        if not namespace:
+            return bool(areas)
+        return any(area.holds(namespace, queue, owner) for area in areas)
+
+    @property
+    def everywhere(self) -> Role | None:
+        """The most that is theirs everywhere."""
+        found = [grant.role for grant in self.grants if grant.area == EVERYWHERE]
+        return max(found, key=_ORDER.index, default=None)
+
+
+_ORDER: Final = tuple(Role)
+
+
+def rights_of(who: VerifiedIdentity, bindings: Iterable[RoleBinding]) -> Rights:
+    """What somebody may do: a verified identity becomes a principal with rights here, and nowhere else."""
+    return Rights(
+        who.name,
+        tuple(
+            Grant(binding.role, Area(binding.namespaces, binding.queues))
+            for binding in bindings
+            if binding.is_for(who)
+        ),
+    )
+
+
+def unenforceable(
+    role: Role, namespaces: Collection[str] | None, queues: Collection[str] | None
+) -> str:
+    """Why a binding could not be kept to; "" where it can."""
+    if role == Role.CLUSTER_ADMINISTRATOR and (namespaces is not None or queues is not None):
+        return "a cluster administrator is one everywhere: leave out namespaces and queues"
+    return ""

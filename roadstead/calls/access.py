@@ -1,0 +1,75 @@
+"""People: who is asking, what they may do, which roles are bound to whom, and the audit."""
+
+import datetime as dt
+from collections.abc import Sequence
+
+from roadstead.calls.bodies import body_of
+from roadstead.models.access import Allowed, AuditEntry, RoleBinding, WhoAmI
+from roadstead.paths import part
+from roadstead.steps import Flow, Request, Steps, items, one, pages
+
+_BINDINGS = "/v1/access/bindings"
+
+
+def whoami() -> Steps[WhoAmI]:
+    """Who this client is to the hub, and what roles they have."""
+    return one(Request("GET", "/v1/whoami"), WhoAmI)
+
+
+def can_i(
+    verb: str, kind: str, *, namespace: str | None = None, queue: str | None = None
+) -> Steps[Allowed]:
+    """Whether this client may do `verb` to `kind`, in `namespace` or anywhere."""
+    query = {"verb": verb, "kind": kind, "namespace": namespace, "queue": queue}
+    return one(Request("GET", "/v1/can-i", query), Allowed)
+
+
+def role_bindings() -> Steps[list[RoleBinding]]:
+    """Who has which role where."""
+    return items(Request("GET", _BINDINGS), RoleBinding)
+
+
+def bind_role(
+    name: str,
+    role: str,
+    *,
+    users: Sequence[str] = (),
+    groups: Sequence[str] = (),
+    namespaces: Sequence[str] | None = None,
+    queues: Sequence[str] | None = None,
+) -> Steps[RoleBinding]:
+    """Give a role to users and groups, in place of the binding of that name; None: everywhere."""
+    given = {
+        "role": role,
+        "users": list(users),
+        "groups": list(groups),
+        "namespaces": None if namespaces is None else list(namespaces),
+        "queues": None if queues is None else list(queues),
+    }
+    body = body_of({key: value for key, value in given.items() if value is not None})
+    return one(Request("PUT", f"{_BINDINGS}/{part(name)}", body=body), RoleBinding)
+
+
+def unbind_role(name: str) -> Steps[RoleBinding]:
+    """Take a role binding away."""
+    return one(Request("DELETE", f"{_BINDINGS}/{part(name)}"), RoleBinding)
+
+
+def audit(
+    *,
+    principal: str | None = None,
+    verb: str | None = None,
+    kind: str | None = None,
+    namespace: str | None = None,
+    since: dt.datetime | None = None,
+    limit: int | None = None,
+) -> Flow[AuditEntry]:
+    """Who did what, newest first."""
+    filters = {
+        "principal": principal,
+        "verb": verb,
+        "kind": kind,
+        "namespace": namespace,
+        "since": None if since is None else since.isoformat(),
+    }
+    return pages("/v1/audit", filters, AuditEntry, limit)

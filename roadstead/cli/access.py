@@ -1,0 +1,225 @@
+"""`roadstead access`, `auth`, `whoami` and `audit`: who may do what, and who did."""
+
+import datetime as dt
+import re
+from typing import Any
+
+import click
+
+from roadstead.cli.nouns import Decorator, list_verb
+from roadstead.cli.output import age, answer_option, client, show_one
+from roadstead.cli.tables import Column
+from roadstead.client import Client
+from roadstead.models.access import Allowed, AuditEntry, BoundRole, WhoAmI
+
+ROLES = ("viewer", "submitter", "batch-administrator", "cluster-administrator")
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_BINDINGS = [
+    Column("NAME", lambda b: b.name),
+    Column("ROLE", lambda b: b.role),
+    Column("USERS", lambda b: ",".join(b.users), shrinks=True),
+    Column("GROUPS", lambda b: ",".join(b.groups), shrinks=True),
+    Column("NAMESPACES", lambda b: _places(b.namespaces), shrinks=True),
+    Column("QUEUES", lambda b: _places(b.queues), shrinks=True),
+    Column("AGE", lambda b: age(b.created_at)),
+    Column("BY", lambda b: b.created_by, wide=True),
+]
+_AUDIT = [
+    Column("AGE", lambda a: age(a.at)),
+    Column("WHO", lambda a: a.principal, shrinks=True),
+    Column("VERB", lambda a: a.verb),
+    Column("WHAT", lambda a: a.object, wraps=True),
+    Column("OUTCOME", lambda a: a.outcome, shrinks=True),
+    Column("ID", lambda a: a.id, wide=True),
+]
+
+
+@click.group()
+def access() -> None:
+    """Who has which role where. What nobody was given is refused."""
+
+
+access.add_command(
+    list_verb(
+        Client.role_bindings,
+        _BINDINGS,
+        does="List role bindings: who has which role where.",
+        empty="No roles are bound. Bind one: roadstead access bind NAME --role ROLE --user WHO",
+        may_watch=False,
+    )
+)
+
+
+def _several(flag: str, name: str, text: str) -> Decorator:
+    return click.option(flag, name, multiple=True, metavar=flag[2:].upper(), help=text)
+
+
+@access.command("bind")
+@click.argument("name")
+@click.option("--role", type=click.Choice(ROLES), required=True, help="Which role.")
+@_several("--user", "users", "Who gets it; may be given several times.")
+@_several("--group", "groups", "Which group gets it; may be given several times.")
+@click.option(
+    "-n",
+    "--namespace",
+    "namespaces",
+    multiple=True,
+    metavar="NAME",
+    help="Where; may be given several times. Without it: everywhere.",
+)
+@_several("--queue", "queues", "For jobs of this LocalQueue only; may be given several times.")
+@answer_option
+@click.pass_context
+def bind(
+    ctx: click.Context,
+    name: str,
+    role: str,
+    users: tuple[str, ...],
+    groups: tuple[str, ...],
+    namespaces: tuple[str, ...],
+    queues: tuple[str, ...],
+    output: str,
+) -> None:
+    """Give a role to users and groups, in place of the binding called NAME.
+
+    A viewer looks; a submitter also hands in jobs, and ends those of their own; a batch administrator
+    also ends and changes anybody's jobs and declares LocalQueues; a cluster administrator does everything.
+    """
+    with client(ctx) as hub:
+        made = hub.bind_role(
+            name,
+            role,
+            users=users,
+            groups=groups,
+            namespaces=namespaces or None,
+            queues=queues or None,
+        )
+    whom = ", ".join((*made.users, *(f"group {each}" for each in made.groups)))
+    show_one(made, output, lambda m: f"{m.name}: {whom} is {_role(m)}")
+
+
+@access.command("unbind")
+@click.argument("name")
+@click.pass_context
+def unbind(ctx: click.Context, name: str) -> None:
+    """Take the role binding called NAME away."""
+    with client(ctx) as hub:
+        hub.unbind_role(name)
+    click.echo(f"{name} is bound no more")
+
+
+@click.command()
+@answer_option
+@click.pass_context
+def whoami(ctx: click.Context, output: str) -> None:
+    """Say who you are to the hub, and which roles you have."""
+    with client(ctx) as hub:
+        show_one(hub.whoami(), output, _who)
+
+
+@click.group()
+def auth() -> None:
+    """What you may do."""
+
+
+@auth.command("can-i")
+@click.argument("verb")
+@click.argument("kind")
+@click.option("-n", "--namespace", metavar="NAME", help="There; without it: anywhere.")
+@click.option("--queue", metavar="NAME", help="For jobs of this LocalQueue.")
+@answer_option
+@click.pass_context
+def can_i(
+    ctx: click.Context,
+    verb: str,
+    kind: str,
+    namespace: str | None,
+    queue: str | None,
+    output: str,
+) -> int:
+    """Say whether you may do VERB to KIND, such as `submit jobs`. The exit code is 1 where not."""
+    with client(ctx) as hub:
+        told = hub.can_i(verb, kind, namespace=namespace, queue=queue)
+    show_one(told, output, _allowed)
+    return 0 if told.allowed else 1
+
+
+def _since(_ctx: click.Context, _option: click.Parameter, given: str | None) -> dt.datetime | None:
+    """`90s`, `2h`, `7d`, or an instant."""
+    if not given:
+        return None
+    if found := re.fullmatch(r"([0-9]{1,6})([smhd])", given):
+        seconds = int(found[1]) * _UNITS[found[2]]
+        return dt.datetime.now(dt.UTC) - dt.timedelta(seconds=seconds)  # noqa: TID251 - asked of people
+    try:
+        at = dt.datetime.fromisoformat(given)
+    except ValueError:
+        raise click.BadParameter(
+            f"{given!r} is no time such as 2h or 2026-11-26T08:00Z."
+        ) from None
+    return at if at.tzinfo else at.astimezone()
+
+
+def _rows(hub: Client, limit: int, **filters: Any) -> list[AuditEntry]:
+    return list(hub.audit(limit=limit, **filters))
+
+
+@click.group()
+def audit() -> None:
+    """Who did what."""
+
+
+audit.add_command(
+    list_verb(
+        _rows,
+        _AUDIT,
+        does="List who did what, newest first.",
+        empty="Nothing was done yet.",
+        no_match="Nothing matches. Without these options everything is listed.",
+        may_watch=False,
+        options=[
+            click.option("--user", "principal", metavar="NAME", help="Only what NAME did."),
+            click.option("--verb", metavar="VERB", help="Only this, such as submit or cancel."),
+            click.option("--kind", metavar="KIND", help="Only to this kind, such as Job."),
+            click.option("-n", "--namespace", metavar="NAME", help="Only in this namespace."),
+            click.option(
+                "--since",
+                callback=_since,
+                metavar="TIME",
+                help="Only since then: 90s, 2h, 7d, or an instant.",
+            ),
+            click.option(
+                "--limit",
+                type=click.IntRange(1),
+                default=100,
+                show_default=True,
+                metavar="N",
+                help="The newest N.",
+            ),
+        ],
+    )
+)
+
+
+def _places(names: tuple[str, ...] | None) -> str:
+    return "all" if names is None else ",".join(names)
+
+
+def _role(bound: BoundRole) -> str:
+    where = "everywhere" if bound.namespaces is None else f"in {_places(bound.namespaces)}"
+    of = "" if bound.queues is None else f", for jobs of {_places(bound.queues)}"
+    return f"{bound.role} {where}{of}"
+
+
+def _who(who: WhoAmI) -> str:
+    lines = [f"{who.name} ({who.role})"]
+    if who.groups:
+        lines.append(f"  groups  {', '.join(who.groups)}")
+    lines += [f"  {_role(each)}" for each in who.roles]
+    if not who.roles:
+        lines.append("  no roles: a cluster administrator binds them (roadstead access bind)")
+    return "\n".join(lines)
+
+
+def _allowed(told: Allowed) -> str:
+    return f"{'yes' if told.allowed else 'no'}: {told.reason}"
