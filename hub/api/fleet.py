@@ -98,6 +98,7 @@ async def get_retention(request: Request) -> Response:
 async def run_retention(request: Request) -> Response:
     """Take away now what has been kept long enough, a bounded part of it: {"removed"}."""
     hub = hub_of(request)
+    await hub.write(retention.note_run, caller(request).name)
     removed = {step.__name__: await hub.write(step, hub.settings) for step in retention.STEPS}
     return JsonResponse({"removed": removed})
 

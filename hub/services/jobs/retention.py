@@ -76,6 +76,11 @@ def trim_replies(tx: Transaction, settings: Settings) -> int:
     return idempotency.trim(tx, before, settings.retention.rows_per_turn)
 
 
+def note_run(tx: Transaction, principal: str) -> None:
+    """Who asked for it now; the parts that follow are transactions of their own."""
+    audit.add(tx, principal, "run", "retention", about=("Retention", "", ""))
+
+
 def trim_audit(tx: Transaction, settings: Settings) -> int:
     """Who did what."""
     return audit.trim(tx, tx.now - settings.retention.audit, settings.retention.rows_per_turn)

@@ -14,7 +14,7 @@ from hub.services.objects.apply import Applied, apply_documents
 from hub.services.objects.evict_placement import evict_placement
 from hub.services.objects.evictions import REASON
 from hub.services.reading.draft import draft
-from hub.store import objects, workloads
+from hub.store import audit, objects, workloads
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.groups import PLACEMENT
@@ -194,6 +194,12 @@ async def test_it_is_shown_before_it_is_made(tmp_path: Path):
         done = await hub.write(asked("m2", carry_out=True))
         assert done["eviction"].startswith("everywhere-")
         assert (await told(hub, done["eviction"]))["Executed"][0] == "True"
+        (entry,) = await hub.hub.read(audit.list_entries, {"principal": "ann", "verb": "evict"})
+        assert (entry.kind, entry.namespace, entry.name) == (
+            "ResourcePlacement",
+            "shop",
+            "everywhere",
+        )
         with pytest.raises(Rejected, match="nosuch"):
             await hub.write(asked("m2", "nosuch", carry_out=False))
 

@@ -9,7 +9,7 @@ from hub.domain.workloads.origin import Origin
 from hub.domain.workloads.states import State, WithdrawTo
 from hub.services.context.settings import BridgeSettings
 from hub.services.objects.hand_over import REST, hand_over
-from hub.store import objects, workloads
+from hub.store import audit, objects, workloads
 from shared.errors import Rejected
 from shared.groups import KUEUE
 from tests.store.build import START, a_workload, an_object, call, opened
@@ -32,3 +32,22 @@ async def test_what_is_being_deleted_stays_with_who_deletes_it(tmp_path: Path, p
         with pytest.raises(Rejected) as no:
             await db.write(call(hand_over, place, REST, "ann", BridgeSettings()))
         assert no.value.code.name == "BEING_DELETED"
+
+
+async def test_whose_a_job_is_does_not_change_with_who_keeps_it(tmp_path: Path):
+    """Its owner stays; who handed it over stands in the audit."""
+    async with opened(tmp_path) as db:
+        job = a_workload("j", origin=Origin.HUB_CLUSTER, owner="kim")
+        await db.write(call(workloads.add, [job]))
+        place = ("batch", "Job", "team-a", "j")
+        await db.write(call(hand_over, place, REST, "ann", BridgeSettings()))
+        row = await db.read(call(workloads.get, "j"))
+        assert row is not None
+        assert (row.origin, row.owner) == (Origin.REST, "kim")
+        (entry,) = await db.read(call(audit.list_entries, {"namespace": "team-a"}))
+        assert (entry.principal, entry.verb, entry.kind, entry.name) == (
+            "ann",
+            "hand-over",
+            "Job",
+            "j",
+        )

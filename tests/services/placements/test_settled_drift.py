@@ -7,7 +7,7 @@ import pytest
 
 from hub.domain.workloads.origin import Origin
 from hub.services.objects.drift import DriftedObject, settle_drift
-from hub.store import objects
+from hub.store import audit, objects
 from shared.errors import Rejected
 from shared.wire.versions import APPLY_RULES
 from tests.services.members.hubs import Running, ran, running_hub, seen
@@ -71,6 +71,8 @@ async def test_accepted_values_become_the_hubs(tmp_path: Path, drift: dict[str, 
             [drift["path"]],
             "ConfigMap",
         )
+        (entry,) = await hub.hub.read(audit.list_entries, {"verb": "drift accept"})
+        assert (entry.kind, entry.namespace, entry.name) == ("ConfigMap", "shop", "settings")
         assert (await manifest(fleet))["data"] == data
         await fleet.turn()
         await fleet.sync()
