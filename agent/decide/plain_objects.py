@@ -29,18 +29,23 @@ def decide_object(work: Work, seen: Seen, moment: Moment) -> Decision:
     if work.action == "Compare":
         return _compare_object(seen, moment)
     if live is None:
-        if work.manifest is None:
-            text = "the hub has sent no manifest: what it has can not be composed, as its log says"
-            return Decision("Failed", reason="ManifestMissing", message=text)
-        held = troubled(seen, moment)
-        if held is not None:
-            return held
-        if not moment.wave_open:
-            return Decision("Waiting", reason="EarlierWave", message="what it needs comes first")
-        return Decision("Waiting", "Apply", reason="Applying")
+        return _begin_object(work, seen, moment)
     if is_deleting(live):
         return Decision("Waiting", reason=DELETING, message="someone deletes the object")
     return _hold_object(work, live, seen, moment)
+
+
+def _begin_object(work: Work, seen: Seen, moment: Moment) -> Decision:
+    """It is not there: applied, once what it needs is."""
+    if work.manifest is None:
+        text = "the hub has sent no manifest: what it has can not be composed, as its log says"
+        return Decision("Failed", reason="ManifestMissing", message=text)
+    held = troubled(seen, moment)
+    if held is not None:
+        return held
+    if not moment.wave_open:
+        return Decision("Waiting", reason="EarlierWave", message="what it needs comes first")
+    return Decision("Waiting", "Apply", reason="Applying")
 
 
 def _observe(work: Work, moment: Moment) -> Decision:
