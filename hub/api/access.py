@@ -21,7 +21,7 @@ from hub.api.routing import new_router, refuses
 from hub.domain.access import KINDS, VERBS, Grant, Rights, Verb
 from hub.services.access import bindings
 from hub.services.access.bindings import WantedBinding
-from hub.services.questions import history
+from hub.services.questions import deeds
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
@@ -112,7 +112,7 @@ async def list_audit(request: Request, asked: Annotated[AuditFilters, Query()]) 
     page = pager(request, filters)
     filters.pop("since", None)
     found = hub_of(request).read(
-        history.list_audit, filters, asked.since, page, token, asked.limit
+        deeds.list_audit, filters, asked.since, page, token, asked.limit
     )
     return JsonResponse(await found)
 

@@ -7,6 +7,7 @@ checks a bearer; an open stream checks it again every few seconds.
 """
 
 import re
+from dataclasses import replace
 from typing import Final
 from urllib.parse import parse_qs
 
@@ -17,7 +18,8 @@ from hub.api.limits import check_failures, note_failure
 from hub.api.policy import PUBLIC, allow, hub_of
 from hub.api.routing import new_router
 from hub.services.access import credentials
-from hub.services.access.credentials import ADMINISTRATOR, SESSION, VIEWER, Principal
+from hub.services.access.credentials import ADMINISTRATOR, SESSION, USER, VIEWER, Principal
+from hub.services.context.hub import Hub
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
@@ -49,7 +51,7 @@ async def login(request: Request) -> Response:
     given = parse_qs((await request.body()).decode("ascii", "replace"), max_num_fields=8)
     token = (given.get("token") or [""])[0].strip()
     check_failures(request, hub)
-    if not _is_person(await hub.authenticator.authenticate(token)):
+    if await _all_seeing(hub, await hub.authenticator.authenticate(token)) is None:
         note_failure(request, hub)
         return RedirectResponse("/?wrong", 303, HEADERS)
     kept = hub.settings.api.session_kept
@@ -85,12 +87,18 @@ async def logout(request: Request) -> Response:
 async def viewer(request: Request) -> Principal | None:
     """The person who is signed in, or None."""
     held = request.cookies.get(_cookie(request), "")
-    found = await hub_of(request).authenticator.authenticate(held, SESSION)
-    return found if _is_person(found) else None
+    hub = hub_of(request)
+    return await _all_seeing(hub, await hub.authenticator.authenticate(held, SESSION))
 
 
-def _is_person(found: Principal | None) -> bool:
-    return found is not None and found.role in {ADMINISTRATOR, VIEWER}
+async def _all_seeing(hub: Hub, found: Principal | None) -> Principal | None:
+    """A person who may see the whole fleet, which the page shows: a user as what they are everywhere."""
+    if found is None or found.role not in {ADMINISTRATOR, VIEWER, USER}:
+        return None
+    if found.role != USER:
+        return found
+    known = await hub.roles.with_rights(found)
+    return None if known.rights.everywhere is None else replace(known, role=VIEWER)
 
 
 def _cookie(request: Request) -> str:

@@ -57,6 +57,8 @@ async def test_another_tenants_jobs_look_absent(tmp_path):
             hub, "physics", "batch-administrator", groups=["physics"], namespaces=["team-a"]
         )
         uid = uids["theirs"]
+        await hub.admin.post(f"/v1/jobs/{uid}/hold")
+        assert (await hub.admin.get(f"/v1/events?uid={uid}")).json()["items"] != []
         ways = [
             ("GET", "jobs/{}"), ("GET", "jobs/{}/events"), ("GET", "jobs/{}/explain"),
             ("GET", "jobs/{}/checks"), ("POST", "jobs/{}/cancel"), ("POST", "jobs/{}/hold"),
@@ -158,7 +160,8 @@ async def test_a_viewer_of_a_namespace_looks_and_no_more(tmp_path):
 async def test_a_role_in_queues_is_for_their_jobs(tmp_path):
     """Jobs of other queues of the namespace are absent; nothing but jobs is shown."""
     async with served(tmp_path) as hub:
-        await two_tenants(hub)
+        uids = await two_tenants(hub)
+        await hub.admin.post(f"/v1/jobs/{uids['j']}/hold")
         await hub.admin.post("/v1/jobs", json=a_job("elsewhere"))
         bob = await a_user(hub, "bob")
         await bound(hub, "bob", "submitter", users=["bob"], namespaces=["team-a"], queues=["lq"])
@@ -167,6 +170,8 @@ async def test_a_role_in_queues_is_for_their_jobs(tmp_path):
         assert (await bob.post("/v1/jobs", json=a_job("b"))).status_code == 403
         assert (await bob.post("/v1/jobs", json=a_job("b", queue="lq"))).status_code == 201
         assert (await bob.get("/v1/events")).status_code == 403
+        seen = (await bob.get(f"/v1/jobs/{uids['j']}/events")).json()["items"]
+        assert "Held" in {each["reason"] for each in seen}
 
 
 async def test_a_role_everywhere_is_what_a_token_of_it_is(tmp_path):

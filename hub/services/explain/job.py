@@ -87,7 +87,7 @@ def explain_job(
         raise Rejected(
             RejectCode.NOT_FOUND, f"there is no job {row.namespace}/{row.name}: it was deleted"
         )
-    history = events.list_events(tx, uid=uid, limit=TIMELINE, newest_first=True)
+    history = events.list_events(tx, uid=uid, limit=TIMELINE, newest_first=True, of_found=True)
     told: Json = {
         "uid": row.uid,
         "namespace": row.namespace,

@@ -1,45 +1,41 @@
-"""The audit as it is asked for: who did what, newest first."""
+"""What has been added to the history of events since somebody looked last.
 
-import datetime as dt
-from collections.abc import Mapping
+Ids of several hubs are given before they commit: an event may appear below one that was seen. So that
+the last few ids are looked at again, and which of them were seen is remembered.
+"""
 
-from hub.domain.instants import stamp
-from hub.services.context.paging import Pager
-from hub.store import audit
-from hub.store.records.history import AuditEntry
+from typing import Final, NamedTuple
+
+from hub.store import events
+from hub.store.records.history import StoredEvent
 from hub.store.transaction import Transaction
-from shared.documents import Json
+
+OVERLAP: Final = 200  # ids that are looked at again
 
 
-def list_audit(
-    tx: Transaction,
-    filters: Mapping[str, str],
-    since: dt.datetime | None,
-    pager: Pager,
-    token: str | None,
-    limit: int,
-) -> Json:
-    """A page: {"items", "continue"}. `filters`: principal, verb, kind, namespace, exact."""
-    position = pager.position(token)
-    before = 0 if position is None else int(position[0])
-    entries = audit.list_entries(tx, filters, since, before=before, limit=limit + 1)
-    more = len(entries) > limit
-    entries = entries[:limit]
-    return {
-        "items": [_view(entry) for entry in entries],
-        "continue": pager.token([entries[-1].id]) if more else "",
-    }
+class NewHistory(NamedTuple):
+    """`left_out`: how many more there were. `newest`, `seen`: what the next question is asked with."""
+
+    events: list[StoredEvent]
+    left_out: int
+    newest: int
+    seen: frozenset[int]
 
 
-def _view(entry: AuditEntry) -> Json:
-    return {
-        "id": entry.id,
-        "at": stamp(entry.at),
-        "principal": entry.principal,
-        "verb": entry.verb,
-        "kind": entry.kind,
-        "namespace": entry.namespace,
-        "name": entry.name,
-        "object": entry.object,
-        "outcome": entry.outcome,
-    }
+def history_from_now(tx: Transaction) -> NewHistory:
+    """None of what there is, and all that comes."""
+    newest = events.newest(tx)
+    return NewHistory([], 0, newest, events.ids_after(tx, newest - OVERLAP))
+
+
+def history_since(tx: Transaction, before: NewHistory, most: int) -> NewHistory:
+    """At most `most` events that `before` had not seen, by id; of the others how many."""
+    found = events.list_events(tx, after=max(0, before.newest - OVERLAP), limit=most + OVERLAP)
+    fresh = [each for each in found if each.id > before.newest or each.id not in before.seen]
+    if not fresh:
+        return before._replace(events=[], left_out=0)
+    told = fresh[:most]
+    newest = events.newest(tx)
+    all_of_them = len(fresh) <= most and len(found) < most + OVERLAP
+    left_out = 0 if all_of_them else newest - told[-1].id
+    return NewHistory(told, left_out, newest, events.ids_after(tx, newest - OVERLAP))

@@ -129,7 +129,7 @@ def get_job_by_name(tx: Transaction, namespace: str, name: str) -> Json:
 def job_events(tx: Transaction, uid: str, limit: int) -> Json:
     """The newest `limit` events of a job, oldest first. Raises Rejected: NotFound."""
     job = find_job(tx, uid)
-    rows = events.list_events(tx, uid=uid, limit=limit, newest_first=True)
+    rows = events.list_events(tx, uid=uid, limit=limit, newest_first=True, of_found=True)
     if len(rows) < limit:
         rows.append(_submitted(job))
     return {"items": [rendering.event(row) for row in reversed(rows)]}

@@ -10,7 +10,7 @@ import pytest
 from hub.domain.workloads.states import State
 from hub.services.context.paging import Pager
 from hub.services.context.settings import Settings
-from hub.services.questions import history, jobs, overview, placements, watch
+from hub.services.questions import deeds, jobs, overview, placements, watch
 from hub.store import audit, clusters, objects, workloads, works
 from hub.store.engine import Database
 from hub.store.transaction import Transaction
@@ -169,6 +169,7 @@ async def test_drift_is_told_field_by_field(tmp_path: Path):
                     "firstSeen": each["first_seen"],
                     "lastSeen": AT,
                     "memberGeneration": 7,
+                    "envelope": None,
                 }
                 for each in drift
             ]
@@ -182,7 +183,7 @@ async def test_the_audit_is_told_newest_first(tmp_path: Path):
         for n in range(5):
             await db.write(call(audit.add, f"p{n}", "verb", f"Job a/n{n} u", f"outcome {n}"))
         found = await pages(
-            db, lambda tx, token: history.list_audit(tx, {}, None, PAGER, token, 2)
+            db, lambda tx, token: deeds.list_audit(tx, {}, None, PAGER, token, 2)
         )
         assert [len(page) for page in found] == [2, 2, 1]
         assert [entry for page in found for entry in page] == [
