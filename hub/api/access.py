@@ -111,9 +111,7 @@ async def list_audit(request: Request, asked: Annotated[AuditFilters, Query()]) 
     filters, token = asked.given(), asked.continue_ or None
     page = pager(request, filters)
     filters.pop("since", None)
-    found = hub_of(request).read(
-        deeds.list_audit, filters, asked.since, page, token, asked.limit
-    )
+    found = hub_of(request).read(deeds.list_audit, filters, asked.since, page, token, asked.limit)
     return JsonResponse(await found)
 
 

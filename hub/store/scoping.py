@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Iterable
-from typing import Any
 
 from sqlalchemy import ColumnElement, false, or_, true
 
@@ -36,9 +35,9 @@ def of_works(tx: Transaction) -> list[ColumnElement[bool]]:
 
 def _within(
     tx: Transaction,
-    namespace: ColumnElement[Any],
-    queue: ColumnElement[Any] | None = None,
-    owner: ColumnElement[Any] | None = None,
+    namespace: ColumnElement[str],
+    queue: ColumnElement[str] | None = None,
+    owner: ColumnElement[str] | None = None,
 ) -> list[ColumnElement[bool]]:
     if tx.scope.is_everything:
         return []
@@ -47,18 +46,18 @@ def _within(
 
 def _any(
     areas: Iterable[Area],
-    namespace: ColumnElement[Any],
-    queue: ColumnElement[Any] | None,
-    owner: ColumnElement[Any] | None,
+    namespace: ColumnElement[str],
+    queue: ColumnElement[str] | None,
+    owner: ColumnElement[str] | None,
 ) -> ColumnElement[bool]:
     return or_(false(), *(_one(area, namespace, queue, owner) for area in areas))
 
 
 def _one(
     area: Area,
-    namespace: ColumnElement[Any],
-    queue: ColumnElement[Any] | None,
-    owner: ColumnElement[Any] | None,
+    namespace: ColumnElement[str],
+    queue: ColumnElement[str] | None,
+    owner: ColumnElement[str] | None,
 ) -> ColumnElement[bool]:
     held: ColumnElement[bool] = true()
     if area.namespaces is not None:

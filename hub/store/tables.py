@@ -10,9 +10,7 @@ from sqlalchemy import (
     Boolean,
     Column,
     Index,
-    Integer,
     LargeBinary,
-    MetaData,
     String,
     Table,
     Text,
@@ -22,20 +20,10 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import TEXT
 
 from hub.store.columns import JsonColumn, OptionsColumn, SealedColumn, SealedJsonColumn, Utc
+from hub.store.metadata import NUMBER, metadata
+from hub.store.tables_of_people import audit, idempotency, principals, role_bindings, tokens
 
-metadata = MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "ck": "ck_%(table_name)s_%(constraint_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
-
-
-# 64 bits everywhere; SQLite's INTEGER has them, and numbers rows by itself.
-_NUMBER = BigInteger().with_variant(Integer, "sqlite")
+__all__ = ["audit", "idempotency", "metadata", "principals", "role_bindings", "tokens"]
 
 # One value each: hub_id, incarnation, hub_cluster_uid, pool_keys …
 settings = Table(
@@ -53,70 +41,6 @@ leases = Table(
     Column("holder", String(128), nullable=False),
     Column("term", BigInteger, nullable=False),
     Column("expires_at", Utc, nullable=False),
-)
-
-# Who may do what, and the hashes of their credentials.
-principals = Table(
-    "principals",
-    metadata,
-    Column("id", String(36), primary_key=True),
-    Column("role", String(16), nullable=False),  # administrator | viewer | user | agent
-    Column("name", String(253), nullable=False),
-    Column("cluster", String(63), nullable=False, default=""),  # agents: their cluster, exactly
-    Column("created_at", Utc, nullable=False),
-    Column("groups", JsonColumn),  # people: those they were in when they last said who they are
-    UniqueConstraint("role", "name"),
-)
-# Who has which role where: hub.domain.access.
-role_bindings = Table(
-    "role_bindings",
-    metadata,
-    Column("name", String(253), primary_key=True),
-    Column("role", String(32), nullable=False),
-    Column("users", JsonColumn, nullable=False),
-    Column("groups", JsonColumn, nullable=False),
-    Column("namespaces", JsonColumn),  # null: all of them
-    Column("queues", JsonColumn),  # LocalQueues by name; null: all of them
-    Column("created_by", String(253), nullable=False),
-    Column("created_at", Utc, nullable=False),
-)
-tokens = Table(
-    "tokens",
-    metadata,
-    Column("id", String(36), primary_key=True),
-    Column("principal", String(36), nullable=False, index=True),
-    Column("purpose", String(16), nullable=False),  # bearer | join | session
-    Column("secret_hash", String(64), nullable=False),  # SHA-256 of a 256-bit random secret
-    Column("created_at", Utc, nullable=False),
-    Column("expires_at", Utc),
-    Column("used_at", Utc),  # join tokens: once; agents' bearers: first
-    Column("revoked_at", Utc),
-    Column("replaces", String(36)),  # the bearer of an agent that this one was given in place of
-    Column("superseded_at", Utc),  # … and when it was, by the first use of such a one
-)
-audit = Table(
-    "audit",
-    metadata,
-    Column("id", _NUMBER, primary_key=True, autoincrement=True),
-    Column("at", Utc, nullable=False, index=True),
-    Column("principal", String(253), nullable=False),
-    Column("verb", String(32), nullable=False),
-    Column("object", String(600), nullable=False),
-    Column("outcome", String(64), nullable=False),
-    # what `object` begins with, where it is of that form
-    Column("kind", String(63), nullable=False, default="", server_default=""),
-    Column("namespace", String(63), nullable=False, default="", server_default=""),
-    Column("name", String(253), nullable=False, default="", server_default=""),
-)
-idempotency = Table(
-    "idempotency",
-    metadata,
-    Column("principal", String(36), primary_key=True),
-    Column("key", String(255), primary_key=True),
-    Column("request_hash", String(64), nullable=False),
-    Column("status", _NUMBER, nullable=False),
-    Column("response", SealedColumn("idempotency.response"), nullable=False),
-    Column("created_at", Utc, nullable=False, index=True),
 )
 
 # A manifest of any kind the hub knows, except Jobs (see workloads).
@@ -181,9 +105,9 @@ workloads = Table(
     Column("priority", BigInteger, nullable=False),
     Column("priority_class", String(253), nullable=False),
     Column("shape", String(64), nullable=False),
-    Column("parallelism", _NUMBER, nullable=False),
-    Column("completions", _NUMBER),  # null: a work queue
-    Column("ttl_s", _NUMBER),  # ttlSecondsAfterFinished; null: kept until retention takes it
+    Column("parallelism", NUMBER, nullable=False),
+    Column("completions", NUMBER),  # null: a work queue
+    Column("ttl_s", NUMBER),  # ttlSecondsAfterFinished; null: kept until retention takes it
     Column("generation", BigInteger, nullable=False),
     Column("state", String(16), nullable=False),
     Column("reason", String(64), nullable=False),
@@ -193,7 +117,7 @@ workloads = Table(
     Column("placement", String(64), nullable=False),  # uid of the placement that chose; "" = queue
     Column("scores", JsonColumn),  # of the decision: chosen and rejected clusters, with reasons
     Column("cluster", String(63), nullable=False),
-    Column("epoch", _NUMBER, nullable=False),
+    Column("epoch", NUMBER, nullable=False),
     # {cluster, at, admission}: waits for those it displaces, with a claim to a cluster's room
     Column("nomination", JsonColumn),
     Column(
@@ -201,23 +125,23 @@ workloads = Table(
     ),  # states of admission checks: {name: {state, message, at, updates}}
     Column("withdraw_to", String(16), nullable=False),  # Pending | Held | Failed | …
     Column("set_aside", JsonColumn),  # clusters to avoid: {name: until RFC3339}
-    Column("succeeded", _NUMBER, nullable=False),
-    Column("failed", _NUMBER, nullable=False),  # over all epochs
-    Column("active", _NUMBER, nullable=False),
-    Column("ready", _NUMBER, nullable=False),
+    Column("succeeded", NUMBER, nullable=False),
+    Column("failed", NUMBER, nullable=False),  # over all epochs
+    Column("active", NUMBER, nullable=False),
+    Column("ready", NUMBER, nullable=False),
     Column("created_at", Utc, nullable=False),
     Column("queued_at", Utc, nullable=False),  # queue-order timestamp
     Column("requeue_at", Utc),  # not considered before: its back-off
     Column(
-        "requeues", _NUMBER, nullable=False, default=0, server_default="0"
+        "requeues", NUMBER, nullable=False, default=0, server_default="0"
     ),  # evictions that count for it
     Column("evicted", JsonColumn),  # the last eviction: {reason, message, at}
     Column("evictions", JsonColumn),  # how many of each reason so far: {reason: count}
-    Column("max_runtime_s", _NUMBER),  # over all epochs; then it is deactivated
+    Column("max_runtime_s", NUMBER),  # over all epochs; then it is deactivated
     Column(
-        "ran_s", _NUMBER, nullable=False, default=0, server_default="0"
+        "ran_s", NUMBER, nullable=False, default=0, server_default="0"
     ),  # in epochs that have ended
-    Column("new_nodes", _NUMBER),  # that pools of its cluster must add first; null: none
+    Column("new_nodes", NUMBER),  # that pools of its cluster must add first; null: none
     Column("reserved_at", Utc),  # when quota was reserved for this epoch
     Column("pods_ready_at", Utc),  # when all pods of this epoch were ready first
     Column("pods_lost_at", Utc),  # since when, after that, one of them is not
@@ -304,7 +228,7 @@ works = Table(
     metadata,
     Column("cluster", String(63), primary_key=True),
     Column("uid", String(64), primary_key=True),  # of the job or the object
-    Column("epoch", _NUMBER, nullable=False),  # jobs ≥ 1, objects 0
+    Column("epoch", NUMBER, nullable=False),  # jobs ≥ 1, objects 0
     Column("generation", BigInteger, nullable=False),
     Column("api_version", String(253), nullable=False),
     Column("kind", String(63), nullable=False),
@@ -337,8 +261,8 @@ bindings = Table(
     Column("placement", String(64), primary_key=True),  # uid
     Column("cluster", String(63), primary_key=True),
     Column("selected", Boolean, nullable=False),
-    Column("affinity_score", _NUMBER, nullable=False),
-    Column("topology_score", _NUMBER, nullable=False),
+    Column("affinity_score", NUMBER, nullable=False),
+    Column("topology_score", NUMBER, nullable=False),
     Column("reason", String(64), nullable=False),
     Column("message", Text, nullable=False),
     Column("policy_snapshot", String(64), nullable=False),
@@ -355,7 +279,7 @@ snapshots = Table(
     metadata,
     Column("placement", String(64), primary_key=True),
     Column("part", String(16), primary_key=True),  # policy | resources | override (its own uid)
-    Column("index", _NUMBER, primary_key=True),
+    Column("index", NUMBER, primary_key=True),
     Column("hash", String(64), nullable=False),
     Column("content", JsonColumn, nullable=False),
     Column("created_at", Utc, nullable=False),
@@ -384,7 +308,7 @@ usage = Table(
 events = Table(
     "events",
     metadata,
-    Column("id", _NUMBER, primary_key=True, autoincrement=True),
+    Column("id", NUMBER, primary_key=True, autoincrement=True),
     Column("at", Utc, nullable=False, index=True),
     Column("uid", String(64), nullable=False, index=True),  # of what it is about
     Column("kind", String(63), nullable=False),
@@ -399,7 +323,7 @@ events = Table(
 changes = Table(
     "changes",
     metadata,
-    Column("revision", _NUMBER, primary_key=True, autoincrement=False),
+    Column("revision", NUMBER, primary_key=True, autoincrement=False),
     Column("kind", String(32), primary_key=True),  # workloads | objects | clusters | works | …
     Column("keys", JsonColumn, nullable=False),  # list of primary keys touched
     Column("at", Utc, nullable=False, index=True),

@@ -7,8 +7,8 @@ import pytest
 from fastapi.routing import APIRoute
 
 from hub.api.policy import AGENT, PUBLIC, policy_of
+from tests.api.audited import ASKED, WORKLOAD, filled, trail
 from tests.api.serving import a_job, served
-from tests.api.test_audit import ASKED, WORKLOAD, filled, trail
 from tests.house.sources import REPOSITORY
 
 pytestmark = pytest.mark.anyio

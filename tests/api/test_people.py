@@ -2,9 +2,9 @@
 
 import pytest
 
+from tests.api.audited import LOCAL, WORKLOAD, filled
 from tests.api.people import a_user, bound
 from tests.api.serving import Served, a_job, served
-from tests.api.test_audit import LOCAL, WORKLOAD, filled
 
 pytestmark = pytest.mark.anyio
 

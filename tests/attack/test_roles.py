@@ -29,8 +29,8 @@ async def test_every_route_by_every_role(tmp_path):
             if PUBLIC in known or AGENT in known:
                 continue
             let_in = {*routes.bound_of(routes.endpoint_of(app, path, method))}
-            for role, person in people.items():
-                expected = role in let_in or USER in known
+            for name, person in people.items():
+                expected = name in let_in or USER in known
                 if expected and path in STREAMS:
                     continue
                 filled = "/".join(
@@ -39,7 +39,7 @@ async def test_every_route_by_every_role(tmp_path):
                 reply = await person.request(method, filled)
                 # A document of the body, or the kind in the path, may be refused besides.
                 told = reply.json().get("detail", "") if reply.status_code == 403 else ""
-                assert ("no role that" in told) is not expected, (role, method, path, told)
+                assert ("no role that" in told) is not expected, (name, method, path, told)
                 tried += 1
         assert tried > 300
 

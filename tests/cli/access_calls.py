@@ -4,9 +4,23 @@ import datetime as dt
 from typing import Any
 
 from roadstead.models.access import Allowed, AuditEntry, RoleBinding, WhoAmI
+from roadstead.models.hub import IssuedToken, Person
 
 BINDINGS = "/v1/access/bindings"
 ACCESS: list[tuple[str, tuple[Any, ...], dict[str, Any], str, Any, Any]] = [
+    ("tokens", (), {}, "GET /v1/tokens", None, [Person]),
+    ("issue_token", ("a",), {}, "POST /v1/tokens", {"role": "viewer", "name": "a"}, IssuedToken),
+    ("issue_token", ("a", "r"), {}, "POST /v1/tokens", {"role": "r", "name": "a"}, IssuedToken),
+    (
+        "issue_token",
+        ("a", "user", ["g"]),
+        {},
+        "POST /v1/tokens",
+        {"role": "user", "name": "a", "groups": ["g"]},
+        IssuedToken,
+    ),
+    ("revoke_token", ("a",), {}, "DELETE /v1/tokens/viewer/a", None, Person),
+    ("revoke_token", ("a", "r"), {}, "DELETE /v1/tokens/r/a", None, Person),
     ("whoami", (), {}, "GET /v1/whoami", None, WhoAmI),
     (
         "can_i",

@@ -28,9 +28,9 @@ namespace/name
   state     state  reason
             message
   queue     queue  (ClusterQueue clusterQueue)
-  cluster   cluster  (epoch 10)
-  pods      1 active, 2 ready, 3 succeeded, 4 failed; 23 to complete
-  created   2020-01-12T00:00:00.000Z
+  cluster   cluster  (epoch 11)
+  pods      1 active, 2 ready, 3 succeeded, 4 failed; 24 to complete
+  created   2020-01-13T00:00:00.000Z  by owner
   started   2020-01-13T00:00:00.000Z
   finished  2020-01-14T00:00:00.000Z
   cluster was last heard 2020-01-04T00:00:00.000Z (policy)
@@ -65,7 +65,7 @@ namespace/name
   state     Pending  reason
   queue     queue
   cluster   -
-  pods      none yet; 23 to complete
+  pods      none yet; 24 to complete
   created   2020-01-12T00:00:00.000Z  by ann
   started   2020-01-13T00:00:00.000Z
   finished  2020-01-14T00:00:00.000Z

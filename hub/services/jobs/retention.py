@@ -168,6 +168,7 @@ BOUNDS: Final[Mapping[str, Bound]] = {
         lambda s: s.retention.evictions,
     ),
     "principals": Bound("one for each person and cluster, until it is revoked or deleted"),
+    "role_bindings": _DECLARED,
     "settings": Bound("one for each name; runs and leftovers have a limit"),
     "shapes": Bound("after the last job that has it", lambda s: s.retention.shapes),
     "snapshots": Bound("revisionHistoryLimit of each placement"),

@@ -369,10 +369,7 @@ class CountsRow(JobProgress, total=False):
 
 
 class Counts(TypedDict, total=False):
-    """What a cluster counts of a workload whose state stays.
-
-    `all_ready`, where that has changed: since now all its pods are ready, or no longer are.
-    """
+    """What a cluster counts of a workload whose state stays; `all_ready` as in `CountsRow`."""
 
     uid: Required[str]
     epoch: Required[int]

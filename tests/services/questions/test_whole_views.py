@@ -182,9 +182,7 @@ async def test_the_audit_is_told_newest_first(tmp_path: Path):
     async with opened(tmp_path) as db:
         for n in range(5):
             await db.write(call(audit.add, f"p{n}", "verb", f"Job a/n{n} u", f"outcome {n}"))
-        found = await pages(
-            db, lambda tx, token: deeds.list_audit(tx, {}, None, PAGER, token, 2)
-        )
+        found = await pages(db, lambda tx, token: deeds.list_audit(tx, {}, None, PAGER, token, 2))
         assert [len(page) for page in found] == [2, 2, 1]
         assert [entry for page in found for entry in page] == [
             {
