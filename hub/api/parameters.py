@@ -43,7 +43,7 @@ def _true_or_false(value: object, inner: ValidatorFunctionWrapHandler) -> Any:
     return inner(None if isinstance(value, str) and value not in {"true", "false"} else value)
 
 
-def _instant(value: object, inner: ValidatorFunctionWrapHandler) -> Any:
+def _instant(value: object, inner: ValidatorFunctionWrapHandler) -> object:
     """An instant with its offset, no number of seconds; nothing asks for nothing."""
     if value in {None, ""}:
         return None

@@ -11,7 +11,7 @@ from roadstead.models.hub import IssuedToken
 COLUMNS = [
     Column("ROLE", lambda t: t.role),
     Column("NAME", lambda t: t.name, shrinks=True),
-    Column("GROUPS", lambda t: ",".join(t.groups), shrinks=True),
+    Column("GROUPS", lambda t: ",".join(t.groups), wide=True),
     Column("AGE", lambda t: age(t.created_at)),
 ]
 _role = click.option(

@@ -18,7 +18,7 @@ from tests.cli.commands import REPOSITORY, environment_without_ours, run
 from tests.cli.scripted import Answer, answering, items, problem
 
 HEADINGS = {
-    ("jobs", "ls"): "NAMESPACE NAME QUEUE STATE REASON CLUSTER AGE",
+    ("jobs", "ls"): "NAMESPACE NAME QUEUE OWNER STATE REASON CLUSTER AGE",
     ("queues", "ls"): "NAME COHORT USED PENDING ADMITTED ACTIVE",
     ("clusters", "ls"): "NAME STATE NODES CPU-FREE MEMORY-FREE GPU-FREE JOBS HEARTBEAT",
     ("placements", "ls"): "NAMESPACE NAME POLICY SELECTED CLUSTERS STATE AGE",

@@ -38,8 +38,8 @@ SHOWN: list[tuple[str, list[Answer], str]] = [
         "jobs ls -o wide",
         [items(filled(Job, createdAt=LATER, finishedAt=None))],
         """\
-NAMESPACE  NAME  QUEUE  STATE  REASON  CLUSTER  AGE  UID  EPOCH  STARTED                   FINISHED
-namespace  name  queue  state  reason  cluster  0s   uid  10     2020-01-13T00:00:00.000Z  -
+NAMESPACE  NAME  QUEUE  OWNER  STATE  REASON  CLUSTER  AGE  UID  EPOCH  STARTED                   FINISHED
+namespace  name  queue  owner  state  reason  cluster  0s   uid  11     2020-01-14T00:00:00.000Z  -
 """,
     ),
     (
@@ -112,8 +112,8 @@ cluster  kind  namespace/name  path  hub  member  0s     0s    11          type/
         "tokens ls -o wide",
         [items(filled(Person, createdAt=LATER))],
         """\
-ROLE  NAME  AGE
-role  name  0s
+ROLE  NAME  GROUPS  AGE
+role  name  groups  0s
 """,
     ),
 ]

@@ -31,8 +31,8 @@ namespace/name
   cluster   cluster  (epoch 11)
   pods      1 active, 2 ready, 3 succeeded, 4 failed; 24 to complete
   created   2020-01-13T00:00:00.000Z  by owner
-  started   2020-01-13T00:00:00.000Z
-  finished  2020-01-14T00:00:00.000Z
+  started   2020-01-14T00:00:00.000Z
+  finished  2020-01-15T00:00:00.000Z
   cluster was last heard 2020-01-04T00:00:00.000Z (policy)
     - choices
   epoch 2 was left behind in cluster, which is to withdraw it; ran beside a later one; 4 pods when last seen
@@ -66,9 +66,9 @@ namespace/name
   queue     queue
   cluster   -
   pods      none yet; 24 to complete
-  created   2020-01-12T00:00:00.000Z  by ann
-  started   2020-01-13T00:00:00.000Z
-  finished  2020-01-14T00:00:00.000Z
+  created   2020-01-13T00:00:00.000Z  by owner
+  started   2020-01-14T00:00:00.000Z
+  finished  2020-01-15T00:00:00.000Z
   cluster was last heard 2020-01-04T00:00:00.000Z (policy)
     - choices
   epoch 2 was left behind in cluster, which is to withdraw it; ran beside a later one; 4 pods when last seen
