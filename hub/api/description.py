@@ -59,6 +59,7 @@ TAGS: Final[Mapping[str, str]] = {
     "fleet": "The fleet at a glance, its history, and the stream of changes.",
     "hub cluster": "The bridge to the cluster that people use with kubectl.",
     "tokens": "Credentials of people.",
+    "access": "Who is asking, what they may do, and which roles are bound to whom.",
     "health": "For probes and Prometheus.",
     "agents": "What the members' agents call.",
 }

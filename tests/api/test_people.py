@@ -171,7 +171,7 @@ async def test_a_role_in_queues_is_for_their_jobs(tmp_path):
         assert (await bob.post("/v1/jobs", json=a_job("b", queue="lq"))).status_code == 201
         assert (await bob.get("/v1/events")).status_code == 403
         seen = (await bob.get(f"/v1/jobs/{uids['j']}/events")).json()["items"]
-        assert "Held" in {each["reason"] for each in seen}
+        assert "HeldByUser" in {each["reason"] for each in seen}
 
 
 async def test_a_role_everywhere_is_what_a_token_of_it_is(tmp_path):

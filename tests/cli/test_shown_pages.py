@@ -36,7 +36,7 @@ namespace/name
   cluster was last heard 2020-01-04T00:00:00.000Z (policy)
     - choices
   epoch 2 was left behind in cluster, which is to withdraw it; ran beside a later one; 4 pods when last seen
-  evicted   k-evictions 34
+  evicted   k-evictions 35
   events
     2020-01-03T00:00:00.000Z  reason: message
 Why? roadstead explain namespace/name
@@ -72,8 +72,8 @@ namespace/name
   cluster was last heard 2020-01-04T00:00:00.000Z (policy)
     - choices
   epoch 2 was left behind in cluster, which is to withdraw it; ran beside a later one; 4 pods when last seen
-  evicted   k-evictions 34
-  not before 2020-02-01T00:00:00.000Z
+  evicted   k-evictions 35
+  not before 2020-02-02T00:00:00.000Z
 Why? roadstead explain namespace/name
 """,
     ),
