@@ -85,6 +85,24 @@ def test_the_state_of_a_placement_names_what_hinders_it_most(applied, shown):
     assert state.cell(Placement.of(placement)) == shown
 
 
+def test_clusters_that_were_not_chosen_are_not_among_those_that_were():
+    """The status of an unfulfilled policy also says why others were not picked."""
+    (clusters,) = (each for each in COLUMNS if each.title == "CLUSTERS")
+    statuses = [
+        {"clusterName": name, "conditions": [{"type": "Scheduled", "status": status}]}
+        for name, status in (("c1", "True"), ("c2", "False"))
+    ]
+    placement = {"kind": "ResourcePlacement", "name": "p", "placementStatuses": statuses}
+    assert clusters.cell(Placement.of(placement)) == "c1"
+
+
+def test_one_object_without_a_name_hides_no_placement():
+    """What could not be placed may not say what it is called; the list is shown all the same."""
+    status = {"clusterName": "c1", "failedPlacements": [{"kind": "ConfigMap", "version": "v1"}]}
+    placement = {"kind": "ResourcePlacement", "name": "p", "placementStatuses": [status]}
+    assert Placement.of(placement).placement_statuses[0].failed_placements[0].name == ""
+
+
 @pytest.mark.parametrize("verb", HEADINGS, ids="-".join)
 def test_json_and_yaml_say_the_same(hub, verb):
     """-o json and -o yaml print {"items": [...]}, the hub's objects, and nothing else."""

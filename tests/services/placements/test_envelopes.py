@@ -242,3 +242,27 @@ async def test_cluster_scoped_objects_have_an_envelope_of_their_own(tmp_path: Pa
         status = await fleet.status("ClusterResourcePlacement", "roles")
         (failed,) = status["placementStatuses"][0]["failedPlacements"]
         assert failed["envelope"] == {"name": "roles", "type": "ClusterResourceEnvelope"}
+
+
+NAMELESS = """
+apiVersion: placement.kubernetes-fleet.io/v1beta1
+kind: ResourceEnvelope
+metadata: {name: web, namespace: shop, labels: {tier: web}}
+data:
+  generated.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {generateName: settings-}}
+  empty.yaml: {}
+  settings.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}
+"""
+
+
+async def test_what_says_no_name_is_told_by_its_name_in_the_envelope(tmp_path: Path):
+    """Kind and name are never missing: the kinds of the hub cluster and clients require both."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await started(hub, PLACED)
+        await from_kubectl(fleet, NAMELESS)
+        status = await fleet.status(*PLACEMENT)
+        failed = status["placementStatuses"][0]["failedPlacements"]
+        assert [(each["kind"], each["name"]) for each in failed] == [
+            ("Manifest", "empty.yaml"),
+            ("ConfigMap", "generated.yaml"),
+        ]
