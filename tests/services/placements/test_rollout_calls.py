@@ -91,7 +91,13 @@ async def test_a_run_is_listed_shown_and_approved(tmp_path: Path):
             assert [(t["type"], t["done"]) for t in canary["tasks"]] == [
                 ("Approval", False), ("TimedWait", False),
             ]  # fmt: skip
-            await they.do("approve", "first", stage="canary", when="after")
+            refused = await they.do("approve", "first", 422, stage="rest")
+            assert "nothing waits there; what waits is first-after-canary" in refused["detail"]
+            refused = await they.do("approve", "first", 422, stage="none")
+            assert "its stages are canary, rest" in refused["detail"]
+            answer = await they.do("approve", "first", stage="canary", when="after")
+            assert answer["waitsFor"] == []
+            assert answer["stages"][0]["tasks"][0]["done"]
             assert (await they.do("approve", "first", 422))["code"] == "InvalidState"
             shown = await they.show("shop/first")
             assert shown["stages"][0]["tasks"][0]["done"]
