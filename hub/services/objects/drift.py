@@ -52,8 +52,7 @@ def settle_drift(
     """`how`: accept, restore or ignore. {"cluster", "uid", "kind", "namespace", "name", "paths", "result"}.
 
     Raises Rejected: NotFound where nothing of it has drifted there, OwnedElsewhere with kubectl's command,
-    Forbidden for what is secret, InvalidState for Jobs and for what can not be done, and what an apply is
-    refused for.
+    InvalidState for what is secret, for Jobs and for what can not be done, and what an apply is refused for.
     """
     work = _find(tx, asked)
     drifts = [each for each in work.drift or () if asked.path in ("", each["path"])]
@@ -86,7 +85,7 @@ def _find(tx: Transaction, asked: DriftedObject) -> Work:
             raise Rejected(RejectCode.INVALID_STATE, text, "kind")
         return work
     place = "/".join(part for part in (asked.namespace, asked.name) if part)
-    text = f"nothing of {asked.kind} {place} has drifted in {asked.cluster}"
+    text = f"nothing of {asked.kind} {place} has drifted in {asked.cluster}: see `roadstead drift ls`"
     raise Rejected(RejectCode.NOT_FOUND, text)
 
 
@@ -110,7 +109,11 @@ def _accept(
 ) -> None:
     row, inside = _row(tx, work)
     if work.kind == "Secret":
-        raise Rejected(RejectCode.FORBIDDEN, "the hub is not told what a member's Secret holds")
+        text = (
+            "the hub is not told what a member's Secret holds: apply the Secret with that value, or restore "
+            "the hub's"
+        )
+        raise Rejected(RejectCode.INVALID_STATE, text, "name")
     operations = [_operation(each) for each in drifts]
     for each in operations:
         each["path"] = inside + each["path"]
@@ -206,7 +209,8 @@ def _operation(drift: JsonView) -> Json:
     if member is None:
         return {"op": "remove", "path": path}
     if _REDACTED in member:
-        raise Rejected(RejectCode.FORBIDDEN, f"the value of {path} is secret: the hub has no copy")
+        text = f"the value of {path} is secret, and the hub has no copy: apply the object with that value"
+        raise Rejected(RejectCode.INVALID_STATE, text, "path")
     try:
         value = orjson.loads(member)
     except orjson.JSONDecodeError:

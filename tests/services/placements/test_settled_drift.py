@@ -169,7 +169,7 @@ async def test_what_kubectl_made_is_changed_by_kubectl(tmp_path: Path, how: str,
 
 @pytest.mark.parametrize(
     ("member", "code"),
-    [('"<redacted>"', "Forbidden"), ('"' + "x" * 1022 + "…", "InvalidState")],
+    [('"<redacted>"', "InvalidState"), ('"' + "x" * 1022 + "…", "InvalidState")],
     ids=["secret", "cut"],
 )
 async def test_what_the_hub_was_not_told_whole_is_not_accepted(
@@ -190,7 +190,7 @@ async def test_a_secret_is_never_accepted(tmp_path: Path):
             hub, text=CAREFUL.replace("ConfigMap", "Secret").replace("\ndata:", "\nstringData:")
         )
         what = DriftedObject("m1", "Secret", "shop", "settings")
-        assert (await refusal(hub, "accept", what)).code == "Forbidden"
+        assert (await refusal(hub, "accept", what)).code == "InvalidState"
         assert (await settle(hub, "ignore", what))["result"] == "ignore"
 
 
