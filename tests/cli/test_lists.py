@@ -12,6 +12,8 @@ import yaml
 
 from hub.domain.workloads.states import State
 from roadstead.cli.placements import COLUMNS
+from roadstead.cli.revisions import WORKS
+from roadstead.models.placed import ClusterWork
 from roadstead.models.placements import Placement
 from tests.cli.build import a_listed_cluster, a_listed_job
 from tests.cli.commands import REPOSITORY, environment_without_ours, run
@@ -269,3 +271,11 @@ def test_a_job_without_its_namespace_is_told_how_jobs_are_named():
         done = run("--server", script.address, "jobs", "show", "hello")
     assert done.code == 3
     assert "Name it NAMESPACE/NAME, or by its uid." in done.err
+
+
+def test_a_job_that_has_ended_is_not_being_abandoned():
+    """What stays of an ended Job is no object that is let go."""
+    (state,) = (each for each in WORKS if each.title == "STATE")
+    work = {"cluster": "c1", "kind": "Job", "name": "j", "action": "Keep"}
+    assert state.cell(ClusterWork.of(work | {"epoch": 1})) == "Ended"
+    assert state.cell(ClusterWork.of(work | {"kind": "ConfigMap"})) == "Abandoning"

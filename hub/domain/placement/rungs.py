@@ -30,6 +30,7 @@ def scheduled(found: int, wanted: int | None, why: str = "") -> Rung:
             "found all cluster needed as specified by the scheduling policy, "
             f"found {found} cluster(s)"
         )
+        text = f"{text}: {why}" if why else text
         return Rung("Scheduled", "True", "SchedulingPolicyFulfilled", text)
     text = (
         "could not find all clusters needed as specified by the scheduling policy, "

@@ -85,7 +85,9 @@ def _find(tx: Transaction, asked: DriftedObject) -> Work:
             raise Rejected(RejectCode.INVALID_STATE, text, "kind")
         return work
     place = "/".join(part for part in (asked.namespace, asked.name) if part)
-    text = f"nothing of {asked.kind} {place} has drifted in {asked.cluster}: see `roadstead drift ls`"
+    text = (
+        f"nothing of {asked.kind} {place} has drifted in {asked.cluster}: see `roadstead drift ls`"
+    )
     raise Rejected(RejectCode.NOT_FOUND, text)
 
 

@@ -190,7 +190,11 @@ def test_printer_columns(define):
     A path may name one field or another, whichever is there; a dot in a key is escaped.
     """
     columns = [
-        {"name": "Latest", "type": "string", "jsonPath": r".metadata.labels.example\.com/is-latest"},
+        {
+            "name": "Latest",
+            "type": "string",
+            "jsonPath": r".metadata.labels.example\.com/is-latest",
+        },
         {"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
         {"name": "Colour", "type": "string", "jsonPath": ".spec.colour", "priority": 1},
         {"name": "Either", "type": "string", "jsonPath": ".spec['shade','colour']"},

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.store import objects
+from hub.store import events, objects
 from shared.errors import Rejected
 from tests.services.members.hubs import running_hub
 from tests.services.placements import runs
@@ -65,6 +65,8 @@ async def test_a_run_goes_through_its_stages(tmp_path: Path):
         assert await progress(fleet, "first") == (
             "UpdateRunSucceeded", "all stages are completed",
         )  # fmt: skip
+        heard = await hub.hub.read(lambda tx: events.list_events(tx, name="first"))
+        assert [each.reason for each in heard].count("UpdateRunSucceeded") == 1
         status = await status_of(fleet, "first")
         assert status["resourceSnapshotIndexUsed"] == "0"
         reasons = [[c["reason"] for c in each["conditions"]] for each in status["stagesStatus"]]
