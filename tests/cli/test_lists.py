@@ -249,12 +249,14 @@ def test_an_unknown_state_is_refused_with_those_there_are():
 
 
 def test_amounts_of_one_cell_are_in_one_unit():
-    """`127.8/128`, not `127800m/128`."""
-    room = {"free": "127800m", "allocatable": "128", "reserved": "200m"}
-    listed = a_listed_cluster() | {"resources": {"cpu": room}}
+    """`127.8/128`, not `127800m/128`; `255.8Gi/256Gi`, not `261888Mi/256Gi`."""
+    cpu = {"free": "127800m", "allocatable": "128", "reserved": "200m"}
+    memory = {"free": "261888Mi", "allocatable": "256Gi", "reserved": "256Mi"}
+    listed = a_listed_cluster() | {"resources": {"cpu": cpu, "memory": memory}}
     with answering(items(listed)) as script:
         done = run("--server", script.address, "clusters", "ls")
     assert "127.8/128" in done.lines[1]
+    assert "255.8Gi/256Gi" in done.lines[1]
 
 
 def test_a_longer_list_says_that_there_is_more():
