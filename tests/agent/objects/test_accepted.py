@@ -34,7 +34,7 @@ OLDER = a_pod(("a", "one"), ("b", "one"))
 )
 def test_what_the_newer_manifest_says_is_drift_no_more(newer: Any, left: list[str]):
     """Of the same item of a list alone: at its place another may stand."""
-    spec = {
+    spec: dict[str, Any] = {
         'k:{"name":"a"}': {".": {}, "f:name": {}},
         'k:{"name":"b"}': {".": {}, "f:name": {}, "f:image": {}},
     }
