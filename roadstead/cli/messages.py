@@ -36,6 +36,9 @@ _LISTS = {
     "localqueue": "queues ls -o wide",
     "workload": "workloads ls",
     "placement": "placements ls",
+    "clusterresourceplacement": "placements ls",
+    "resourceplacement": "placements ls",
+    "staged": "rollouts ls",  # update run
     "namespace": "jobs ls",
     "admissioncheck": "checks ls",
     "viewer": "tokens ls",
