@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from hub.services.objects import leave, left_behind
+from hub.services.objects.clusters import cordon_cluster
 from hub.services.objects.delete import delete_object
-from hub.store import clusters, objects, settings, works
+from hub.store import clusters, objects, placements, settings, works
 from hub.store.records.works import Work
 from shared.errors import Rejected
 from shared.groups import CLUSTER
@@ -159,3 +160,49 @@ async def test_what_is_wanted_is_given_again_and_orphans_go(tmp_path: Path):
         await fleet.sync("m2")
         assert [each.name for each in await works_of(hub, "m2")] == ["settings"]
         assert await hub.hub.read(settings.get, left_behind.KEY) == {}
+
+
+async def test_nothing_is_an_orphan_while_the_member_is_cordoned(tmp_path: Path):
+    """No placement picks it meanwhile, whatever it wants there afterwards."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await placed(hub, CONFIG)
+        before = await works_of(hub, "m2")
+        assert await removed(hub, "") == "deleted"
+        await fleet.turn()
+        fleet.agents["m2"] = await hub.join("m2")
+        for on in (True, False):
+            await hub.write(
+                lambda tx, on=on: cordon_cluster(tx, "m2", hub.hub.settings, "ann", on=on)
+            )
+            if on:
+                fleet.agents["m2"].restart("session-m2-again")
+                await fleet.agents["m2"].sync(capacity=capacity(8, 32))
+            await fleet.turn()
+            await later(hub, fleet)
+            given = [(each.uid, each.action) for each in await works_of(hub, "m2")]
+            assert given == ([] if on else [(each.uid, "Apply") for each in before])
+
+
+async def test_nothing_is_an_orphan_while_a_placement_could_not_look(tmp_path: Path):
+    """What it wants there would be taken away and given again: it is looked at first."""
+
+    def note(tx: Any, version: str) -> None:
+        (mine,) = placements.bound_to(tx, "m1")
+        placements.bind(tx, [mine._replace(resource_snapshot=version)])
+
+    async with running_hub(tmp_path) as hub:
+        fleet = await placed(hub, CONFIG)
+        before = await works_of(hub, "m2")
+        assert await removed(hub, "") == "deleted"
+        await fleet.turn()
+        await hub.write(note, "odd")
+        await back(hub, fleet)
+        await later(hub, fleet)
+        assert await works_of(hub, "m2") == []
+        await hub.write(note, "0")
+        await fleet.turn()
+        await later(hub, fleet)
+        after = await works_of(hub, "m2")
+        assert [(each.uid, each.hash, each.action) for each in after] == [
+            (each.uid, each.hash, "Apply") for each in before
+        ]
