@@ -12,7 +12,9 @@ from typing import Any, Final
 
 import structlog
 
+from hub.bridge import arriving
 from hub.bridge.approvals import Approvals
+from hub.bridge.arriving import Arriving
 from hub.bridge.check_conditions import CheckConditions
 from hub.bridge.condition import PULSE_S, BridgeCondition
 from hub.bridge.crds import install_crds
@@ -174,6 +176,7 @@ class _Crossing:
             lambda: condition.protection.in_force,
             self._mirror_seen,
         )
+        self._arriving = Arriving(self._sources, self._following, self._mirror, hub.clock)
         self._deletions = Deletions(
             hub, client, self._sources, self._mirror, condition, self._mirror_gone
         )
@@ -240,17 +243,22 @@ class _Crossing:
         if self._condition.lifted:  # what was found absent is looked at once more, and carried out
             for source in self._sources:
                 source.compared = False
+        self._arriving.look()
         await self._following.turn()
         for source in self._sources:
             await self._look_at_list(source, term)
         if self._condition.stopped:
             return None
-        await self._mirror.turn(term, self._hub.settings.intake)
+        waiting = self._arriving.waiting()
+        await self._mirror.turn(term, self._hub.settings.intake, waiting)
+        self._arriving.settle()
         await self._checks.turn(term)
         await self._approvals.turn(term)
         await self._deletions.turn(term)
         await self._old.turn()
         self._condition.lifted = ""
+        if waiting:
+            return arriving.AGAIN_S
         return AGAIN_S if self._sources.changed else None
 
     async def _look_at_list(self, source: Any, term: int) -> None:

@@ -30,6 +30,7 @@ class Following:
         self._index = index
         self._due: dict[str, JsonView] = {}  # specs whose kinds are not followed yet
         self._whole: dict[str, JsonView] = {}  # specs that take all kinds of a namespace
+        self._expected: dict[str, JsonView] = {}  # of those that are about to be taken
         self._needs: dict[str, frozenset[Kind]] = {}
         self._said: dict[str, str] = {}
 
@@ -37,13 +38,31 @@ class Following:
         """Take placements' rows; True where some have changed, so that a turn has something to do."""
         for row in rows:
             if row.kind in PLACEMENTS and row.api_group == PLACEMENT and self._index.put(row):
-                self._due[row.uid] = row.spec or {}
+                spec = row.spec or {}
+                if self._expected.pop(row.uid, None) != spec:
+                    self._due[row.uid] = spec
         return bool(self._due)
+
+    def expect(self, uid: str, kind: str, namespace: str, spec: JsonView) -> None:
+        """A placement is about to be taken: what it selects is to be taken with it."""
+        self._index.expect(uid, kind, namespace, spec)
+        self._expected[uid] = self._due[uid] = spec
+
+    def has_read(self, uid: str) -> bool:
+        """Is all that this placement needs known: read, not served, or not to be read?"""
+        if uid in self._due:
+            return False
+        sources = (self._sources.source(*each) for each in self._needs.get(uid, ()))
+        return all(
+            source is None or source.informer.synced.is_set() or source.informer.refused
+            for source in sources
+        )
 
     def drop(self, uid: str) -> None:
         """A placement is gone."""
         self._index.drop(uid)
         self._due.pop(uid, None)
+        self._expected.pop(uid, None)
         self._whole.pop(uid, None)
         self._needs.pop(uid, None)
         self._said.pop(uid, None)

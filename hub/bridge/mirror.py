@@ -94,9 +94,14 @@ class Mirror:
         self._taken.discard(uid)
         self.refusals.pop(uid, None)
 
-    async def turn(self, term: int, intake: object) -> None:
-        """Take what has changed, in the order in which things refer to each other."""
-        places, self._sources.changed = self._sources.changed, set()
+    def has_taken(self, uid: str) -> bool:
+        """Is the object of this uid the hub's?"""
+        return uid in self._taken
+
+    async def turn(self, term: int, intake: object, later: frozenset[Place] = frozenset()) -> None:
+        """Take what has changed, in the order in which things refer to each other; not `later`."""
+        places = self._sources.changed - later
+        self._sources.changed &= later
         found = [(place, *each) for place in places if (each := self._sources.get(place))]
         found.sort(key=lambda one: (one[1].kind.order, one[0]))
         fresh: list[tuple[Place, Source, Object]] = []

@@ -65,6 +65,11 @@ class PlacementIndex:
         self._known[row.uid] = _Known(rules, mark, _terms(row.spec or {}))
         return True
 
+    def expect(self, uid: str, kind: str, namespace: str, spec: JsonView) -> None:
+        """A placement that is about to be stored: what it selects concerns it already."""
+        mark = (0, "", False, None)  # its row will be news
+        self._known[uid] = _Known(read_rules(kind, namespace, spec), mark, _terms(spec))
+
     def is_override(self, uid: str, row: StoredObject | None) -> bool:
         """Is it one, or was it (None: it is gone)? Any placement may say something else by it."""
         if row is None:
