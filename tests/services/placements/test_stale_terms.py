@@ -24,9 +24,7 @@ pytestmark = pytest.mark.anyio
         pytest.param(leave.finish, id="members that leave"),
         pytest.param(left_behind.take_back_orphans, id="orphans"),
         pytest.param(lambda tx, term: index.tell_orphans(tx, ["u"], term), id="runs"),
-        pytest.param(
-            lambda tx, term: approvals.hear_approval(tx, term, "u", {}), id="approvals"
-        ),
+        pytest.param(lambda tx, term: approvals.hear_approval(tx, term, "u", {}), id="approvals"),
         pytest.param(lambda tx, term: cluster_loss.move_lost(tx, {}, term), id="lost jobs"),
     ],
 )

@@ -18,14 +18,20 @@ MINUTE = dt.timedelta(minutes=1)
 
 def job(number: int, policy: str) -> Workload:
     return a_workload(
-        f"{policy}-{number:04}", state="Unknown", cluster="north", epoch=1, annotations={LOSS: policy}
+        f"{policy}-{number:04}",
+        state="Unknown",
+        cluster="north",
+        epoch=1,
+        annotations={LOSS: policy},
     )
 
 
 @pytest.mark.parametrize(
     ("more", "again"), [(0, START + 7 * MINUTE), (1, START)], ids=["all of them", "one more"]
 )
-async def test_what_is_over_the_bound_is_due_at_once(tmp_path: Path, more: int, again: dt.datetime):
+async def test_what_is_over_the_bound_is_due_at_once(
+    tmp_path: Path, more: int, again: dt.datetime
+):
     """Else when the next job is, which may wait for longer."""
     jobs = [job(number, "RescheduleAfter(5m)") for number in range(MOST_AT_ONCE + more)]
     later = job(0, "RescheduleAfter(12m)")
