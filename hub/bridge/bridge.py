@@ -12,15 +12,13 @@ from typing import Any, Final
 
 import structlog
 
-from hub.bridge import arriving
 from hub.bridge.approvals import Approvals
-from hub.bridge.arriving import Arriving
 from hub.bridge.check_conditions import CheckConditions
 from hub.bridge.condition import PULSE_S, BridgeCondition
 from hub.bridge.crds import install_crds
 from hub.bridge.deletion import Deletions
 from hub.bridge.events import EventRecorder
-from hub.bridge.following import Following
+from hub.bridge.following import GATHER_S, Following
 from hub.bridge.kinds import ALWAYS
 from hub.bridge.mirror import Mirror
 from hub.bridge.old_evictions import OldEvictions
@@ -156,7 +154,7 @@ class _Crossing:
         self._pulse = Loop("bridge-pulse", self._ask, hub.clock, every_s=PULSE_S)
         self._index = PlacementIndex()
         self._sources = Sources(client, hub.clock, self._inward.wake)
-        self._following = Following(client, self._sources, self._index)
+        self._following = Following(client, self._sources, self._index, hub.clock)
         self._events = EventRecorder(hub, client, self._sources)
         self._showing = Showing(
             hub,
@@ -176,7 +174,6 @@ class _Crossing:
             lambda: condition.protection.in_force,
             self._mirror_seen,
         )
-        self._arriving = Arriving(self._sources, self._following, self._mirror, hub.clock)
         self._deletions = Deletions(
             hub, client, self._sources, self._mirror, condition, self._mirror_gone
         )
@@ -243,22 +240,20 @@ class _Crossing:
         if self._condition.lifted:  # what was found absent is looked at once more, and carried out
             for source in self._sources:
                 source.compared = False
-        self._arriving.look()
         await self._following.turn()
         for source in self._sources:
             await self._look_at_list(source, term)
         if self._condition.stopped:
             return None
-        waiting = self._arriving.waiting()
-        await self._mirror.turn(term, self._hub.settings.intake, waiting)
-        self._arriving.settle()
+        async with self._following.ahead() as later:
+            await self._mirror.turn(term, self._hub.settings.intake, later)
         await self._checks.turn(term)
         await self._approvals.turn(term)
         await self._deletions.turn(term)
         await self._old.turn()
         self._condition.lifted = ""
-        if waiting:
-            return arriving.AGAIN_S
+        if later:
+            return GATHER_S
         return AGAIN_S if self._sources.changed else None
 
     async def _look_at_list(self, source: Any, term: int) -> None:
