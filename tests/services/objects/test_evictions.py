@@ -15,6 +15,7 @@ from hub.services.objects.evict_placement import evict_placement
 from hub.services.objects.evictions import REASON
 from hub.services.reading.draft import draft
 from hub.store import objects, workloads
+from hub.store.records.workloads import WorkloadChange
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.groups import PLACEMENT
@@ -207,7 +208,7 @@ async def test_jobs_of_the_placement_there_are_taken_back(tmp_path: Path):
             await hub.place(job, name)
         row = await fleet.object("ResourcePlacement", "everywhere", "shop")
         assert row is not None
-        owned = [{"uid": job, "placement": row.uid} for job in jobs.values()]
+        owned: list[WorkloadChange] = [{"uid": job, "placement": row.uid} for job in jobs.values()]
         await hub.write(lambda tx: workloads.change(tx, owned))
         await fleet.apply(eviction("m2"))
         after = await hub.hub.read(workloads.get_many, list(jobs.values()))
