@@ -15,6 +15,7 @@ from hub.services.objects.evict_placement import evict_placement
 from hub.services.objects.evictions import REASON
 from hub.services.reading.draft import draft
 from hub.store import objects, workloads
+from hub.store.records.workloads import WorkloadChange
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.groups import PLACEMENT
@@ -199,18 +200,20 @@ async def test_it_is_shown_before_it_is_made(tmp_path: Path):
 
 
 async def test_jobs_of_the_placement_there_are_taken_back(tmp_path: Path):
-    """As a drain takes them: each waits for its member's word before it starts anywhere."""
+    """As a drain takes them: each waits for its member's word before it starts anywhere; others stay."""
     async with running_hub(tmp_path) as hub:
         fleet = await placed(hub, CONFIG)
-        job = await hub.submit("runs")
-        await hub.place(job, "m2")
+        jobs = {name: await hub.submit(f"runs-{name}") for name in ("m1", "m2")}
+        for name, job in jobs.items():
+            await hub.place(job, name)
         row = await fleet.object("ResourcePlacement", "everywhere", "shop")
         assert row is not None
-        await hub.write(lambda tx: workloads.change(tx, [{"uid": job, "placement": row.uid}]))
+        owned: list[WorkloadChange] = [{"uid": job, "placement": row.uid} for job in jobs.values()]
+        await hub.write(lambda tx: workloads.change(tx, owned))
         await fleet.apply(eviction("m2"))
-        after = (await hub.hub.read(workloads.get_many, [job]))[job]
-        assert after.evicted is not None
-        assert after.evicted["reason"] == REASON
+        after = await hub.hub.read(workloads.get_many, list(jobs.values()))
+        reasons = {name: (after[job].evicted or {}).get("reason") for name, job in jobs.items()}
+        assert reasons == {"m1": None, "m2": REASON}
 
 
 async def test_old_ones_go(tmp_path: Path):

@@ -143,6 +143,26 @@ async def test_stop_resume_and_go_back(tmp_path: Path):
             assert (await they.do("stop", "absent", 404))["code"] == "NotFound"
 
 
+async def test_going_back_passes_over_what_never_succeeded(tmp_path: Path):
+    """Of runs before this one the newest that succeeded counts: its version stood everywhere."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await started(hub, STRATEGY, run("first"))
+        await roll(fleet)
+        for name, color in (("second", "green"), ("third", "red")):
+            await fleet.apply(GREEN.replace("green", color))
+            hub.clock.advance(1)
+            await fleet.apply(run(name))
+        await roll(fleet)
+        assert await colors(fleet) == "rrrr"
+        async with people(hub, fleet) as they:
+            assert (await they.show("shop/second"))["reason"] == "UpdateRunFailed"
+            hub.clock.advance(1)
+            await they.do("rollback", "third")
+            assert (await they.show("shop/third-back-1"))["version"] == "0"
+            await roll(fleet)
+            assert await colors(fleet) == "bbbb"
+
+
 async def test_what_stopped_by_itself_is_resumed(tmp_path: Path):
     """By REST too, also where kubectl made the run: the spec need not change for that."""
     async with running_hub(tmp_path) as hub:

@@ -178,6 +178,23 @@ async def test_a_failed_cluster_stops_the_run_where_the_strategy_says_so(tmp_pat
         assert "StoppedByItself" not in {c["type"] for c in conditions}
 
 
+async def test_what_was_said_of_another_version_fails_no_cluster(tmp_path: Path):
+    """A refusal counts once it is of what the run gave: until then its cluster is only under way."""
+    async with running_hub(tmp_path) as hub:
+        strict = STRATEGY.replace("spec:\n", "spec:\n  stopAfterFailedClusters: 1\n")
+        fleet = await started(hub, STRATEGY, run("first"))
+        await fleet.sync("m1", phase="Failed", reason="NameConflict", message="it is Bob's")
+        await fleet.apply(GREEN)
+        await fleet.apply(strict)
+        hub.clock.advance(1)
+        await fleet.apply(run("second"))
+        assert await colors(fleet) == "g---"
+        await fleet.turn()
+        assert await progress(fleet, "second") == (
+            "UpdateRunProgressing", "stage canary: updating m1, 0 of 2 done",
+        )  # fmt: skip
+
+
 async def test_a_cluster_that_is_late_is_stuck(tmp_path: Path):
     """After the strategy's deadline, with no word from anybody; then it may still become available."""
     async with running_hub(tmp_path) as hub:
