@@ -18,7 +18,7 @@ from hub.bridge.condition import PULSE_S, BridgeCondition
 from hub.bridge.crds import install_crds
 from hub.bridge.deletion import Deletions
 from hub.bridge.events import EventRecorder
-from hub.bridge.following import Following
+from hub.bridge.following import GATHER_S, Following
 from hub.bridge.kinds import ALWAYS
 from hub.bridge.mirror import Mirror
 from hub.bridge.old_evictions import OldEvictions
@@ -253,6 +253,8 @@ class _Crossing:
         await self._deletions.turn(term)
         await self._old.turn()
         self._condition.lifted = ""
+        if later:
+            return GATHER_S
         return AGAIN_S if self._sources.changed else None
 
     async def _look_at_list(self, source: Any, term: int) -> None:

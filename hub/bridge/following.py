@@ -29,6 +29,9 @@ from shared.kube.client import KubeClient, Object
 
 Kind = tuple[str, str]  # group, kind
 PLACEMENTS = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
+GATHER_S: Final = (
+    0.2  # each kind is watched by itself: what was applied just before may be seen just after
+)
 HELD_S: Final = 5.0  # at most, a placement waits until the kinds that it selects were read
 log = structlog.get_logger(__name__)
 
@@ -97,7 +100,8 @@ class Following:
             if rules is None or rules == self._index.rules_of(uid):
                 continue
             since = self._held.get(uid, now)
-            if now - since < HELD_S and not await self._is_read(spec):
+            waits = now - since < GATHER_S or not await self._is_read(spec)
+            if now - since < HELD_S and waits:
                 held[uid] = since
                 later.add(place)
             else:
