@@ -20,7 +20,7 @@ from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.groups import PLACEMENT
 from shared.kinds import parse
-from tests.services.members.hubs import Running, running_hub
+from tests.services.members.hubs import Running, running_hub, seen
 from tests.services.placements.fleet import CONFIG, Fleet
 
 pytestmark = pytest.mark.anyio
@@ -104,6 +104,21 @@ async def test_two_at_once_do_not_spend_the_last_of_a_budget(tmp_path: Path):
             assert "availablePlacements: 1, totalPlacements: 2; minAvailable is 1" in message
         await fleet.apply(eviction("m1", "again"))
         assert "currently being removed" in (await told(hub, "again"))["Executed"][1]
+
+
+async def test_what_has_just_failed_counts_against_the_budget(tmp_path: Path):
+    """By the last report of its agent, whether the placement has been looked at since or not."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await placed(hub, TWO, BUDGET)
+        agent = fleet.agents["m2"]
+        (work,) = agent.works.values()
+        entry = seen(work["uid"], "Applied", 0, available=False)
+        entry.generation = work["generation"]
+        await agent.sync(entry)
+        await fleet.apply(eviction("m1"))
+        status, message = (await told(hub))["Executed"]
+        assert status == "False"
+        assert "availablePlacements: 1, totalPlacements: 2; minAvailable is 1" in message
 
 
 async def test_it_is_carried_out_once_and_does_not_change(tmp_path: Path):
