@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+UNKNOWN: Final = "unknown"  # the owner of what nobody says whose it is
+
 
 class Role(StrEnum):
     """What somebody is bound to; each may what those before it may."""

@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, func, literal, select, tuple_, type_coerce
 
+from hub.domain.access import UNKNOWN
 from hub.domain.workloads.states import CHARGED
 from hub.store import manifests, scoping
 from hub.store.columns import StateColumn
@@ -18,7 +19,6 @@ _LISTED: Final = tuple(
     type_coerce(workloads.c[name], StateColumn) if name == "state" else workloads.c[name]
     for name in ListedJob._fields
 )
-UNKNOWN: Final = "unknown"  # the owner of what nobody says whose it is
 Position = tuple[dt.datetime, str]
 
 

@@ -9,10 +9,10 @@ can read (`hub.services.context.identity`), and is no matter of these routes.
 
 from collections.abc import Sequence
 
+from hub.domain.access import UNKNOWN
 from hub.domain.instants import stamp
 from hub.services.access.credentials import ADMINISTRATOR, USER, VIEWER, replace_bearer
 from hub.store import audit, tokens
-from hub.store.jobs import UNKNOWN
 from hub.store.records.tokens import StoredPrincipal
 from hub.store.transaction import Transaction
 from shared.documents import Json

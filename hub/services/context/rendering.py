@@ -1,7 +1,7 @@
 """How rows look to people and scripts: plain JSON, one function per noun. Pure."""
 
+from hub.domain.access import UNKNOWN
 from hub.domain.instants import stamp
-from hub.store.jobs import UNKNOWN
 from hub.store.records.history import StoredEvent
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import BareProgress, ListedJob, Workload, WorkloadProgress

@@ -8,6 +8,7 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import Final
 
+from hub.domain.access import UNKNOWN
 from hub.domain.instants import stamp
 from hub.domain.plan import Reason
 from hub.domain.workloads.demand import SAID_BY_MEMBER
@@ -20,7 +21,6 @@ from hub.services.index.fleet import state_of
 from hub.services.kueue_view.open_checks import checks_of
 from hub.services.works import cluster_loss
 from hub.store import clusters, events, schedule, workloads
-from hub.store.jobs import UNKNOWN
 from hub.store.records.history import StoredEvent
 from hub.store.records.workloads import JobOnPage, Workload
 from hub.store.transaction import Transaction
