@@ -2,9 +2,9 @@
 
 import datetime as dt
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, func, literal, select, tuple_, type_coerce
+from sqlalchemy import BindParameter, ColumnElement, func, literal, select, tuple_, type_coerce
 
 from hub.domain.access import UNKNOWN
 from hub.domain.workloads.states import CHARGED
@@ -31,7 +31,7 @@ def page(
     prefix.
     """
     c = workloads.c
-    query: Select[Any] = select(*_LISTED).where(_shown(), *scoping.of_jobs(tx))
+    query = select(*_LISTED).where(_shown(), *scoping.of_jobs(tx))
     for name in ("namespace", "queue", "state", "cluster", "owner"):
         if filters.get(name):
             query = query.where(c[name] == _kept(name, filters[name]))
@@ -124,8 +124,7 @@ def _shown() -> ColumnElement[bool]:
     return workloads.c.deleted_at.is_(None) | workloads.c.live.is_not(None)
 
 
-def _bound(after: Position) -> tuple[Any, Any]:
-
+def _bound(after: Position) -> tuple[BindParameter[dt.datetime], BindParameter[str]]:
     return (
         literal(after[0], workloads.c.created_at.type),
         literal(after[1], workloads.c.uid.type),

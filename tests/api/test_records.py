@@ -8,6 +8,7 @@ import pytest
 
 from hub.domain.workloads.states import TERMINAL, State
 from roadstead.calls import (
+    access,
     checks,
     clusters,
     hub as hub_calls,
@@ -109,7 +110,14 @@ async def test_records_say_what_the_hub_says(tmp_path: Path) -> None:
             hub_calls.restored(),
             hub_calls.hub_cluster(),
             hub_calls.issue_token("ada"),
+            hub_calls.issue_token("ada", "user", ["physics"]),
             hub_calls.tokens(),
+            access.whoami(),
+            access.can_i("get", "jobs"),
+            access.bind_role("b", "viewer", users=["ada"], namespaces=["team-a"], queues=["q"]),
+            access.role_bindings(),
+            access.unbind_role("b"),
+            access.audit(limit=5),
             hub_calls.availability_rules(),
             hub_calls.retention(),
             hub_calls.run_retention(),
