@@ -10,7 +10,7 @@ from hub.store import objects
 from tests.bridge.crossings import Turns, crossing
 from tests.bridge.hub_cluster import FIELDS, until
 from tests.bridge.parts import Parts
-from tests.bridge.test_first_versions import KINDS, a_placement, taken
+from tests.bridge.placing import KINDS, a_placement, taken
 
 pytestmark = pytest.mark.anyio
 
