@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
+from hub.bridge.object_status import differs
 from hub.store import objects
 from tests.bridge.crossings import Turns, crossing
 from tests.bridge.hub_cluster import FIELDS, until
 from tests.bridge.parts import Parts
-from tests.bridge.test_first_versions import KINDS, a_placement, taken
+from tests.bridge.placing import KINDS, a_placement, taken
 
 pytestmark = pytest.mark.anyio
 
@@ -78,3 +79,16 @@ async def test_a_status_that_goes_back_while_the_cache_is_late_is_written(tmp_pa
         await turns.give()
         assert not await shows(turns, it, made, "First")
         await until(lambda: shows(turns, it, made, "First"))
+
+
+def test_what_has_left_an_entry_of_a_list_is_written_away():
+    """Lists are written whole: drift that was written over is not shown for ever."""
+    entry = {
+        "clusterName": "north",
+        "conditions": [{"type": "Applied", "lastTransitionTime": "1"}],
+    }
+    live = {"placementStatuses": [{**entry, "driftedPlacements": [{"name": "one"}]}], "other": 1}
+    wanted = {"placementStatuses": [{**entry, "conditions": [{"type": "Applied"}]}]}
+    assert differs(wanted, live, whole=True)
+    assert not differs(wanted, {"placementStatuses": [entry], "other": 1}, whole=True)
+    assert not differs(wanted, live)

@@ -331,19 +331,6 @@ def test_what_is_worth_a_write(wanted: Any, live: Any, write: bool):
     assert object_differs(wanted, live) is write
 
 
-def test_what_has_left_an_entry_of_a_list_is_written_away():
-    """Lists are written whole: drift that was written over is not shown for ever."""
-    entry = {
-        "clusterName": "north",
-        "conditions": [{"type": "Applied", "lastTransitionTime": "1"}],
-    }
-    live = {"placementStatuses": [{**entry, "driftedPlacements": [{"name": "one"}]}], "other": 1}
-    wanted = {"placementStatuses": [{**entry, "conditions": [{"type": "Applied"}]}]}
-    assert object_differs(wanted, live, whole=True)
-    assert not object_differs(wanted, {"placementStatuses": [entry], "other": 1}, whole=True)
-    assert not object_differs(wanted, live)
-
-
 def test_generations_are_those_of_the_hub_cluster_where_they_are_the_objects():
     """An older one stays what it is, and what failed in members has numbers of its own."""
     failed = [{"clusterName": "north", "observedGeneration": 2}]

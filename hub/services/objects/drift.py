@@ -147,11 +147,7 @@ def _refuse_changed(manifest: Json, path: str, told: object) -> None:
             told = orjson.loads(str(told))
         except orjson.JSONDecodeError:
             return  # cut off: nobody can tell
-    try:
-        now = _at(manifest, path)
-    except (KeyError, IndexError, TypeError, ValueError):
-        now = None
-    if now != told:
+    if _value(manifest, path) != told:
         raise Rejected(RejectCode.INVALID_STATE, f"{path}: {_CHANGED}", "path")
 
 
@@ -216,11 +212,24 @@ def _row(tx: Transaction, work: Work) -> tuple[StoredObject, str]:
     raise Rejected(RejectCode.NOT_FOUND, f"{kind} {name} of the hub no longer has the object")
 
 
-def _at(manifest: Json, pointer: str) -> Any:
-    found: Any = manifest
+def _at(manifest: Json, pointer: str) -> Json:
+    found = manifest
+    for part in pointer.split("/")[1:]:
+        found = found[part.replace("~1", "/").replace("~0", "~")]
+    return found
+
+
+def _value(manifest: JsonView, pointer: str) -> object:
+    """What stands at a pointer; None where nothing does."""
+    found: object = manifest
     for part in pointer.split("/")[1:]:
         name = part.replace("~1", "/").replace("~0", "~")
-        found = found[int(name) if isinstance(found, list) else name]
+        if isinstance(found, dict):
+            found = found.get(name)
+        elif isinstance(found, list) and name.isdecimal() and int(name) < len(found):
+            found = found[int(name)]
+        else:
+            return None
     return found
 
 
