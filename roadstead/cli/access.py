@@ -160,8 +160,8 @@ def _since(_ctx: click.Context, _option: click.Parameter, given: str | None) -> 
     return at if at.tzinfo else at.astimezone()
 
 
-def _rows(hub: Client, limit: int, **filters: Any) -> list[AuditEntry]:
-    return list(hub.audit(limit=limit, **filters))
+def _rows(hub: Client, limit: int, place: str | None, **filters: Any) -> list[AuditEntry]:
+    return list(hub.audit(limit=limit, namespace=place, **filters))
 
 
 @click.group()
@@ -181,7 +181,13 @@ audit.add_command(
             click.option("--user", "principal", metavar="NAME", help="Only what NAME did."),
             click.option("--verb", metavar="VERB", help="Only this, such as submit or cancel."),
             click.option("--kind", metavar="KIND", help="Only to this kind, such as Job."),
-            click.option("-n", "--namespace", metavar="NAME", help="Only in this namespace."),
+            click.option(
+                "-n",
+                "--namespace",
+                "place",  # which may be gone by now
+                metavar="NAME",
+                help="Only in this namespace.",
+            ),
             click.option(
                 "--since",
                 callback=_since,
