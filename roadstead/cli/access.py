@@ -80,7 +80,9 @@ def bind(
     queues: tuple[str, ...],
     output: str,
 ) -> None:
-    """Give a role to users and groups, in place of the binding called NAME.
+    """Give a role to users and groups.
+
+    It is called NAME, and takes the place of the binding that was.
 
     A viewer looks; a submitter also hands in jobs, and ends those of their own; a batch administrator
     also ends and changes anybody's jobs and declares LocalQueues; a cluster administrator does everything.

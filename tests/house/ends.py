@@ -194,6 +194,12 @@ def _security(reader: Reader) -> None:
         assert not reader.member(member, "/apis/batch/v1/namespaces/infra/jobs/hello")
 
 
+def _people(reader: Reader) -> None:
+    assert "iris" not in {token["name"] for token in reader.ask("tokens")["items"]}
+    (binding,) = reader.ask("access/bindings")["items"]
+    assert (binding["name"], binding["namespaces"]) == ("physics", ["team-a", "team-b"])
+
+
 def _operate(reader: Reader) -> None:
     assert "ana" not in {token["name"] for token in reader.ask("tokens")["items"]}
 
@@ -218,6 +224,7 @@ ENDS: dict[str, Callable[[Reader], None]] = {
     "docs/howto/drift.md": _drift,
     "docs/howto/pod-security.md": _security,
     "docs/howto/clusters.md": Reader.tidy,  # the member that joined has left again
+    "docs/howto/people.md": _people,
     "docs/howto/operate.md": _operate,
     "docs/howto/python-client.md": _client,
 }
