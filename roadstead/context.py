@@ -37,6 +37,11 @@ def resolve(server: str | None = None, token: str | None = None, ca: str | None 
     return Context(server, token or "", ca or os.environ.get("ROADSTEAD_CA") or "")
 
 
+def default_namespace() -> str:
+    """The namespace of what names none: ROADSTEAD_NAMESPACE; "" where nobody has said so."""
+    return os.environ.get("ROADSTEAD_NAMESPACE") or ""
+
+
 def _read(path: Path) -> str:
     try:
         return path.read_text().strip()

@@ -37,6 +37,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "queues": ("queues", "queues", "Queues: quota, usage, who waits."),
     "restored": ("restored", "restored", "Whether the hub's store went back, and how to go on."),
     "rollouts": ("rollouts", "rollouts", "Staged rollouts: show, approve, stop, roll back."),
+    "run": ("run.verb", "run", "Run a command as a Job."),
     "simulate": ("simulate", "simulate", "What the scheduler would decide, from files alone."),
     "submit": ("submit", "submit", "Submit a Job, and wait for it if you like."),
     "tokens": ("tokens", "tokens", "Tokens of people: list, issue, revoke."),

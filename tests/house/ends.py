@@ -134,6 +134,12 @@ def _submit(reader: Reader) -> None:
     assert len(reader.items("jobs?namespace=nightly&name=many-")) == 20
 
 
+def _run(reader: Reader) -> None:
+    reader.succeeded("default/first", "default/printed", "default/sweep", "default/odd")
+    assert reader.job("default/first")["cluster"] == "gpu-1"
+    assert reader.job("default/odd")["completions"] == 5
+
+
 def _queues(reader: Reader) -> None:
     reader.succeeded("team-t/train")
     assert reader.job("team-t/train")["cluster"] == "gpu-1"
@@ -207,6 +213,7 @@ def _client(reader: Reader) -> None:
 ENDS: dict[str, Callable[[Reader], None]] = {
     "README.md": _tour,
     "docs/tutorial/first-fleet.md": _tutorial,
+    "docs/howto/run.md": _run,
     "docs/howto/submit.md": _submit,
     "docs/howto/queues.md": _queues,
     "docs/howto/admission-checks.md": _checks,

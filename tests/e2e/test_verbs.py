@@ -1,0 +1,59 @@
+"""The verbs of the command line, typed against a fleet that runs."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.e2e.running import RunningFleet, running_fleet, until
+
+QUICK = ("--annotation", "sim.roadstead.dev/run-seconds=0.2")
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningFleet]:
+    """Three members, as `roadstead up` makes them."""
+    with running_fleet(tmp_path_factory.mktemp("verbs"), 3, packed=True) as running:
+        yield running
+
+
+def test_a_command_runs_and_is_waited_for(fleet: RunningFleet) -> None:
+    """`run --wait` ends with 0 where the command did, with 1 where it failed; GPUs lead where some are."""
+    done = fleet.cli("run", "--wait", "--gpus", "1", "--name", "train", *QUICK, "--", "train")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "default/train Succeeded on gpu-1"
+    fails = ("--annotation", "sim.roadstead.dev/exit-code=3")
+    done = fleet.cli("run", "--wait", *QUICK, *fails, "--", "false")
+    assert (done.returncode, "Failed on" in done.stdout) == (1, True), done.stderr
+
+
+def test_what_was_printed_is_taken_by_kubectl(fleet: RunningFleet) -> None:
+    """The Job of --dry-run is one that kubectl applies to the hub cluster, and it runs."""
+    printed = fleet.cli("run", "--dry-run", "--name", "printed", *QUICK, "--", "x").stdout
+    assert yaml.safe_load(printed)["kind"] == "Job"
+    done = fleet.kubectl("apply", "-f", "-", stdin=printed)
+    assert done.returncode == 0, done.stderr
+    done = fleet.kubectl("wait", "--for=condition=Complete", "job/printed", "--timeout=60s")
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_array_runs_number_by_number(fleet: RunningFleet) -> None:
+    """12 numbers from 5, three at once: one Indexed Job, of which all twelve pods succeed."""
+    array = ("--array", "5-16%3", "--name", "sweep")
+    done = fleet.cli("run", "--wait", *array, *QUICK, "--cpu", "100m", "--", "x")
+    assert done.returncode == 0, done.stdout + done.stderr
+    job = json.loads(fleet.cli("jobs", "show", "default/sweep", "-o", "json").stdout)
+    assert (job["completions"], job["parallelism"]) == (12, 3)
+    assert job["counts"]["succeeded"] == 12
+
+
+def test_a_file_is_submitted_as_an_array(fleet: RunningFleet, tmp_path: Path) -> None:
+    """`submit --array` makes an array of a manifest."""
+    printed = fleet.cli("run", "--dry-run", "--name", "as-array", *QUICK, "--", "x").stdout
+    (tmp_path / "job.yaml").write_text(printed)
+    done = fleet.cli("submit", "--wait", "--array", "0-3%2", str(tmp_path / "job.yaml"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    with fleet.client() as hub:
+        until(lambda: hub.job("default/as-array").counts.succeeded == 4, 20, "four have ended")
