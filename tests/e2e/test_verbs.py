@@ -57,3 +57,47 @@ def test_a_file_is_submitted_as_an_array(fleet: RunningFleet, tmp_path: Path) ->
     assert done.returncode == 0, done.stdout + done.stderr
     with fleet.client() as hub:
         until(lambda: hub.job("default/as-array").counts.succeeded == 4, 20, "four have ended")
+
+
+def test_one_that_failed_is_submitted_again(fleet: RunningFleet) -> None:
+    """`jobs wait` tells scripts how a job ended; `jobs resubmit` runs the same under another name."""
+    fails = ("--annotation", "sim.roadstead.dev/exit-code=3")
+    assert fleet.cli("run", "--name", "bad", *QUICK, *fails, "--", "x").returncode == 0
+    done = fleet.cli("jobs", "wait", "default/bad", "--timeout", "1m")
+    assert (done.returncode, "default/bad Failed" in done.stdout) == (1, True), done.stderr
+    assert fleet.cli("jobs", "wait", "default/bad", "--for", "failed").returncode == 0
+    assert fleet.cli("run", "--wait", "--name", "well", *QUICK, "--", "x").returncode == 0
+    done = fleet.cli("jobs", "resubmit", "default/bad", "default/nowhere", "default/well")
+    assert (done.returncode, "no job default/nowhere" in done.stderr) == (3, True)
+    assert [line.split()[0] for line in done.stdout.splitlines()] == [
+        "default/bad-r2",
+        "default/well-r2",
+    ]
+    assert fleet.cli("jobs", "wait", "default/well-r2").returncode == 0
+
+
+def test_what_kubectl_brought_is_submitted_again(fleet: RunningFleet) -> None:
+    """Without the selector and the labels that the hub cluster's API server gave it."""
+    fleet.kubectl("create", "job", "by-kubectl", "--image=busybox:1.37", "--", "true")
+    fleet.kubectl("wait", "--for=condition=Complete", "job/by-kubectl", "--timeout=60s")
+    done = fleet.cli("jobs", "resubmit", "default/by-kubectl")
+    assert done.returncode == 0, done.stderr
+    assert fleet.cli("jobs", "wait", "default/by-kubectl-r2", "--timeout", "60").returncode == 0
+
+
+def test_a_sweep_is_seen_and_stopped_by_its_label(fleet: RunningFleet) -> None:
+    """`--dry-run` lists what `cancel -l` would stop; with --yes it is stopped, and nothing else."""
+    slow = ("--annotation", "sim.roadstead.dev/run-seconds=600", "-n", "sweeps")
+    for name, sweep in (("a", "7"), ("b", "7"), ("other", "8")):
+        made = fleet.cli("run", "--name", name, *slow, "--label", f"sweep={sweep}", "--", "x")
+        assert made.returncode == 0, made.stderr
+    seen = fleet.cli("jobs", "cancel", "-n", "sweeps", "-l", "sweep=7", "--dry-run", "-o", "name")
+    assert seen.stdout == "sweeps/b\nsweeps/a\n"
+    assert fleet.cli("jobs", "cancel", "-n", "sweeps", "-l", "sweep=7").returncode == 2
+    done = fleet.cli("jobs", "cancel", "-n", "sweeps", "-l", "sweep=7", "--yes")
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 2), done.stderr
+    names = fleet.cli("jobs", "ls", "-n", "sweeps", "-l", "sweep=7", "-o", "name").stdout.split()
+    assert fleet.cli("jobs", "wait", *names, "--for", "ended", "--timeout", "60").returncode == 0
+    left = fleet.cli("jobs", "ls", "-n", "sweeps", "--state", "cancelled", "-o", "name").stdout
+    assert left == "sweeps/b\nsweeps/a\n"
+    assert fleet.cli("jobs", "delete", "-n", "sweeps", "--since", "1h", "--yes").returncode == 0

@@ -1,0 +1,19 @@
+"""Jobs as people name them: by uid, as namespace/name, or by a name in the namespace that is set."""
+
+import re
+from typing import Final
+
+from roadstead.context import default_namespace
+
+_UID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+def full_name(given: str, namespace: str | None = None) -> str:
+    """What the hub is asked for: a uid and a full name as they are, a name with its namespace.
+
+    The namespace is the one given, else the one that is set; where there is none, `given` as it is.
+    """
+    space = namespace or default_namespace()
+    if not space or not given or "/" in given or _UID.fullmatch(given):
+        return given
+    return f"{space}/{given}"
