@@ -1,5 +1,6 @@
 """Examples at the end of a verb's help, line by line as they are typed."""
 
+import inspect
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -13,7 +14,7 @@ def examples(*lines: str) -> Callable[[C], C]:
 
     def add(command: C) -> C:
         listed = "\n".join(f"  {line}" for line in lines)
-        command.help = f"{command.help}\n\n\b\nExamples:\n{listed}"  # \b: no line is filled up
+        command.help = f"{inspect.cleandoc(command.help or '')}\n\n\b\nExamples:\n{listed}"  # \b: no line is filled up
         return command
 
     return add

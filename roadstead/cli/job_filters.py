@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import click
 
+from roadstead.cli.names import default_namespace
 from roadstead.cli.output import instant_before
 from roadstead.cli.run.amounts import seconds
 from roadstead.client import Client
-from roadstead.context import default_namespace
 from roadstead.models.jobs import Job, JobState
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]

@@ -3,9 +3,20 @@
 import re
 from typing import Final
 
-from roadstead.context import default_namespace
+import click
+
+from roadstead.context import resolve
 
 _UID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+def default_namespace() -> str:
+    """The namespace that is set for the hub that the command talks to; "" where none is."""
+    ctx = click.get_current_context(silent=True)
+    given = (ctx.find_root().obj if ctx else None) or {}
+    return resolve(
+        given.get("server"), given.get("token"), given.get("ca"), name=given.get("context")
+    ).namespace
 
 
 def full_name(given: str, namespace: str | None = None) -> str:

@@ -12,6 +12,7 @@ import click
 from roadstead.cli.messages import plain
 from roadstead.cli.tables import UNLIMITED, Column, is_coloured, table
 from roadstead.client import Client
+from roadstead.context import resolve
 from roadstead.errors import Unreachable
 from roadstead.models.record import Record
 
@@ -21,11 +22,16 @@ _JSONPATH: Final = "jsonpath="
 
 
 def client(ctx: click.Context) -> Client:
-    """The hub that the command's options, environment or data folder name."""
+    """The hub that the command's options, environment, context or data folder name."""
     given = ctx.find_root().obj or {}
     # httpx has a command of its own, with rich and all its colours: 50 ms that no other command needs.
     sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]  # None: there is no such module
-    return Client(given.get("server"), given.get("token"), ca=given.get("ca"))
+    if not given.get("context"):
+        return Client(given.get("server"), given.get("token"), ca=given.get("ca"))
+    found = resolve(
+        given.get("server"), given.get("token"), given.get("ca"), name=given["context"]
+    )
+    return Client(found.server, found.token, ca=found.ca)
 
 
 class _How(click.Choice[str]):

@@ -20,6 +20,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "apply": ("apply", "apply", "Apply manifests of any kind, as kubectl would."),
     "checks": ("checks", "checks", "Admission checks: who waits for an answer; answer."),
     "clusters": ("clusters", "clusters", "Member clusters: list, show, add, cordon, remove."),
+    "context": ("contexts", "context", "Hubs that you have logged in to: list, use, forget."),
     "delete": ("delete", "delete", "Delete objects of any kind, by name or by their manifests."),
     "demo": ("demo", "demo", "Start a fleet on this machine and run the guide's jobs on it."),
     "drift": ("drift", "drift", "Objects that no longer are as the hub wants them."),
@@ -29,6 +30,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "hub-cluster": ("hub_cluster", "hub_cluster", "The bridge to the hub cluster: show, resume."),
     "jobs": ("jobs", "jobs", "Jobs: list, show, wait, resubmit, cancel, delete."),
     "plan": ("plan", "plan", "Where manifests would go, were they applied now."),
+    "login": ("login", "login", "Keep a hub's address and your token for it."),
     "placements": (
         "placements",
         "placements",
@@ -106,18 +108,26 @@ class _Verbs(click.Group):
 @click.option("--server", metavar="URL", help="Address of the hub [ROADSTEAD_SERVER].")
 @click.option("--token", metavar="TOKEN", help="Bearer token [ROADSTEAD_TOKEN].")
 @click.option("--ca", metavar="FILE", help="CA of the hub's certificate [ROADSTEAD_CA].")
+@click.option("--context", metavar="NAME", help="A hub logged in to [ROADSTEAD_CONTEXT].")
 @click.version_option(package_name="roadstead", message="%(prog)s %(version)s")
 @click.pass_context
-def cli(ctx: click.Context, server: str | None, token: str | None, ca: str | None) -> None:
+def cli(
+    ctx: click.Context,
+    server: str | None,
+    token: str | None,
+    ca: str | None,
+    context: str | None,
+) -> None:
     """Sends batch jobs to whichever of your Kubernetes clusters can run them.
 
-    Without --server and --token, the address and the credential that `roadstead up` left in its
-    data folder are used (ROADSTEAD_DATA, else ~/.roadstead).
+    Without --server, --token and --context, the hub that you have logged in to is used (`roadstead
+    login`), else the address and the credential that `roadstead up` left in its data folder
+    (ROADSTEAD_DATA, which goes before a login, else ~/.roadstead).
 
     Exit codes: 0 done, 1 a job failed, 2 wrong usage, 3 refused or not found, 4 not allowed, 5 no
     hub answers, 6 timed out waiting, 130 Ctrl-C.
     """
-    ctx.obj = {"server": server, "token": token, "ca": ca}
+    ctx.obj = {"server": server, "token": token, "ca": ca, "context": context}
 
 
 def main(args: list[str] | None = None) -> None:

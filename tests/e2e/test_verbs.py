@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.cli.commands import spawn
 from tests.e2e.running import RunningFleet, running_fleet, until
 
 QUICK = ("--annotation", "sim.roadstead.dev/run-seconds=0.2")
@@ -101,3 +102,16 @@ def test_a_sweep_is_seen_and_stopped_by_its_label(fleet: RunningFleet) -> None:
     left = fleet.cli("jobs", "ls", "-n", "sweeps", "--state", "cancelled", "-o", "name").stdout
     assert left == "sweeps/b\nsweeps/a\n"
     assert fleet.cli("jobs", "delete", "-n", "sweeps", "--since", "1h", "--yes").returncode == 0
+
+
+def test_somebody_logs_in_and_works_in_a_namespace(fleet: RunningFleet, tmp_path: Path) -> None:
+    """With a token by a pipe and nothing else set: a job is made in the context's namespace, and found there."""
+    token = (fleet.folder / "admin.token").read_text()
+    login = ("login", "--server", fleet.server, "--token-stdin", "--name", "here", "-n", "mine")
+    elsewhere = {"XDG_CONFIG_HOME": str(tmp_path), "ROADSTEAD_DATA": "", "HOME": str(tmp_path)}
+    assert spawn(*login, stdin=token, **elsewhere).code == 0
+    assert spawn("run", "--name", "work", *QUICK, "--", "x", **elsewhere).code == 0
+    assert spawn("jobs", "wait", "work", **elsewhere).out.startswith("mine/work Succeeded")
+    assert spawn("jobs", "ls", "-o", "name", **elsewhere).out == "mine/work\n"
+    assert spawn("context", "use", "local", **elsewhere).code == 0
+    assert spawn("jobs", "ls", **elsewhere).code == 5, "no fleet of its own runs there"

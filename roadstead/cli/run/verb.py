@@ -7,12 +7,12 @@ from typing import Any
 import click
 
 from roadstead.cli.examples import examples
+from roadstead.cli.names import default_namespace
 from roadstead.cli.output import answer_option, client, dump
 from roadstead.cli.run import amounts
 from roadstead.cli.run.array import Array, array
 from roadstead.cli.run.manifest import DEFAULT_IMAGE, Wanted, manifest, name_for
 from roadstead.cli.submitted import print_taken, suggest, wait_all
-from roadstead.context import default_namespace
 from roadstead.errors import JobFailed
 
 # No vowels: a suffix is no word, as Kubernetes has it.
