@@ -14,7 +14,8 @@ def examples(*lines: str) -> Callable[[C], C]:
 
     def add(command: C) -> C:
         listed = "\n".join(f"  {line}" for line in lines)
-        command.help = f"{inspect.cleandoc(command.help or '')}\n\n\b\nExamples:\n{listed}"  # \b: no line is filled up
+        words = inspect.cleandoc(command.help or "")
+        command.help = f"{words}\n\n\b\nExamples:\n{listed}"  # \b: no line is filled up
         return command
 
     return add

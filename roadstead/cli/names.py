@@ -19,12 +19,17 @@ def default_namespace() -> str:
     ).namespace
 
 
+def is_uid(given: str) -> bool:
+    """Whether it is a uid rather than a name."""
+    return _UID.fullmatch(given) is not None
+
+
 def full_name(given: str, namespace: str | None = None) -> str:
     """What the hub is asked for: a uid and a full name as they are, a name with its namespace.
 
     The namespace is the one given, else the one that is set; where there is none, `given` as it is.
     """
     space = namespace or default_namespace()
-    if not space or not given or "/" in given or _UID.fullmatch(given):
+    if not space or not given or "/" in given or is_uid(given):
         return given
     return f"{space}/{given}"

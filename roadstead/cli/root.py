@@ -23,9 +23,11 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "context": ("contexts", "context", "Hubs that you have logged in to: list, use, forget."),
     "delete": ("delete", "delete", "Delete objects of any kind, by name or by their manifests."),
     "demo": ("demo", "demo", "Start a fleet on this machine and run the guide's jobs on it."),
+    "diff": ("diff", "diff", "What applying manifests would change."),
     "drift": ("drift", "drift", "Objects that no longer are as the hub wants them."),
     "events": ("events", "events", "What happened lately, in the whole fleet or to one job."),
     "explain": ("explain", "explain", "Where a job is and why it waits or went there."),
+    "get": ("get", "get", "Objects of any kind, as a table or as they are."),
     "hand-over": ("hand_over", "hand_over", "Hand an object over, from kubectl to REST or back."),
     "hub-cluster": ("hub_cluster", "hub_cluster", "The bridge to the hub cluster: show, resume."),
     "jobs": ("jobs", "jobs", "Jobs: list, show, wait, resubmit, cancel, delete."),
@@ -36,7 +38,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
         "placements",
         "Placements: list, show, roll back, rebalance, evict.",
     ),
-    "queues": ("queues", "queues", "Queues: quota, usage, who waits."),
+    "queues": ("queues", "queues", "Queues: quota, usage, who waits; stop, resume, set."),
     "restored": ("restored", "restored", "Whether the hub's store went back, and how to go on."),
     "rollouts": ("rollouts", "rollouts", "Staged rollouts: show, approve, stop, roll back."),
     "run": ("run.verb", "run", "Run a command as a Job."),
@@ -48,6 +50,8 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "workloads": ("workloads", "workloads", "Jobs and what others run, as Kueue shows them."),
 }
 # Verbs that need more than the SDK, and the extra of pyproject.toml that brings it.
+# Set by a shell that asks what may come next, of either name of the program.
+_COMPLETE = ("_ROADSTEAD_COMPLETE", "_KUBECTL_ROADSTEAD_COMPLETE")
 EXTRAS = {"admin": "hub", "demo": "all", "simulate": "hub", "up": "all"}
 
 
@@ -86,6 +90,10 @@ class _Verbs(click.Group):
             return None
         module, name, _ = VERBS[cmd_name]
         command: click.Command = getattr(importlib.import_module(f"roadstead.cli.{module}"), name)
+        if any(each in os.environ for each in _COMPLETE):
+            from roadstead.cli.completing import offer
+
+            offer(command, cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -130,10 +138,18 @@ def cli(
     ctx.obj = {"server": server, "token": token, "ca": ca, "context": context}
 
 
-def main(args: list[str] | None = None) -> None:
+def kubectl_main() -> None:
+    """Run the command as `kubectl roadstead`: kubectl finds it by the name `kubectl-roadstead`."""
+    main(program="kubectl roadstead")
+
+
+def main(args: list[str] | None = None, *, program: str = "roadstead") -> None:
     """Run the command and exit with its code."""
+    variable = f"_{program.replace(' ', '_')}_COMPLETE".upper()
     try:
-        answer: Any = cli.main(args=args, prog_name="roadstead", standalone_mode=False)
+        answer: Any = cli.main(
+            args=args, prog_name=program, complete_var=variable, standalone_mode=False
+        )
     except (click.exceptions.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         sys.exit(130)

@@ -24,7 +24,8 @@ def _by_state(path: str) -> Answer:
     asked = parse_qs(urlsplit(path).query)
     if "/v1/objects/" in path:
         return problem(404, "NotFound", "there is no Namespace nowhere")
-    return {"Running": RUNNING, "Failed": FAILED}.get(*asked.get("state", ["Running"]), items())
+    (state,) = asked.get("state", ["Running"])
+    return {"Running": RUNNING, "Failed": FAILED}.get(state, items())
 
 
 def listed(*arguments: str) -> tuple[Ran, Scripted]:

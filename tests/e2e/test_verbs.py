@@ -105,7 +105,7 @@ def test_a_sweep_is_seen_and_stopped_by_its_label(fleet: RunningFleet) -> None:
 
 
 def test_somebody_logs_in_and_works_in_a_namespace(fleet: RunningFleet, tmp_path: Path) -> None:
-    """With a token by a pipe and nothing else set: a job is made in the context's namespace, and found there."""
+    """With a token by a pipe and nothing else set: a job is made in the context's namespace."""
     token = (fleet.folder / "admin.token").read_text()
     login = ("login", "--server", fleet.server, "--token-stdin", "--name", "here", "-n", "mine")
     elsewhere = {"XDG_CONFIG_HOME": str(tmp_path), "ROADSTEAD_DATA": "", "HOME": str(tmp_path)}

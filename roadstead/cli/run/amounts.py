@@ -84,6 +84,12 @@ def amount(resource: str, text: str) -> str:
     return text
 
 
+def amount_or_nothing(resource: str, text: str) -> str:
+    """The text, where it is a quantity; 0 is one. Raises click.BadParameter."""
+    _amount_of(resource, text)
+    return text
+
+
 def _amount_of(resource: str, text: str) -> int:
     from shared.errors import Rejected
     from shared.quantity import parse
