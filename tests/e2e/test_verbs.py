@@ -1,6 +1,8 @@
 """The verbs of the command line, typed against a fleet that runs."""
 
 import json
+import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,8 +10,31 @@ import pytest
 import yaml
 
 from tests.cli.commands import spawn
-from tests.e2e.running import RunningFleet, running_fleet, until
+from tests.e2e.running import REPOSITORY, RunningFleet, running_fleet, until
 
+QUEUES = """
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: verbs}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: verbs}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [cpu, memory]
+    flavors:
+    - name: verbs
+      resources:
+      - {name: cpu, nominalQuota: 8}
+      - {name: memory, nominalQuota: 64Gi}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: lq, namespace: verbs}
+spec: {clusterQueue: verbs}
+"""
 QUICK = ("--annotation", "sim.roadstead.dev/run-seconds=0.2")
 
 
@@ -115,3 +140,34 @@ def test_somebody_logs_in_and_works_in_a_namespace(fleet: RunningFleet, tmp_path
     assert spawn("jobs", "ls", "-o", "name", **elsewhere).out == "mine/work\n"
     assert spawn("context", "use", "local", **elsewhere).code == 0
     assert spawn("jobs", "ls", **elsewhere).code == 5, "no fleet of its own runs there"
+
+
+def test_a_queue_is_stopped_and_resumed(fleet: RunningFleet, tmp_path: Path) -> None:
+    """What is submitted meanwhile waits; `diff` tells what applying the old file again would change."""
+    file = tmp_path / "queue.yaml"
+    file.write_text(QUEUES)
+    assert fleet.cli("apply", "-f", str(file)).returncode == 0
+    assert fleet.cli("diff", "-f", str(file)).returncode == 0
+    assert fleet.cli("queues", "stop", "verbs").returncode == 0
+    made = fleet.cli("run", "-n", "verbs", "-q", "lq", "--name", "waits", *QUICK, "--", "x")
+    assert made.returncode == 0, made.stderr
+    late = fleet.cli("jobs", "wait", "verbs/waits", "--for", "running", "--timeout", "2s")
+    assert late.returncode == 6, late.stdout
+    done = fleet.cli("diff", "-f", str(file))
+    assert (done.returncode, "-  stopPolicy: Hold" in done.stdout) == (1, True), done.stdout
+    assert fleet.cli("queues", "resume", "verbs").returncode == 0
+    assert fleet.cli("jobs", "wait", "verbs/waits", "--timeout", "60s").returncode == 0
+    assert fleet.cli("get", "lq", "-n", "verbs", "-o", "name").stdout == "verbs/lq\n"
+
+
+def test_kubectl_runs_the_same_program(fleet: RunningFleet) -> None:
+    """`kubectl roadstead` finds the fleet as `roadstead` does."""
+    path = f"{REPOSITORY / '.venv/bin'}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["kubectl", "roadstead", "clusters", "ls", "-o", "name"],
+        env={**os.environ, "PATH": path, "ROADSTEAD_DATA": str(fleet.folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == ["cpu-1", "gpu-1", "memory-1"], done.stderr

@@ -138,6 +138,18 @@ def _run(reader: Reader) -> None:
     reader.succeeded("default/first", "default/printed", "default/sweep", "default/odd")
     assert reader.job("default/first")["cluster"] == "gpu-1"
     assert reader.job("default/odd")["completions"] == 5
+    reader.succeeded("default/study", "default/study-again")
+    reader.cancelled("default/long")
+
+
+def _from_slurm(reader: Reader) -> None:
+    reader.succeeded("default/prepare", "default/learn")
+
+
+def _from_kueuectl(reader: Reader) -> None:
+    assert (
+        reader.ask("objects/kueue.x-k8s.io/ClusterQueue/cluster-queue")["kind"] == "ClusterQueue"
+    )
 
 
 def _queues(reader: Reader) -> None:
@@ -214,6 +226,8 @@ ENDS: dict[str, Callable[[Reader], None]] = {
     "README.md": _tour,
     "docs/tutorial/first-fleet.md": _tutorial,
     "docs/howto/run.md": _run,
+    "docs/howto/from-slurm.md": _from_slurm,
+    "docs/howto/from-kueuectl.md": _from_kueuectl,
     "docs/howto/submit.md": _submit,
     "docs/howto/queues.md": _queues,
     "docs/howto/admission-checks.md": _checks,
