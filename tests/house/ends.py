@@ -148,7 +148,7 @@ def _from_slurm(reader: Reader) -> None:
 
 def _from_kueuectl(reader: Reader) -> None:
     assert (
-        reader.ask("objects/kueue.x-k8s.io/ClusterQueue/cluster-queue")["kind"] == "ClusterQueue"
+        reader.ask("objects/kueue.x-k8s.io/ClusterQueue/from-kueuectl")["origin"] == "hub-cluster"
     )
 
 
