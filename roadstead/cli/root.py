@@ -45,6 +45,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "simulate": ("simulate", "simulate", "What the scheduler would decide, from files alone."),
     "submit": ("submit", "submit", "Submit a Job, and wait for it if you like."),
     "tokens": ("tokens", "tokens", "Tokens of people: list, issue, revoke."),
+    "top": ("top", "top", "Clusters, queues, what runs and waits, on one screen."),
     "up": ("up", "up", "Run a hub with simulated clusters and their agents, here."),
     "works": ("revisions", "works", "Works: what each cluster is given, and how it stands there."),
     "workloads": ("workloads", "workloads", "Jobs and what others run, as Kueue shows them."),

@@ -8,6 +8,7 @@ import click
 
 from roadstead.cli.manifests import Source, documents, read_sources
 from roadstead.cli.messages import hint_for, refusal
+from roadstead.cli.names import default_namespace
 from roadstead.cli.output import answer_option, client, dump
 from roadstead.cli.progress import progress, say
 from roadstead.cli.run.array import Array, array, spread
@@ -61,6 +62,8 @@ def submit(
     given = [one for source in read_sources((*files, *named)) for one in documents(source)]
     if array is not None:
         given = [_as_array(one, array) for one in given]
+    if space := default_namespace():
+        given = [_within(one, space) for one in given]
     quiet = output != "text"
     with client(ctx) as hub:
         jobs = _submit_all(hub, given, key, quiet=quiet)
@@ -146,6 +149,17 @@ def _as_array(source: Source, wanted: Array) -> Source:
     if body is None:
         return source
     return Source(source.label, json.dumps(spread(json.loads(body), wanted)).encode())
+
+
+def _within(source: Source, namespace: str) -> Source:
+    """A Job that names no namespace in the one that is set; anything else as it is."""
+    body = _job_in(source)
+    found = json.loads(body) if body is not None else {}
+    metadata = found.get("metadata")
+    if not isinstance(metadata, dict) or metadata.get("namespace"):
+        return source
+    found["metadata"] = {**metadata, "namespace": namespace}
+    return Source(source.label, json.dumps(found).encode())
 
 
 def _print_refusal(label: str, no: Rejected) -> None:

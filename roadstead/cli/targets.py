@@ -7,6 +7,7 @@ import click
 
 from roadstead.cli import kinds
 from roadstead.cli.manifests import Source
+from roadstead.cli.names import default_namespace
 
 
 class Target(NamedTuple):
@@ -36,7 +37,7 @@ def target(kind: kinds.Kind, name: str, namespace: str | None, place: str = "") 
     within, slash, short = name.rpartition("/")
     if slash:
         return Target(kind, within, short, place)
-    inside = "" if kind.namespaced is False else namespace or "default"
+    inside = "" if kind.namespaced is False else namespace or default_namespace() or "default"
     return Target(kind, inside, name, place)
 
 

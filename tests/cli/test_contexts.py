@@ -9,7 +9,7 @@ from roadstead import contexts
 from roadstead.context import resolve
 from roadstead.contexts import Contexts, Stored
 from roadstead.errors import WrongContext
-from tests.cli.build import a_listed_job
+from tests.cli.build import a_job, a_listed_job, text
 from tests.cli.commands import run, spawn
 from tests.cli.scripted import answering, items, problem
 
@@ -199,3 +199,25 @@ def test_a_file_that_can_not_be_understood_is_told(content):
     done = run("context", "ls")
     assert (done.code, str(file) in done.err) == (2, True)
     assert file.read_text() == content
+
+
+def test_what_names_no_namespace_is_in_the_one_that_is_set(tmp_path, monkeypatch):
+    """Of `apply`, `submit`, `delete`, `explain` and `plan` as of `run`; what names one keeps it."""
+    monkeypatch.setenv("ROADSTEAD_NAMESPACE", "team-z")
+    own, other = a_job("own"), a_job("other")
+    del own["metadata"]["namespace"]
+    (tmp_path / "jobs.yaml").write_text(text(own, other))
+    file = str(tmp_path / "jobs.yaml")
+    with answering(items(a_listed_job(), a_listed_job())) as script:
+        server = ("--server", script.address)
+        run(*server, "submit", file)
+        run(*server, "apply", "-f", file)
+        run(*server, "plan", file)
+        run(*server, "delete", "job", "own")
+        run(*server, "explain", "own")
+        run(*server, "events", "own")
+    sent = [json.loads(line)["metadata"]["namespace"] for line in script.bodies[0].splitlines()]
+    assert sent == ["team-z", "team-a"]
+    asked = [line.split()[1] for line in script.asked]
+    assert asked[1:3] == ["/v1/apply?namespace=team-z", "/v1/plan?namespace=team-z"]
+    assert set(asked[3:]) == {"/v1/namespaces/team-z/jobs/own"}
