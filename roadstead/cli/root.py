@@ -51,9 +51,13 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "workloads": ("workloads", "workloads", "Jobs and what others run, as Kueue shows them."),
 }
 # Verbs that need more than the SDK, and the extra of pyproject.toml that brings it.
-# Set by a shell that asks what may come next, of either name of the program.
-_COMPLETE = ("_ROADSTEAD_COMPLETE", "_KUBECTL_ROADSTEAD_COMPLETE")
+_NAMES = ("roadstead", "kubectl roadstead")
 EXTRAS = {"admin": "hub", "demo": "all", "simulate": "hub", "up": "all"}
+
+
+def _asked_by(program: str) -> str:
+    """The variable that a shell sets which asks what may come next."""
+    return f"_{program.replace(' ', '_')}_complete".upper()
 
 
 class _NotInstalled(RoadsteadError):
@@ -91,7 +95,7 @@ class _Verbs(click.Group):
             return None
         module, name, _ = VERBS[cmd_name]
         command: click.Command = getattr(importlib.import_module(f"roadstead.cli.{module}"), name)
-        if any(each in os.environ for each in _COMPLETE):
+        if any(_asked_by(each) in os.environ for each in _NAMES):
             from roadstead.cli.completing import offer
 
             offer(command, cmd_name)
@@ -146,10 +150,9 @@ def kubectl_main() -> None:
 
 def main(args: list[str] | None = None, *, program: str = "roadstead") -> None:
     """Run the command and exit with its code."""
-    variable = f"_{program.replace(' ', '_')}_COMPLETE".upper()
     try:
         answer: Any = cli.main(
-            args=args, prog_name=program, complete_var=variable, standalone_mode=False
+            args=args, prog_name=program, complete_var=_asked_by(program), standalone_mode=False
         )
     except (click.exceptions.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
