@@ -247,7 +247,7 @@ Admission checks
   name   state  controllerName  message
   2 jobs were told to make room for it on c5
 
-Decision for its last run, epoch 11
+Decision for its last run, epoch 12
   CLUSTER  SCORE  CHOSEN  BECAUSE
   c1       9      yes     room 3 of 2
   c2       -      -       tainted
