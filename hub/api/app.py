@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 
 from hub.api import (
+    agent_streams,
     apply,
     availability,
     batch,
@@ -23,6 +24,7 @@ from hub.api import (
     health,
     hub_cluster,
     jobs,
+    logs,
     objects,
     placed,
     plan,
@@ -39,6 +41,7 @@ from hub.api.reply import JsonResponse
 from hub.api.routing import new_router
 from hub.api.validation import refusal_of
 from hub.services.context.hub import Hub
+from hub.services.live.desk import Desk
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
@@ -59,6 +62,8 @@ ROUTERS: Final = (
     visibility.router,
     checks.router,
     changes.router,
+    logs.router,
+    agent_streams.router,
 )
 
 
@@ -88,6 +93,7 @@ def create_app(
         redirect_slashes=False,  # a redirect would be built from what the client says of itself
     )
     app.state.hub = hub
+    app.state.desk = Desk(hub.clock, hub.settings.logs, hub.closing)
     app.state.nothing_here = nothing_here
     for router in (*HOT, *more, *ROUTERS, _description(app)):
         app.router.routes.extend(router.routes)  # flat: every route is there to be checked

@@ -7,14 +7,20 @@ import click
 
 from roadstead.cli import lost_clusters
 from roadstead.cli.each import for_each
+from roadstead.cli.messages import plain
 from roadstead.cli.nouns import list_verb
 from roadstead.cli.output import age, answer_option, client, dump, moment
+from roadstead.cli.pods import as_lines, pods
 from roadstead.cli.progress import say
 from roadstead.cli.tables import Column, wrapped
 from roadstead.client import Client
+from roadstead.errors import RoadsteadError
 from roadstead.models.jobs import Event, Job, JobState, WholeJob
 
 # An annotation, as the hub cluster's policies write it; `shared` is more than the command line loads.
+_WITH_PODS = frozenset(
+    {JobState.OFFERED, JobState.APPLIED, JobState.RUNNING, JobState.WITHDRAWING, JobState.FAILED}
+)
 _SUBMITTED_BY = "roadstead.dev/submitted-by"
 COLUMNS = [
     Column("NAMESPACE", lambda j: j.namespace),
@@ -96,10 +102,24 @@ def show(ctx: click.Context, job: str, output: str) -> None:
     with client(ctx) as hub:
         found = hub.job(job)
         events = hub.job_events(found.uid)
+        seen = _pods_now(hub, found) if output == "text" else []
     if output == "text":
-        click.echo(_as_text(found, events))
+        click.echo(_as_text(found, events, seen))
     else:
         dump({**found.raw, "events": [each.raw for each in events]}, output)
+
+
+def _pods_now(hub: Client, job: WholeJob) -> list[str]:
+    """The pods of a job that is in a cluster, or why they are not shown: the page does not need them."""
+    if not job.cluster or job.state not in _WITH_PODS:
+        return []
+    try:
+        return as_lines(hub.job_pods(job.uid))
+    except RoadsteadError as failure:
+        return wrapped(f"pods now: {plain(str(failure))}", "  ")
+
+
+jobs.add_command(pods)
 
 
 def _verb(
@@ -129,7 +149,7 @@ def _verb(
     jobs.add_command(click.command(name, help=does)(made))
 
 
-def _as_text(job: WholeJob, events: list[Event]) -> str:
+def _as_text(job: WholeJob, events: list[Event], seen: list[str]) -> str:
     lines = [
         job.full_name,
         f"  uid       {job.uid}",
@@ -147,10 +167,13 @@ def _as_text(job: WholeJob, events: list[Event]) -> str:
     ]
     lines += lost_clusters.lines(job.cluster_loss, job.earlier_epochs)
     lines += _evictions(job)
+    lines += seen
     if events:
         lines.append("  events")
         for e in events:
             lines += wrapped(f"{moment(e.at)}  {e.reason}: {e.message}", "    ")
+    if job.cluster and job.started_at:
+        lines.append(f"Logs: roadstead logs {job.full_name}")
     lines.append(f"Why? roadstead explain {job.full_name}")
     return "\n".join(lines)
 

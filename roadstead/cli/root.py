@@ -27,7 +27,8 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "explain": ("explain", "explain", "Where a job is and why it waits or went there."),
     "hand-over": ("hand_over", "hand_over", "Hand an object over, from kubectl to REST or back."),
     "hub-cluster": ("hub_cluster", "hub_cluster", "The bridge to the hub cluster: show, resume."),
-    "jobs": ("jobs", "jobs", "Jobs: list, show, hold, release, cancel, delete."),
+    "jobs": ("jobs", "jobs", "Jobs: list, show, pods, hold, release, cancel, delete."),
+    "logs": ("logs", "logs", "What the pods of a job write, wherever it runs."),
     "plan": ("plan", "plan", "Where manifests would go, were they applied now."),
     "placements": (
         "placements",

@@ -47,11 +47,12 @@ class PodLogs:
         tail: int | None = None,
         timestamps: bool = False,
         previous: bool = False,
+        since: dt.datetime | None = None,
     ) -> str:
         """All that was written so far. Raises ApiError NotFound or BadRequest, in the server's words."""
         pod = self._pod(namespace, name)
         entry = self._container(pod, container)
-        lines = self._written(pod, entry, previous=previous)
+        lines = _since(self._written(pod, entry, previous=previous), since)
         if tail is not None:
             lines = lines[len(lines) - min(tail, len(lines)) :]
         return _render(lines, timestamps=timestamps)
@@ -64,14 +65,16 @@ class PodLogs:
         *,
         tail: int | None = None,
         timestamps: bool = False,
+        since: dt.datetime | None = None,
     ) -> AsyncIterator[str]:
         """What was written so far, then each line as it comes, until the container ends."""
         pod = self._pod(namespace, name)
         uid = pod["metadata"]["uid"]
         shown = 0
-        if tail is not None:
+        if tail is not None or since is not None:
             lines = self._written(pod, self._container(pod, container), previous=False)
-            shown = max(0, len(lines) - tail)
+            young = len(_since(lines, since))
+            shown = len(lines) - (young if tail is None else min(tail, young))
         while pod["metadata"]["uid"] == uid:
             lines = self._written(pod, self._container(pod, container), previous=False)
             if len(lines) > shown:
@@ -168,6 +171,10 @@ def _texts(pod: Object, entry: dict[str, Any], *, ended: bool) -> list[str]:
     if ended and (pod.get("status") or {}).get("phase") in TERMINAL:
         texts.append(f"{meta['name']}: ended with exit code {exit_code(pod)}")
     return texts
+
+
+def _since(lines: list[Line], since: dt.datetime | None) -> list[Line]:
+    return lines if since is None else [line for line in lines if line.at >= since]
 
 
 def _render(lines: list[Line], *, timestamps: bool) -> str:
