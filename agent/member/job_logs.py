@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
-from agent.objects import pods_told
+from agent.objects import pod_reports
 from agent.objects.log_lines import Lines, ReadLine, order_of
 from shared import labels
 from shared.clock import Clock
@@ -90,7 +90,7 @@ class JobLogs:
             names = _listed(pod["metadata"]["name"] for pod in pods)
             text = f"it has no pod {asked.pod}; it has {names}"
             return StreamEnd(code=RejectCode.POD_NOT_FOUND, message=text)
-        there = {name: None for pod in chosen for name in pods_told.container_names(pod)}
+        there = {name: None for pod in chosen for name in pod_reports.container_names(pod)}
         if asked.container and asked.container not in there:
             text = f"its pods have no container {asked.container}; they have {_listed(there)}"
             return StreamEnd(code=RejectCode.CONTAINER_NOT_FOUND, message=text)
@@ -109,8 +109,8 @@ class JobLogs:
         if asked.pod not in ("", metadata["name"]):
             return []
         found = []
-        for name in pods_told.container_names(pod):
-            begun, before, restarts, _ = pods_told.runs(pod, name)
+        for name in pod_reports.container_names(pod):
+            begun, before, restarts, _ = pod_reports.runs(pod, name)
             if asked.container in ("", name) and (before if asked.previous else begun):
                 found.append((name, restarts))
         return [each for each in found if (metadata["uid"], *each) not in self._seen]
@@ -128,8 +128,8 @@ class JobLogs:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         if self._asked.follow and self._asked.pod in ("", metadata["name"]):
-            for name in pods_told.container_names(pod):
-                begun, _, _, why = pods_told.runs(pod, name)
+            for name in pod_reports.container_names(pod):
+                begun, _, _, why = pod_reports.runs(pod, name)
                 if not begun and why and self._asked.container in ("", name):
                     await self._note(metadata["name"], name, f"waits: {why}")
 
@@ -210,7 +210,7 @@ class JobLogs:
         asked = self._asked
         if asked.pod:
             mine = [pod for pod in pods if pod["metadata"]["name"] == asked.pod]
-            return all(pods_told.is_over(pod) for pod in mine)
+            return all(pod_reports.is_over(pod) for pod in mine)
         return await job_is_over(self._kube, asked)
 
 
@@ -295,8 +295,8 @@ def _is_of_job(pod: Object) -> bool:
 
 
 def _waits(pod: Object) -> list[str]:
-    names = pods_told.container_names(pod)
-    return [why for name in names if (why := pods_told.runs(pod, name)[3])]
+    names = pod_reports.container_names(pod)
+    return [why for name in names if (why := pod_reports.runs(pod, name)[3])]
 
 
 def _listed(names: Any) -> str:

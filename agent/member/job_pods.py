@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from agent.member.job_logs import pods_of
-from agent.objects import pods_told
+from agent.objects import pod_reports
 from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.reject_codes import RejectCode
@@ -23,7 +23,7 @@ _NOT_WELL: Final = ("Failed", "Pending", "Unknown", "Running", "Succeeded")
 
 async def tell_pods(kube: KubeClient, asked: StreamRequest) -> StreamPart:
     """The whole answer. Raises the members of `shared.kube.errors`."""
-    pods, left_out = pods_told.told(await pods_of(kube, asked))
+    pods, left_out = pod_reports.told(await pods_of(kube, asked))
     events, unread = await _events(kube, asked, pods)
     ended = StreamEnd(code="Ended")
     return StreamPart(seq=1, pods=pods, left_out=left_out, events=events, unread=unread, end=ended)
@@ -47,7 +47,7 @@ async def _events(
             if isinstance(failure, errors.Forbidden):
                 return [], f"{RejectCode.REFUSED_BY_MEMBER}: {failure.message}"[:1000]
             return [], failure.message[:1000]
-    told = sorted((pods_told.event_told(each) for each in found), key=lambda each: each.at)
+    told = sorted((pod_reports.event_told(each) for each in found), key=lambda each: each.at)
     return told[-MOST_EVENTS:], ""
 
 

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.api import openapi_parts
-from hub.api.logs import desk_of
+from hub.api.logs import open_streams_of
 from hub.api.openapi_parts import JSON, ref
 from hub.api.policy import AGENT, allow, caller
 from hub.api.reply import JsonResponse
@@ -39,7 +39,7 @@ async def next_stream(request: Request) -> Response:
     async def is_there() -> bool:
         return not await request.is_disconnected()
 
-    found = await desk_of(request).next_for(caller(request).cluster, is_there)
+    found = await open_streams_of(request).next_for(caller(request).cluster, is_there)
     told = StreamRequests(requests=[] if found is None else [found])
     return JsonResponse(told.model_dump())
 
@@ -58,7 +58,7 @@ async def next_stream(request: Request) -> Response:
 )
 async def put_stream_part(request: Request, stream: str) -> Response:
     """One part of an answer. 404 where nobody waits for it any more."""
-    found = desk_of(request).find(caller(request).cluster, stream)
+    found = open_streams_of(request).find(caller(request).cluster, stream)
     if found is None:
         raise Rejected(RejectCode.NOT_FOUND, "nobody waits for this any more")
     body = await request.body()

@@ -41,7 +41,7 @@ from hub.api.reply import JsonResponse
 from hub.api.routing import new_router
 from hub.api.validation import refusal_of
 from hub.services.context.hub import Hub
-from hub.services.live.desk import Desk
+from hub.services.live.open_streams import OpenStreams
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
@@ -93,7 +93,7 @@ def create_app(
         redirect_slashes=False,  # a redirect would be built from what the client says of itself
     )
     app.state.hub = hub
-    app.state.desk = Desk(hub.clock, hub.settings.logs, hub.closing)
+    app.state.open_streams = OpenStreams(hub.clock, hub.settings.logs, hub.closing)
     app.state.nothing_here = nothing_here
     for router in (*HOT, *more, *ROUTERS, _description(app)):
         app.router.routes.extend(router.routes)  # flat: every route is there to be checked

@@ -24,8 +24,8 @@ from hub.api.reply import JsonResponse
 from hub.api.routing import new_router, refuses
 from hub.services.context.hub import Hub
 from hub.services.live import places, shown
-from hub.services.live.desk import Desk
-from hub.services.live.places import Place
+from hub.services.live.open_streams import OpenStreams
+from hub.services.live.places import PodsPlace
 from hub.services.live.shown import Hiding
 from hub.services.live.stream import Stream
 from shared.documents import Json
@@ -104,17 +104,17 @@ async def follow_job_logs(
         previous=asked.previous,
         since_s=asked.since,
     )
-    desk = desk_of(request)
-    stream = desk.ask(who.id, place.cluster, wanted)
+    streams = open_streams_of(request)
+    stream = streams.ask(who.id, place.cluster, wanted)
     try:
-        first = await _first(hub, desk, stream)
+        first = await _first(hub, streams, stream)
     except BaseException:
-        desk.leave(stream, _GONE)
+        streams.leave(stream, _GONE)
         raise
     events = "text/event-stream" in request.headers.get("accept", "")
-    told = _Told(request, hub, desk, stream, Hiding(place.hidden), timestamps=asked.timestamps)
+    told = _Told(request, hub, streams, stream, Hiding(place.hidden), timestamps=asked.timestamps)
     return _LogResponse(
-        desk,
+        streams,
         stream,
         told.records(first, _event if events else _json_line),
         media_type=EVENTS if events else NDJSON,
@@ -135,12 +135,12 @@ async def list_job_pods(request: Request, uid: str) -> Response:
     wanted = StreamRequest(
         id="", what="pods", uid=place.uid, namespace=place.namespace, name=place.name
     )
-    desk = desk_of(request)
-    stream = desk.ask(who.id, place.cluster, wanted)
+    streams = open_streams_of(request)
+    stream = streams.ask(who.id, place.cluster, wanted)
     try:
-        part = await _first(hub, desk, stream)
+        part = await _first(hub, streams, stream)
     finally:
-        desk.leave(stream, ENDED)
+        streams.leave(stream, ENDED)
     hiding = Hiding(place.hidden)
     answer = {
         "cluster": place.cluster,
@@ -152,23 +152,23 @@ async def list_job_pods(request: Request, uid: str) -> Response:
     return JsonResponse(answer)
 
 
-def desk_of(request: Request) -> Desk:
+def open_streams_of(request: Request) -> OpenStreams:
     """Where questions to members wait, of this process."""
-    desk = request.app.state.desk
-    assert isinstance(desk, Desk)
-    return desk
+    streams = request.app.state.open_streams
+    assert isinstance(streams, OpenStreams)
+    return streams
 
 
-async def _place(request: Request, uid: str) -> Place:
+async def _place(request: Request, uid: str) -> PodsPlace:
     hub = hub_of(request)
     suspect_s = hub.settings.scheduling.suspect_after_s
     return await hub.read(places.find, uid, caller(request).role, suspect_s)
 
 
-async def _first(hub: Hub, desk: Desk, stream: Stream) -> StreamPart:
+async def _first(hub: Hub, streams: OpenStreams, stream: Stream) -> StreamPart:
     """The first part of the answer. Raises Rejected where there is none, or the agent refuses."""
-    wait_s = desk.limits.answer_s
-    if not desk.is_listening(stream.cluster):
+    wait_s = streams.limits.answer_s
+    if not streams.is_listening(stream.cluster):
         wait_s = min(wait_s, UNHEARD_S)
     until = hub.clock.monotonic() + wait_s
     part: StreamPart | None = None
@@ -182,7 +182,7 @@ async def _first(hub: Hub, desk: Desk, stream: Stream) -> StreamPart:
             )
             raise Rejected(RejectCode.AGENT_NOT_LISTENING, text)
         part = await stream.get(min(left_s, LOOK_S))
-        desk.why_ended(stream)
+        streams.why_ended(stream)
     end = stream.end if part is None else part.end
     if end is not None and end.code != ENDED:
         known = end.code in _OF_AGENTS
@@ -196,14 +196,14 @@ class _LogResponse(StreamingResponse):
 
     def __init__(
         self,
-        desk: Desk,
+        streams: OpenStreams,
         stream: Stream,
         content: AsyncIterator[bytes],
         media_type: str,
         headers: dict[str, str],
     ) -> None:
         super().__init__(content, media_type=media_type, headers=headers)
-        self._desk, self._stream = desk, stream
+        self._streams, self._stream = streams, stream
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         LOG_STREAMS.inc()
@@ -211,7 +211,7 @@ class _LogResponse(StreamingResponse):
             await super().__call__(scope, receive, send)
         finally:
             LOG_STREAMS.dec()
-            self._desk.leave(self._stream, _GONE)
+            self._streams.leave(self._stream, _GONE)
             end = self._stream.end
             LOG_STREAMS_ENDED.labels(_reason(end.code if end is not None else _GONE)).inc()
 
@@ -223,13 +223,13 @@ class _Told:
         self,
         request: Request,
         hub: Hub,
-        desk: Desk,
+        streams: OpenStreams,
         stream: Stream,
         hiding: Hiding,
         *,
         timestamps: bool,
     ) -> None:
-        self._request, self._hub, self._desk, self._stream = request, hub, desk, stream
+        self._request, self._hub, self._streams, self._stream = request, hub, streams, stream
         self._hiding, self._timestamps = hiding, timestamps
 
     async def records(self, first: StreamPart, encode: Encode) -> AsyncIterator[bytes]:
@@ -254,7 +254,7 @@ class _Told:
                 yield b": beat\n\n" if encode is _event else b"\n"
             part = await stream.get(LOOK_S)
             if part is None:
-                self._desk.why_ended(stream)
+                self._streams.why_ended(stream)
                 if stream.end is not None and not stream.waiting_bytes:
                     break
         if stream.end is not None:

@@ -1,6 +1,6 @@
 """Where the pods of a job are, as the store knows it: whose agent is asked, or why there is nobody to ask."""
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import orjson
 
@@ -17,7 +17,7 @@ _LEAST_CHARACTERS: Final = 4  # of a value that is looked for: a shorter one is 
 _MOST_VALUES: Final = 200
 
 
-class Place(NamedTuple):
+class PodsPlace(NamedTuple):
     """The job, its cluster, and what must not be read in its logs (longest first)."""
 
     uid: str
@@ -27,7 +27,7 @@ class Place(NamedTuple):
     hidden: tuple[str, ...] = ()
 
 
-def find(tx: Transaction, uid: str, role: str, suspect_after_s: float) -> Place:
+def find(tx: Transaction, uid: str, role: str, suspect_after_s: float) -> PodsPlace:
     """Where the job's pods are. Raises Rejected: NotFound, JobWaits, ClusterSilent."""
     row = workloads.get(tx, uid)
     if row is None:
@@ -46,7 +46,7 @@ def find(tx: Transaction, uid: str, role: str, suspect_after_s: float) -> Place:
         text = f"{name} is in {row.cluster}, whose agent is silent (last heard: {heard})"
         raise Rejected(RejectCode.CLUSTER_SILENT, f"{text}; ask again when it is back")
     hidden = () if role == ADMINISTRATOR else _values(tx, uid)
-    return Place(row.uid, row.namespace, row.name, row.cluster, hidden)
+    return PodsPlace(row.uid, row.namespace, row.name, row.cluster, hidden)
 
 
 def _values(tx: Transaction, uid: str) -> tuple[str, ...]:
@@ -59,7 +59,7 @@ def _values(tx: Transaction, uid: str) -> tuple[str, ...]:
     return tuple(sorted(values, key=lambda each: (-len(each), each))[:_MOST_VALUES])
 
 
-def _collect(value: Any, into: set[str]) -> None:
+def _collect(value: object, into: set[str]) -> None:
     if isinstance(value, list):
         for each in value:
             _collect(each, into)

@@ -7,7 +7,7 @@ request, and its answer is a `Stream`. All is bounded: by principal, by cluster,
 import asyncio
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Final
 
 from hub.services.context.ids import request_id
 from hub.services.context.settings import Logs
@@ -24,7 +24,7 @@ _LEAST_S: Final = 0.2  # no answer without a question comes sooner
 IsThere = Callable[[], Awaitable[bool]]
 
 
-class Desk:
+class OpenStreams:
     """The questions of one hub process. `closing` is set when it stops."""
 
     def __init__(self, clock: Clock, limits: Logs, closing: asyncio.Event) -> None:
@@ -141,10 +141,11 @@ class Desk:
         polls.append(poll)
         if len(polls) > MOST_POLLS and not polls[0].done():
             polls[0].cancel()
-        closing = asyncio.ensure_future(self._closing.wait())
+        closing = asyncio.ensure_future(self._closes())
         try:
-            either: set[asyncio.Future[Any]] = {poll, closing}
-            await asyncio.wait(either, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(
+                {poll, closing}, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED
+            )
         finally:
             closing.cancel()
             polls.remove(poll)
@@ -154,3 +155,6 @@ class Desk:
         if poll.cancelled():
             await self._clock.sleep(max(0.0, _LEAST_S - (self._clock.monotonic() - began)))
         return woken
+
+    async def _closes(self) -> None:
+        await self._closing.wait()
