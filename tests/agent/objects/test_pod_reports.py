@@ -18,7 +18,9 @@ def a_pod(name="p", phase="Running", *, state=None, init=None, **status):
     return {"metadata": metadata, "spec": spec, "status": told}
 
 
-KILLED = {"terminated": {"exitCode": 137, "reason": "OOMKilled", "finishedAt": "2026-01-01T00:00:09Z"}}
+KILLED = {
+    "terminated": {"exitCode": 137, "reason": "OOMKilled", "finishedAt": "2026-01-01T00:00:09Z"}
+}
 UNSCHEDULABLE = {
     "type": "PodScheduled",
     "status": "False",
@@ -32,11 +34,17 @@ UNSCHEDULABLE = {
     [
         (a_pod(phase="Failed", state=KILLED), "OOMKilled", ""),
         (
-            a_pod(phase="Pending", state={"waiting": {"reason": "ImagePullBackOff", "message": "no"}}),
+            a_pod(
+                phase="Pending", state={"waiting": {"reason": "ImagePullBackOff", "message": "no"}}
+            ),
             "ImagePullBackOff",
             "no",
         ),
-        (a_pod(phase="Pending", conditions=[UNSCHEDULABLE]), "Unschedulable", UNSCHEDULABLE["message"]),
+        (
+            a_pod(phase="Pending", conditions=[UNSCHEDULABLE]),
+            "Unschedulable",
+            UNSCHEDULABLE["message"],
+        ),
         (a_pod(phase="Failed", reason="Evicted", message="disk"), "Evicted", "disk"),
         (a_pod(state={"running": {"startedAt": "2026-01-01T00:00:01Z"}}), "", ""),
         (a_pod(phase="Pending", init=KILLED), "OOMKilled", ""),
@@ -74,7 +82,19 @@ def test_what_anybody_wrote_is_cut():
 def test_events_of_both_apis_are_told():
     """The older API's words and the newer one's."""
     about = {"kind": "Pod", "name": "p"}
-    old = {"involvedObject": about, "lastTimestamp": "t", "message": "m", "reason": "r", "count": 3}
-    new = {"regarding": about, "eventTime": "t", "note": "m", "reason": "r", "series": {"count": 3}}
+    old = {
+        "involvedObject": about,
+        "lastTimestamp": "t",
+        "message": "m",
+        "reason": "r",
+        "count": 3,
+    }
+    new = {
+        "regarding": about,
+        "eventTime": "t",
+        "note": "m",
+        "reason": "r",
+        "series": {"count": 3},
+    }
     assert pod_reports.event_told(old) == pod_reports.event_told(new)
     assert pod_reports.event_told(old).about == "Pod/p"
