@@ -24,6 +24,7 @@ from roadstead.models.objects import Applied, Deleted, HandedOver, HeldKind, Kub
 from roadstead.models.placed import ClusterWork, PlacementBinding, Revision, RolledBack
 from roadstead.models.placements import DriftedField, Placement, SettledDrift
 from roadstead.models.plan import Evicted, Plan, Rebalanced, RenderedPlacement
+from roadstead.models.pods import JobPods, LogRecord
 from roadstead.models.queues import ClusterQueue, LocalQueue, PendingWorkload
 from tests.cli.rollout_calls import ROLLOUTS
 
@@ -56,6 +57,24 @@ CALLS: list[Call] = [
     ("job", ("n/j",), {}, "GET /v1/namespaces/n/jobs/j", None, WholeJob),
     ("explain", ("u",), {}, "GET /v1/jobs/u/explain", None, Explanation),
     ("job_events", ("u",), {}, "GET /v1/jobs/u/events?limit=500", None, [Event]),
+    ("job_pods", ("u",), {}, "GET /v1/jobs/u/pods", None, JobPods),
+    ("logs", ("u",), {}, "GET /v1/jobs/u/logs", None, [LogRecord]),
+    (
+        "logs",
+        ("u",),
+        {
+            "follow": True,
+            "pod": "p",
+            "container": "c",
+            "previous": True,
+            "since_s": 60,
+            "tail": 0,
+            "timestamps": True,
+        },
+        "GET /v1/jobs/u/logs?follow=true&previous=true&timestamps=true&pod=p&container=c&since=60&tail=0",
+        None,
+        [LogRecord],
+    ),
     ("job_events", ("u",), {"limit": 7}, "GET /v1/jobs/u/events?limit=7", None, [Event]),
     ("cancel", ("u",), {}, "POST /v1/jobs/u/cancel", None, WholeJob),
     ("hold", ("u",), {}, "POST /v1/jobs/u/hold", None, WholeJob),
