@@ -35,6 +35,7 @@ from hub.config import limits_from, unknown_variables
 from hub.controllers.expiry import Expiry
 from hub.controllers.flavor_reach import FlavorReach
 from hub.controllers.heartbeats import SilenceLoop
+from hub.controllers.last_lines import LastLines
 from hub.controllers.lease import Lease
 from hub.controllers.lifetimes import Lifetimes
 from hub.controllers.placements import Placements
@@ -200,6 +201,7 @@ async def _composed(
                 SilenceLoop(hub, sync, lease.term).run,
                 Lifetimes(hub, lease.term, observe_turn).run,
                 Placements(hub, lease.term, lambda: _promised(scheduling)).run,
+                LastLines(hub, app.state.open_streams, observe_turn).run,
                 Expiry(hub, lease.term, observe_turn).run,
                 Resealing(hub, lease.term, observe_turn).run,
                 FlavorReach(hub, lease.term, lambda: scheduling.scheduler.index, observe_turn).run,

@@ -15,7 +15,7 @@ import structlog
 from agent.decide.member_policy import MemberPolicy
 from agent.hub.client import HubClient, HubError
 from agent.member.job_logs import BATCH_BYTES, Batch, JobLogs, cost_of, end_of
-from agent.member.job_pods import tell_pods
+from agent.member.job_pods import tell_last, tell_pods
 from agent.metrics import Meters
 from shared import podsecurity
 from shared.clock import Clock
@@ -135,8 +135,12 @@ class Streams:
         if asked.what == "logs":
             await self._tell_logs(line, asked, self._kube)
             return
+        logs = self._policy.logs == "on"
         try:
-            part = await tell_pods(self._kube, asked)
+            if asked.what == "last":
+                part = await tell_last(self._kube, asked, logs=logs)
+            else:
+                part = await tell_pods(self._kube, asked)
         except errors.KubeError as failure:
             part = StreamPart(seq=1, end=end_of(failure))
         await self._deliver(line, asked, part)

@@ -4,12 +4,17 @@ from typing import Any, Final
 
 from agent.member.job_logs import pods_of
 from agent.objects import pod_reports
+from agent.objects.log_lines import Lines, ReadLine
 from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.reject_codes import RejectCode
 from shared.wire.streams_v1 import (
+    LAST_BYTES,
+    LAST_LINES,
     MOST_EVENTS,
+    MOST_FAILED,
     EventTold,
+    LogLine,
     PodTold,
     StreamEnd,
     StreamPart,
@@ -27,6 +32,45 @@ async def tell_pods(kube: KubeClient, asked: StreamRequest) -> StreamPart:
     events, unread = await _events(kube, asked, pods)
     ended = StreamEnd(code="Ended")
     return StreamPart(seq=1, pods=pods, left_out=left_out, events=events, unread=unread, end=ended)
+
+
+async def tell_last(kube: KubeClient, asked: StreamRequest, *, logs: bool) -> StreamPart:
+    """The newest pods that failed, and the last lines of the container that did; lines only with `logs`.
+
+    A log that can not be read is left out: how the pod failed is told all the same. Raises the members of
+    `shared.kube.errors`.
+    """
+    found = await pods_of(kube, asked)
+    told = [each for each in pod_reports.told(found)[0] if pod_reports.failed_container(each)]
+    told = sorted(told, key=lambda each: (each.finished_at, each.name))[-MOST_FAILED:]
+    lines: list[LogLine] = []
+    for pod in told if logs else ():
+        container = pod_reports.failed_container(pod)
+        try:
+            lines += await _last_of(kube, asked.namespace, pod.name, container)
+        except errors.KubeError:
+            continue
+    return StreamPart(seq=1, pods=told, lines=lines, end=StreamEnd(code="Ended"))
+
+
+async def _last_of(kube: KubeClient, namespace: str, pod: str, container: str) -> list[LogLine]:
+    given = {"container": container, "timestamps": "true", "tailLines": str(LAST_LINES)}
+    lines = Lines(LAST_BYTES)
+    found: list[LogLine] = []
+    async for piece in kube.log(namespace, pod, given):
+        found += _as_told(lines.feed(piece), pod, container)
+        del found[:-LAST_LINES]
+    found = (found + _as_told(lines.end(), pod, container))[-LAST_LINES:]
+    while sum(len(each.line) for each in found) > LAST_BYTES:
+        del found[0]
+    return found
+
+
+def _as_told(lines: list[ReadLine], pod: str, container: str) -> list[LogLine]:
+    return [
+        LogLine(pod=pod, container=container, line=each.text, at=each.at, cut=each.cut)
+        for each in lines
+    ]
 
 
 async def _events(

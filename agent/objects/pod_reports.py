@@ -104,6 +104,16 @@ def runs(pod: Object, container: str) -> tuple[bool, bool, int, str]:
     return False, False, 0, _short(": ".join(word for word in _why(status, []) if word))
 
 
+def failed_container(pod: PodTold) -> str:
+    """The container by which a pod that is over failed; "" where it did not, or by none of them."""
+    if pod.phase != "Failed":
+        return ""
+    failed = (
+        each.name for each in pod.containers if each.state == "terminated" and each.exit_code
+    )
+    return next(failed, "")
+
+
 def is_over(pod: Object) -> bool:
     """Whether nothing of a pod will run any more."""
     return _phase(pod) in {"Succeeded", "Failed"}

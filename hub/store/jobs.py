@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, func, literal, select, tuple_, type_coerce
 
-from hub.domain.workloads.states import CHARGED
+from hub.domain.workloads.states import CHARGED, State
 from hub.store import manifests
 from hub.store.columns import StateColumn
 from hub.store.records.workloads import ListedJob
@@ -40,6 +40,16 @@ def page(
         query = query.where(tuple_(c.created_at, c.uid) < tuple_(*_bound(after)))
     query = query.order_by(c.created_at.desc(), c.uid.desc()).limit(limit)
     return [ListedJob._make(row) for row in tx.conn.execute(query)]
+
+
+def failed_since(tx: Transaction, since: dt.datetime, limit: int) -> list[tuple[str, str]]:
+    """Jobs that have failed in a cluster since an instant, the newest first: uid and cluster."""
+    c = workloads.c
+    query = select(c.uid, c.cluster).where(
+        c.finished_at > since, c.state == State.FAILED, c.cluster != ""
+    )
+    rows = tx.conn.execute(query.order_by(c.finished_at.desc()).limit(limit))
+    return [(str(uid), str(cluster)) for uid, cluster in rows]
 
 
 def count_by_cluster(tx: Transaction) -> dict[str, int]:

@@ -13,6 +13,7 @@ from roadstead.cli.output import age, answer_option, client, dump, moment
 from roadstead.cli.pods import as_lines, pods
 from roadstead.cli.progress import say
 from roadstead.cli.tables import Column, wrapped
+from roadstead.cli.visible import visible
 from roadstead.client import Client
 from roadstead.errors import RoadsteadError
 from roadstead.models.jobs import Event, Job, JobState, WholeJob
@@ -171,7 +172,9 @@ def _as_text(job: WholeJob, events: list[Event], seen: list[str]) -> str:
     if events:
         lines.append("  events")
         for e in events:
-            lines += wrapped(f"{moment(e.at)}  {e.reason}: {e.message}", "    ")
+            first, *others = e.message.split("\n")  # the others are of a container's log
+            lines += wrapped(f"{moment(e.at)}  {e.reason}: {visible(first)}", "    ")
+            lines += [f"      | {visible(each)}" for each in others]
     if job.cluster and job.started_at:
         lines.append(f"Logs: roadstead logs {job.full_name}")
     lines.append(f"Why? roadstead explain {job.full_name}")

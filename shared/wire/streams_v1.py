@@ -21,6 +21,9 @@ MOST_LINES: Final = 2000  # of one part
 MOST_PODS: Final = 200  # of one job that are told of, or whose logs are read at a time
 MOST_CONTAINERS: Final = 40  # of a pod
 MOST_EVENTS: Final = 100
+MOST_FAILED: Final = 5  # pods whose last lines are told
+LAST_LINES: Final = 20
+LAST_BYTES: Final = 4 << 10
 LINE_BYTES: Final = 16 << 10  # of a line; what is longer is cut, and marked as such
 
 Text = Annotated[str, Field(max_length=2048)]
@@ -29,10 +32,12 @@ Number = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
 
 
 class StreamRequest(Message):
-    """What is wanted of the pods of one job. `what`: their logs, or how they are."""
+    """What is wanted of the pods of one job. `what`: their logs, how they are, or the last lines of those
+    that failed, with how they did (`MOST_FAILED` pods, `LAST_LINES` of each, `LAST_BYTES` in all of each).
+    """
 
     id: str
-    what: Literal["logs", "pods"]
+    what: Literal["logs", "pods", "last"]
     uid: str  # of the job
     namespace: str
     name: str

@@ -74,6 +74,11 @@ class OpenStreams:
         stream = self._streams.get(stream_id)
         return stream if stream is not None and stream.cluster == cluster else None
 
+    @property
+    def listening(self) -> set[str]:
+        """Clusters of whose agents a request hangs here."""
+        return set(self._polls)
+
     def is_listening(self, cluster: str) -> bool:
         """Whether a request of its agent hangs here."""
         return bool(self._polls.get(cluster))
