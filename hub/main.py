@@ -35,6 +35,7 @@ from hub.config import limits_from, unknown_variables
 from hub.controllers.expiry import Expiry
 from hub.controllers.flavor_reach import FlavorReach
 from hub.controllers.heartbeats import SilenceLoop
+from hub.controllers.history_log import HistoryLog
 from hub.controllers.last_lines import LastLines
 from hub.controllers.lease import Lease
 from hub.controllers.lifetimes import Lifetimes
@@ -82,7 +83,7 @@ def main() -> None:
     if arguments.die_with_parent:
         die_with_parent()
     try:
-        log.configure(log.level_of(os.environ))
+        log.configure(log.level_of(os.environ), log.format_of(os.environ))
         if unknown := unknown_variables(os.environ):
             _logger.warning("environment variables that nothing reads", variables=unknown)
         folder.prepare(arguments.data)
@@ -204,6 +205,7 @@ async def _composed(
                 LastLines(hub, app.state.open_streams, observe_turn).run,
                 Expiry(hub, lease.term, observe_turn).run,
                 Resealing(hub, lease.term, observe_turn).run,
+                HistoryLog(hub, lease.term, observe_turn).run,
                 FlavorReach(hub, lease.term, lambda: scheduling.scheduler.index, observe_turn).run,
                 *_bridge(hub, lease, arguments),
             ],

@@ -105,6 +105,7 @@ class Moment:
     settled_at: float | None  # since then no earlier session can start anything; None: not yet
     synced: bool = True  # the cache of this kind has been complete once
     served: bool = True  # the member serves the kind
+    refused: str = ""  # why the agent may not read the kind
     wave_open: bool = True  # everything this one waits for is applied or failed
 
 
@@ -136,6 +137,7 @@ def troubled(seen: Seen, moment: Moment) -> Decision | None:
 
 
 PODS_LEFT = "PodsRemain"
+DELETING = "Deleting"  # by somebody in the member
 # Reasons that say "not yet", not "no".
 TRANSIENT = frozenset({"Unavailable", "Throttled", "NameTaken", "Retrying", PODS_LEFT})
 

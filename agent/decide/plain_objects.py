@@ -3,20 +3,22 @@
 Pure.
 """
 
+from dataclasses import replace
 from typing import Final
 
-from agent.decide.decision import LEASE_WAIT, OBSERVING, Decision, Moment, Seen, troubled
+from agent.decide.decision import DELETING, LEASE_WAIT, OBSERVING, Decision, Moment, Seen, troubled
 from agent.objects.facts import Object, is_deleting, outdated
 from shared.wire.agent_v1 import DIFF_REPORTED, Phase, Work
 
 COMPARED_EVERY_S: Final = 60.0
+UNREAD_S: Final = 5.0  # until it is asked again whether a kind could be read
 
 
 def decide_object(work: Work, seen: Seen, moment: Moment) -> Decision:
     """An object is applied, kept as declared, and deleted or abandoned when told."""
     live = seen.live
     if not moment.synced:
-        return OBSERVING
+        return _observe(work, moment)
     if work.action == "Withdraw":
         return _withdraw_object(seen, moment)
     if work.action == "Keep":
@@ -27,15 +29,32 @@ def decide_object(work: Work, seen: Seen, moment: Moment) -> Decision:
     if work.action == "Compare":
         return _compare_object(seen, moment)
     if live is None:
-        held = troubled(seen, moment)
-        if held is not None:
-            return held
-        if not moment.wave_open:
-            return Decision("Waiting", reason="EarlierWave", message="what it needs comes first")
-        return Decision("Waiting", "Apply", reason="Applying")
+        return _begin_object(work, seen, moment)
     if is_deleting(live):
-        return Decision("Waiting", reason="Deleting", message="someone deletes the object")
+        return Decision("Waiting", reason=DELETING, message="someone deletes the object")
     return _hold_object(work, live, seen, moment)
+
+
+def _begin_object(work: Work, seen: Seen, moment: Moment) -> Decision:
+    """It is not there: applied, once what it needs is."""
+    if work.manifest is None:
+        text = "the hub has sent no manifest: what it has can not be composed, as its log says"
+        return Decision("Failed", reason="ManifestMissing", message=text)
+    held = troubled(seen, moment)
+    if held is not None:
+        return held
+    if not moment.wave_open:
+        return Decision("Waiting", reason="EarlierWave", message="what it needs comes first")
+    return Decision("Waiting", "Apply", reason="Applying")
+
+
+def _observe(work: Work, moment: Moment) -> Decision:
+    """Nothing is done to what can not be seen; where that is for want of a right, it is said."""
+    again = moment.now + UNREAD_S
+    if moment.refused and work.action in {"Apply", "Compare"}:
+        text = f"the agent may not list and watch {work.kind} in this cluster: {moment.refused}"
+        return Decision("Failed", reason="KindNotReadable", message=text, wake_at=again)
+    return replace(OBSERVING, wake_at=again)
 
 
 def _withdraw_object(seen: Seen, moment: Moment) -> Decision:

@@ -6,6 +6,10 @@ earlier ones in the same namespace and for the cluster-scoped ones.
 """
 
 from collections import defaultdict
+from typing import Final
+
+from agent.decide.decision import DELETING, Decision
+from shared.wire.agent_v1 import Work
 
 _WAVES: tuple[frozenset[str], ...] = (
     frozenset({"Namespace", "PriorityClass"}),
@@ -46,11 +50,19 @@ _WAVES: tuple[frozenset[str], ...] = (
 )
 _WAVE_OF = {kind: number for number, kinds in enumerate(_WAVES) for kind in kinds}
 _LAST = len(_WAVES)
+MOST_TRIES: Final = 4  # so many refusals of one object hold others up, and no more
 
 
 def wave_of(kind: str) -> int:
     """The wave of a kind; what is in no list comes last."""
     return _WAVE_OF.get(kind, _LAST)
+
+
+def holds_up(work: Work, decision: Decision, tries: int) -> bool:
+    """Do later waves wait for it? Not for what may never end: a deletion there, a server that fails."""
+    if work.action != "Apply" or tries >= MOST_TRIES:
+        return False
+    return decision.phase not in {"Applied", "Failed"} and decision.reason != DELETING
 
 
 class Waves:

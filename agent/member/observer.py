@@ -118,6 +118,11 @@ class Observer:
         informer = self._informers.get((api_version, kind))
         return informer is None or informer.served is not False
 
+    def refused(self, api_version: str, kind: str) -> str:
+        """Why this kind may not be read; "" where it may."""
+        informer = self._informers.get((api_version, kind))
+        return informer.refused if informer is not None else ""
+
     @property
     def capacity_known(self) -> bool:
         """Whether nodes, pods and our Jobs have been read completely once."""

@@ -15,7 +15,7 @@ from agent.decide.decision import Decision, Moment, Outcome, Trouble
 from agent.decide.jobs import decide_orphan
 from agent.decide.member_policy import MemberPolicy
 from agent.decide.next_step import decide
-from agent.decide.waves import Waves
+from agent.decide.waves import Waves, holds_up
 from agent.member.applier import Applier
 from agent.member.observer import KindKey, Observer
 from agent.metrics import Meters
@@ -223,9 +223,7 @@ class Reconciler:
             tracked.close(decision.phase)
         if decision.do != "Nothing" and not tracked.busy and not self._lease.revoked:
             decision = self._begin(tracked, work, decision)
-        self._note_wave(
-            tracked, pending=work.action == "Apply" and decision.phase not in {"Applied", "Failed"}
-        )
+        self._note_wave(tracked, pending=holds_up(work, decision, tracked.tries))
         if decision.reason == "EarlierWave":
             self._wave_waiters.add(uid)
         elif decision.reason in {"LeaseExpired", "LeaseWait"}:
@@ -384,6 +382,7 @@ class Reconciler:
             settled_at=self._lease.settled_at(now),
             synced=self.observer.is_synced(*key),
             served=self.observer.is_served(*key),
+            refused=self.observer.refused(*key),
             wave_open=wave_open,
         )
 

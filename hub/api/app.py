@@ -38,6 +38,7 @@ from hub.api.errors import problem, refused
 from hub.api.guard import Guard
 from hub.api.policy import PUBLIC, allow, hub_of, policy_of
 from hub.api.reply import JsonResponse
+from hub.api.request_log import was_refused
 from hub.api.routing import new_router
 from hub.api.validation import refusal_of
 from hub.services.context.hub import Hub
@@ -129,6 +130,7 @@ def _description(app: FastAPI) -> APIRouter:
 
 async def _rejected(request: Request, error: Exception) -> Response:
     assert isinstance(error, Rejected)
+    was_refused(request, error)
     return refused(error, request.state.request_id)
 
 

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hub.api.errors import problem, refused
 from hub.api.measures import REQUESTS
+from hub.api.request_log import RequestLog
 from hub.services.context.hub import Hub
 from hub.services.context.ids import request_id as new_request_id
 from hub.store.errors import StoreUnavailable
@@ -55,6 +56,7 @@ class Guard:
         self._hub = hub
         self._clock = hub.clock
         self._limits = hub.settings.api
+        self._lines = RequestLog(hub.clock)
         self._held = 0  # bytes of bodies, of all requests that are not answered yet
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -74,6 +76,7 @@ class Guard:
                 REQUESTS.labels(
                     scope["method"] if route else "", getattr(route, "path", ""), message["status"]
                 ).observe(self._clock.monotonic() - began)
+                self._lines.tell(scope, message["status"], self._clock.monotonic() - began)
                 said = message.get("headers", ())
                 message["headers"] = [
                     *said,
@@ -125,6 +128,7 @@ class Guard:
 
 def _answer(error: Exception, request_id: str, scope: JsonView) -> Any:
     if isinstance(error, Rejected):
+        scope["state"]["refusal"] = error.code
         return refused(error, request_id)
     if isinstance(error, StoreUnavailable):
         log.error("store unavailable", request_id=request_id, error=str(error))

@@ -19,6 +19,7 @@ from hub.api.openapi_parts import A_JOB, IDEMPOTENCY_KEY, JSON, REPLAY, YAML, re
 from hub.api.parameters import JobFilters, Newest
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
 from hub.api.reply import JsonResponse, idempotency_key, pager
+from hub.api.request_log import is_about
 from hub.api.routing import new_router, refuses
 from hub.services.context import secrecy
 from hub.services.explain import study
@@ -56,6 +57,7 @@ async def submit_job(request: Request) -> Response:
     body, given = await read_one(
         request, lambda manifest: draft(parse_job(manifest), now, submitted_by=who)
     )
+    is_about(request, given.uid)
     failpoint("H01")
     reply: Reply = await hub.write_shared(
         submit,

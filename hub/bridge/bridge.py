@@ -18,7 +18,7 @@ from hub.bridge.condition import PULSE_S, BridgeCondition
 from hub.bridge.crds import install_crds
 from hub.bridge.deletion import Deletions
 from hub.bridge.events import EventRecorder
-from hub.bridge.following import Following
+from hub.bridge.following import GATHER_S, Following
 from hub.bridge.kinds import ALWAYS
 from hub.bridge.mirror import Mirror
 from hub.bridge.old_evictions import OldEvictions
@@ -154,7 +154,7 @@ class _Crossing:
         self._pulse = Loop("bridge-pulse", self._ask, hub.clock, every_s=PULSE_S)
         self._index = PlacementIndex()
         self._sources = Sources(client, hub.clock, self._inward.wake)
-        self._following = Following(client, self._sources, self._index)
+        self._following = Following(client, self._sources, self._index, hub.clock)
         self._events = EventRecorder(hub, client, self._sources)
         self._showing = Showing(
             hub,
@@ -245,12 +245,15 @@ class _Crossing:
             await self._look_at_list(source, term)
         if self._condition.stopped:
             return None
-        await self._mirror.turn(term, self._hub.settings.intake)
+        async with self._following.ahead() as later:
+            await self._mirror.turn(term, self._hub.settings.intake, later)
         await self._checks.turn(term)
         await self._approvals.turn(term)
         await self._deletions.turn(term)
         await self._old.turn()
         self._condition.lifted = ""
+        if later:
+            return GATHER_S
         return AGAIN_S if self._sources.changed else None
 
     async def _look_at_list(self, source: Any, term: int) -> None:

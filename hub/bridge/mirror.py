@@ -7,7 +7,7 @@ changes. Deletions are `hub.bridge.deletion`'s.
 
 import asyncio
 import datetime as dt
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -94,9 +94,13 @@ class Mirror:
         self._taken.discard(uid)
         self.refusals.pop(uid, None)
 
-    async def turn(self, term: int, intake: object) -> None:
-        """Take what has changed, in the order in which things refer to each other."""
-        places, self._sources.changed = self._sources.changed, set()
+    async def turn(self, term: int, intake: object, later: Collection[Place] = ()) -> None:
+        """Take what has changed, in the order in which things refer to each other.
+
+        What is at the places of `later` is left for another turn.
+        """
+        places, self._sources.changed = self._sources.changed, set(later)
+        places.difference_update(later)
         found = [(place, *each) for place in places if (each := self._sources.get(place))]
         found.sort(key=lambda one: (one[1].kind.order, one[0]))
         fresh: list[tuple[Place, Source, Object]] = []
@@ -145,14 +149,12 @@ class Mirror:
             return name not in SYSTEM_NAMESPACES and not name.startswith(WORKS_NAMESPACE)
         if (kind.group, kind.kind) in STATIC or metadata["uid"] in self._taken:
             return True  # what was taken is followed: by losing its labels it is let go
-        return bool(
-            self._index.concerned(
-                kind.group,
-                kind.kind,
-                metadata.get("namespace") or "",
-                metadata["name"],
-                metadata.get("labels") or {},
-            )
+        return self._index.is_concerned(
+            kind.group,
+            kind.kind,
+            metadata.get("namespace") or "",
+            metadata["name"],
+            metadata.get("labels") or {},
         )
 
     def _note_label(self, namespace: Object) -> None:

@@ -18,7 +18,17 @@ _NEWEST: Final = str(select(func.max(events.c.id)))  # once per commit: spared t
 def add(tx: Transaction, rows: Sequence[NewEvent]) -> int:
     """Append `rows` in order; the id of the last one."""
     _ADD.run(tx.conn, rows)
+    return newest(tx)
+
+
+def newest(tx: Transaction) -> int:
+    """The highest id; 0 before the first event."""
     return int(tx.conn.exec_driver_sql(_NEWEST).scalar() or 0)
+
+
+def ids_after(tx: Transaction, after: int) -> frozenset[int]:
+    """The ids above `after`, which is close to the newest."""
+    return frozenset(tx.conn.execute(select(events.c.id).where(events.c.id > after)).scalars())
 
 
 def list_events(
@@ -48,9 +58,9 @@ def list_events(
 
 def trim(tx: Transaction, before: dt.datetime, limit: int) -> int:
     """Delete at most `limit` events older than `before`, never the newest; how many."""
-    newest = select(func.max(events.c.id)).scalar_subquery()
+    last = select(func.max(events.c.id)).scalar_subquery()
     old = select(events.c.id).where(events.c.at < before).order_by(events.c.at).limit(limit)
     done = tx.conn.execute(
-        delete(events).where(events.c.id.in_(old.scalar_subquery()), events.c.id < newest)
+        delete(events).where(events.c.id.in_(old.scalar_subquery()), events.c.id < last)
     )
     return done.rowcount

@@ -343,7 +343,15 @@ def list_drifted(tx: Transaction, after: tuple[str, str] | None, limit: int) -> 
     """Works with drift by (cluster, uid), after a position, at most `limit`; not what is only compared."""
     c = works.c
     query = select(
-        c.cluster, c.uid, c.kind, c.namespace, c.name, c.drift, c.observed_at, c.observed
+        c.cluster,
+        c.uid,
+        c.kind,
+        c.namespace,
+        c.name,
+        c.drift,
+        c.observed_at,
+        c.observed,
+        c.options,
     ).where(c.drift.is_not(None), c.action != "Compare")
     if after is not None:
         query = query.where(

@@ -10,6 +10,13 @@ from roadstead.cli.nouns import list_verb
 from roadstead.cli.output import age, client
 from roadstead.cli.tables import Column
 from roadstead.client import Client
+from roadstead.models.placements import EnvelopeName
+
+
+def _words(envelope: EnvelopeName | None) -> str:
+    parts = (envelope.type, envelope.namespace, envelope.name) if envelope else ()
+    return "/".join(each for each in parts if each)
+
 
 COLUMNS = [
     Column("CLUSTER", lambda d: d.cluster, shrinks=True),
@@ -21,6 +28,7 @@ COLUMNS = [
     Column("SINCE", lambda d: age(d.first_seen)),
     Column("TOLD", lambda d: age(d.last_seen), wide=True),
     Column("GENERATION", lambda d: d.member_generation or "", wide=True),
+    Column("ENVELOPE", lambda d: _words(d.envelope), wide=True),
 ]
 
 

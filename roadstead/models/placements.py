@@ -85,6 +85,14 @@ class Placement(Record):
         return "/".join(each for each in (self.namespace, self.name) if each)
 
 
+class EnvelopeName(Record):
+    """The envelope that an object lies in."""
+
+    type: str
+    namespace: str = ""
+    name: str
+
+
 class DriftedField(Record):
     """A field of an object on a member with the hub's value and the member's."""
 
@@ -99,6 +107,7 @@ class DriftedField(Record):
     first_seen: dt.datetime | None = None
     last_seen: dt.datetime | None = None
     member_generation: int = 0
+    envelope: EnvelopeName | None = None
 
 
 class SettledDrift(Record):

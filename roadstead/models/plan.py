@@ -1,6 +1,6 @@
 """Where documents would go, were they applied now."""
 
-from roadstead.models.placements import SelectedResource
+from roadstead.models.placements import EnvelopeName, SelectedResource
 from roadstead.models.record import Json, Record, record_field
 
 
@@ -14,14 +14,6 @@ class PlannedCluster(Record):
     message: str = ""
 
 
-class PlannedEnvelope(Record):
-    """The envelope that an object lies in."""
-
-    type: str
-    namespace: str = ""
-    name: str
-
-
 class PlannedManifest(Record):
     """One object as a member would get it, and the overrides that made it so."""
 
@@ -30,7 +22,7 @@ class PlannedManifest(Record):
     kind: str
     namespace: str = ""
     name: str
-    envelope: PlannedEnvelope | None = None
+    envelope: EnvelopeName | None = None
     overrides: tuple[str, ...] = ()
     manifest: Json = record_field(default_factory=dict)
 

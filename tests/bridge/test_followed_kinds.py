@@ -74,7 +74,7 @@ async def test_a_kind_of_the_hubs_that_may_not_be_read_is_asked_for_again_soon(t
 async def test_a_whole_namespace_is_every_kind_that_may_be_placed(tmp_path: Path):
     """What is served in namespaces and can be watched; neither what nobody places, nor cluster-wide."""
     async with on_simulated(tmp_path) as (it, _):
-        following = Following(it.kube, it.sources, it.index)
+        following = Following(it.kube, it.sources, it.index, it.hub.hub.clock)
         selector = {"group": "", "version": "v1", "kind": "Namespace", "name": "lab"}
         row = an_object(
             "whole",
@@ -99,7 +99,7 @@ async def test_a_kind_that_comes_later_is_taken_with_a_whole_namespace(tmp_path:
     nothing is asked.
     """
     async with on_simulated(tmp_path) as (it, _):
-        following = Following(it.kube, it.sources, it.index)
+        following = Following(it.kube, it.sources, it.index, it.hub.hub.clock)
         await following.look_for_kinds()
         selector = {"group": "", "version": "v1", "kind": "Namespace", "name": "lab"}
         row = a_placement_row("ConfigMap", "lab", "one")
@@ -136,7 +136,7 @@ async def test_a_kind_that_comes_later_is_taken_with_a_whole_namespace(tmp_path:
 async def test_what_was_there_before_is_looked_at_for_a_new_placement(tmp_path: Path):
     """Of a kind that is followed already, too: nobody has to touch the object."""
     async with on_simulated(tmp_path) as (it, _):
-        following = Following(it.kube, it.sources, it.index)
+        following = Following(it.kube, it.sources, it.index, it.hub.hub.clock)
         made = [await it.create(a_config_map(name)) for name in ("one", "two")]
         await it.take()
         found = []
@@ -156,7 +156,7 @@ async def test_a_placement_that_changes_while_its_kinds_are_looked_up_is_looked_
     async with on_simulated(tmp_path, []) as (it, _):
         later = a_placement_row("ConfigMap", "lab", "one")._replace(generation=2)
         sources = ChangingSources(it.kube, it.hub.hub.clock, lambda: None)
-        following = Following(it.kube, sources, it.index)
+        following = Following(it.kube, sources, it.index, it.hub.hub.clock)
         sources.meanwhile = lambda: following.learn([later])
         following.learn([a_placement_row("Secret", "lab", "one")])
         try:

@@ -234,7 +234,7 @@ async def test_what_can_not_be_read_is_news_once_and_again_for_a_new_placement(t
     """Of one that was dropped and comes back the status is to be written anew."""
     async with on_simulated(tmp_path) as (it, cluster):
         cluster.faults.add("403", verb="list", resource="secrets", count=0)
-        following = Following(it.kube, it.sources, it.index)
+        following = Following(it.kube, it.sources, it.index, it.hub.hub.clock)
         row = a_placement_row("Secret", "lab", "one")
         told = []
         for _ in range(2):
@@ -261,7 +261,7 @@ async def test_only_placements_of_their_own_group_select(
 ):
     """Somebody else's kind may have the same name."""
     async with on_simulated(tmp_path) as (it, _):
-        following = Following(it.kube, it.sources, it.index)
+        following = Following(it.kube, it.sources, it.index, it.hub.hub.clock)
         row = a_placement_row("Secret", "lab", "one")._replace(**change)
         assert following.learn([row]) is follows
 

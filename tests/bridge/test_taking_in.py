@@ -115,7 +115,7 @@ def test_a_job_that_a_controller_made_is_its_controllers(mark: str):
 async def test_a_kind_whose_api_did_not_answer_is_followed_later(tmp_path: Path):
     """What a placement needs stays due until it could be followed."""
     async with on_simulated(tmp_path, [JOB]) as (it, cluster):
-        following = Following(it.kube, it.sources, it.index)
+        following = Following(it.kube, it.sources, it.index, it.hub.hub.clock)
         row = a_placement_row("Widget", "lab", "one")
         row.spec["resourceSelectors"][0] |= {"group": "widgets.example.com"}
         following.learn([row])
@@ -130,7 +130,7 @@ async def test_a_kind_whose_api_did_not_answer_is_followed_later(tmp_path: Path)
 async def test_a_placement_that_is_gone_selects_nothing(tmp_path: Path):
     """What it alone would have selected stays where it is."""
     async with on_simulated(tmp_path) as (it, _):
-        following = Following(it.kube, it.sources, it.index)
+        following = Following(it.kube, it.sources, it.index, it.hub.hub.clock)
         row = a_placement_row("ConfigMap", "lab", "one")
         following.learn([row])
         following.drop(row.uid)

@@ -104,8 +104,8 @@ namespace  name  p       1         clusterName  type: reason  0s
         "drift ls -o wide",
         [items(filled(DriftedField, hub="hub", member="member", firstSeen=LATER, lastSeen=LATER))],
         """\
-CLUSTER  KIND  OBJECT          PATH  HUB  MEMBER  SINCE  TOLD  GENERATION
-cluster  kind  namespace/name  path  hub  member  0s     0s    11
+CLUSTER  KIND  OBJECT          PATH  HUB  MEMBER  SINCE  TOLD  GENERATION  ENVELOPE
+cluster  kind  namespace/name  path  hub  member  0s     0s    11          type/namespace/name
 """,
     ),
     (

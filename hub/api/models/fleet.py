@@ -12,6 +12,7 @@ from hub.api.models.base import (
     example_of,
 )
 from hub.api.models.clusters import ClusterState, ResourceRoom
+from hub.api.models.objects import EnvelopeName
 
 
 class ClusterResources(Model):
@@ -80,6 +81,8 @@ class DriftedField(Model):
     """When the member last said so."""
     member_generation: int
     """metadata.generation of the object there; 0 of kinds that have none."""
+    envelope: EnvelopeName | None
+    """What it lies in on the hub; null of an object by itself."""
 
 
 class DriftList(ListPage):

@@ -10,6 +10,14 @@ from hub.api.models.problem import FieldProblem
 from shared.reject_codes import RejectCode
 
 
+class EnvelopeName(Model):
+    """The envelope that an object lies in."""
+
+    type: str
+    namespace: str
+    name: str
+
+
 class AppliedDocument(Model):
     """What became of one document."""
 

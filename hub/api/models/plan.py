@@ -1,6 +1,7 @@
 """Where documents would go, were they applied now."""
 
 from hub.api.models.base import Body, Kubernetes, Model, example_of
+from hub.api.models.objects import EnvelopeName
 
 
 class PlannedResource(Model):
@@ -23,14 +24,6 @@ class PlannedCluster(Model):
     message: str
 
 
-class PlannedEnvelope(Model):
-    """The envelope that an object lies in."""
-
-    type: str
-    namespace: str
-    name: str
-
-
 class PlannedManifest(Model):
     """One object as a member would get it."""
 
@@ -39,7 +32,7 @@ class PlannedManifest(Model):
     kind: str
     namespace: str
     name: str
-    envelope: PlannedEnvelope | None
+    envelope: EnvelopeName | None
     overrides: list[str]
     """Those that made it so, in their order."""
     manifest: Kubernetes

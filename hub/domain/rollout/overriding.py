@@ -14,6 +14,7 @@ import orjson
 
 from hub.domain.placement.overrides import CLUSTER_OVERRIDE, Override
 from shared.documents import Json, JsonView
+from shared.nesting import MAX_DEPTH, is_deeper_than
 from shared.selectors import read_selector
 
 _VARIABLE: Final = re.compile(r"\$\{MEMBER-CLUSTER-(NAME|LABEL-KEY-([^}]{1,400}))\}")
@@ -41,8 +42,26 @@ def overridden(
 ) -> Json | None:
     """The object as the cluster gets it; None where it gets none of it. Raises OverrideFailed.
 
-    `overrides`: those that name the object, `in_order`.
+    `overrides`: those that name the object, `in_order`. Whatever they make is an object that can be sent.
     """
+    try:
+        return _made(manifest, overrides, cluster, labels)
+    except (
+        OverrideFailed,
+        RecursionError,
+        TypeError,
+        ValueError,
+        KeyError,
+        AttributeError,
+    ) as fault:
+        if isinstance(fault, OverrideFailed):
+            raise
+        raise OverrideFailed(f"overrides make what can not be written: {_words(fault)}") from fault
+
+
+def _made(
+    manifest: JsonView, overrides: Sequence[Override], cluster: str, labels: Mapping[str, str]
+) -> Json | None:
     made: Json = orjson.loads(orjson.dumps(manifest))
     for override in overrides:
         for rule in rules_for(override, labels):
@@ -53,7 +72,26 @@ def overridden(
     kept = isinstance(after, dict) and all(after.get(n) == before.get(n) for n in _NAMES)
     if not kept or any(made.get(name) != manifest.get(name) for name in _KEPT):
         raise OverrideFailed("overrides changed what the object is: its kind, name or namespace")
+    for part in ("labels", "annotations"):
+        if not _is_texts((made["metadata"]).get(part)):
+            raise OverrideFailed(f"overrides make metadata.{part} what is not text by text")
+    if is_deeper_than(made, MAX_DEPTH):
+        raise OverrideFailed(f"overrides nest it more than {MAX_DEPTH} deep")
+    orjson.dumps(made)
     return made
+
+
+def _is_texts(value: object) -> bool:
+    """Labels or annotations, or none."""
+    if value is None:
+        return True
+    return isinstance(value, dict) and all(
+        isinstance(each, str) for pair in value.items() for each in pair
+    )
+
+
+def _words(fault: BaseException) -> str:
+    return (" ".join(str(fault).split()) or type(fault).__name__)[:200]
 
 
 def _selects(selector: JsonView | None, labels: Mapping[str, str]) -> bool:
@@ -81,8 +119,9 @@ def _patched(
             TypeError,
             KeyError,
         ) as fault:
-            said = " ".join(str(fault).split())[:200]
-            text = f"{override.named}: {patch['op']} {patch['path']} can not be done: {said}"
+            text = (
+                f"{override.named}: {patch['op']} {patch['path']} can not be done: {_words(fault)}"
+            )
             raise OverrideFailed(text) from fault
         if not isinstance(manifest, dict):
             raise OverrideFailed(f"{override.named}: {patch['path']} leaves no object")

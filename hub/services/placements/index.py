@@ -38,6 +38,7 @@ class PlacementIndex:
 
     def __init__(self) -> None:
         self._known: dict[str, _Known] = {}
+        self.expected: dict[str, SelectionRules] = {}  # of those that are about to be stored
         self.unsettled: set[str] = set()  # would gain from other clusters or other placements
         self.overrides: set[str] = set()  # uids of those that are stored
         self.awaiting: dict[str, frozenset[str]] = {}  # by uid, clusters that are to let go
@@ -124,6 +125,20 @@ class PlacementIndex:
             for uid, known in self._known.items()
             if known.rules.may_select(group, kind, namespace, name, labels)
         }
+
+    def is_concerned(
+        self, group: str, kind: str, namespace: str, name: str, labels: Mapping[str, str]
+    ) -> bool:
+        """May any placement, or one that is expected, select this resource?"""
+        given = (group, kind, namespace, name, labels)
+        return any(rules.may_select(*given) for rules in self.expected.values()) or any(
+            known.rules.may_select(*given) for known in self._known.values()
+        )
+
+    def rules_of(self, uid: str) -> SelectionRules | None:
+        """What a placement selects; None of one that is not known."""
+        known = self._known.get(uid)
+        return None if known is None else known.rules
 
     def affected(self, old: Cluster, new: Cluster) -> set[str]:
         """Placements that `new` would gain or lose, whose terms hold of one of the two alone."""

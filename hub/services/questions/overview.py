@@ -8,6 +8,7 @@ from hub.services.context.paging import Pager
 from hub.services.context.settings import Settings
 from hub.services.members import forgotten
 from hub.services.members.liveness import joined_clusters
+from hub.services.placements.manifests.render import envelope
 from hub.services.questions import clusters
 from hub.store import audit, changes, objects, tallies, works
 from hub.store.transaction import Transaction
@@ -81,6 +82,7 @@ def list_drift(tx: Transaction, pager: Pager, token: str | None, limit: int) -> 
                 "firstSeen": each.get("first_seen"),
                 "lastSeen": stamp(work.observed_at),
                 "memberGeneration": work.member_generation(),
+                "envelope": envelope(work.options.envelope),
             }
             for work in drifted
             for each in work.drift

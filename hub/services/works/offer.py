@@ -111,21 +111,7 @@ def work_of(
     can have started anything of it. `protocol`: that is spoken in it.
     """
     row, options = one.row, one.options
-    work: Json = {
-        "uid": row.uid,
-        "epoch": row.epoch,
-        "generation": row.generation,
-        "action": row.action,
-        "api_version": row.api_version,
-        "kind": row.kind,
-        "namespace": row.namespace,
-        "name": row.name,
-        "hash": told_hash(row.action, one.hash),
-        "seen": row.seen,
-        "fresh": bool(session) and options.session == session and not options.doubtful,
-    }
-    if options.ttl_s is not None:
-        work["ttl_s"] = options.ttl_s
+    work = without_manifest(one, session)
     if row.action == "Compare" and protocol < COMPARES:
         work["action"] = "Keep"  # which has such an agent write nothing
         return work
@@ -163,6 +149,27 @@ def work_of(
     if options.envelope:
         annotations = work["manifest"]["metadata"]["annotations"]
     work["ignore_drift"] = ignored_paths(annotations)
+    return work
+
+
+def without_manifest(one: PreparedOffer, session: str) -> Json:
+    """A work as one that says nothing of its content: an agent that is to apply it says that it can not."""
+    row, options = one.row, one.options
+    work: Json = {
+        "uid": row.uid,
+        "epoch": row.epoch,
+        "generation": row.generation,
+        "action": row.action,
+        "api_version": row.api_version,
+        "kind": row.kind,
+        "namespace": row.namespace,
+        "name": row.name,
+        "hash": told_hash(row.action, one.hash),
+        "seen": row.seen,
+        "fresh": bool(session) and options.session == session and not options.doubtful,
+    }
+    if options.ttl_s is not None:
+        work["ttl_s"] = options.ttl_s
     return work
 
 

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import orjson
+import structlog
 
 from hub.services.works import offer
 from hub.services.works.offer import PreparedOffer
 from hub.store.records.works import Composable, Desired
 from shared.wire.versions import NEWEST
 
+log = structlog.get_logger(__name__)
 PART_BYTES: Final = 256 * 1024  # composed in one go, about 10 ms
 
 
@@ -59,7 +61,13 @@ async def compose(
         if size >= PART_BYTES:
             size = 0
             await pause()
-        told = orjson.dumps(offer.work_of(one, hub_id, incarnation, session, protocol))
+        try:
+            told = orjson.dumps(offer.work_of(one, hub_id, incarnation, session, protocol))
+        except Exception:  # what can not be composed keeps nothing else of the cluster
+            log.exception(
+                "work.not_composed", uid=one.row.uid, kind=one.row.kind, name=one.row.name
+            )
+            told = orjson.dumps(offer.without_manifest(one, session))
         size += len(told)
         found[one.row.uid] = Composed(one.row, incarnation, orjson.Fragment(told))
     return found

@@ -171,6 +171,7 @@ class DriftedWork(NamedTuple):
     drift: Sequence[Json]
     observed_at: dt.datetime | None = None  # when the member last said so
     observed: Json | None = None
+    options: ApplyOptions = ApplyOptions()
 
     def member_generation(self) -> int:
         """Of the object in the member, as it was then; 0 where it is not known."""

@@ -17,6 +17,7 @@ OBJECT = an_object(CONFIG, "o-1")
 CAREFUL = an_object(CONFIG, "o-1", when_to_apply="IfNotDrifted")
 NEWER = an_object(CONFIG, "o-1", generation=2)
 NEWER_CAREFUL = an_object(CONFIG, "o-1", generation=2, when_to_apply="IfNotDrifted")
+UNSENT = an_object(CONFIG, "o-1").model_copy(update={"manifest": None})
 LIVE = {**OBJECT.manifest, "metadata": {**OBJECT.manifest["metadata"], "uid": "m-1"}}
 
 OBJECTS = [
@@ -42,6 +43,21 @@ OBJECTS = [
         {"served": False},
         ("Nothing", "Failed", "KindNotServed"),
     ),
+    (
+        "kind not read yet",
+        OBJECT,
+        Seen(),
+        {"synced": False},
+        ("Nothing", "Waiting", "Observing"),
+    ),
+    (
+        "kind that may not be read",
+        OBJECT,
+        Seen(),
+        {"synced": False, "refused": "forbidden"},
+        ("Nothing", "Failed", "KindNotReadable"),
+    ),
+    ("without a manifest", UNSENT, Seen(), {}, ("Nothing", "Failed", "ManifestMissing")),
     ("there", OBJECT, Seen(live=LIVE), {}, ("Nothing", "Applied", "")),
     ("newer generation", NEWER, Seen(live=LIVE), {}, ("Apply", "Waiting", "")),
     ("drifted", OBJECT, Seen(live=LIVE, drifted=True), {}, ("Apply", "Applied", "")),

@@ -128,3 +128,33 @@ def test_what_can_not_be_done_names_the_override(change: Any, said: str) -> None
     """And why; nothing is made."""
     with pytest.raises(OverrideFailed, match=said):
         made(of(rule(change)))
+
+
+def deep(times: int) -> Any:
+    """A value nested so often."""
+    value: Any = "x"
+    for _ in range(times):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ([patch("add", "/metadata/labels", "text")], "labels what is not text"),
+        ([patch("add", "/metadata/labels/n", 1)], "labels what is not text"),
+        ([patch("add", "/metadata/annotations", [])], "annotations what is not text"),
+        (
+            [patch("add", "/data/b", deep(90)), patch("add", f"/data/b{'/a' * 89}/b", deep(90))],
+            "deep",
+        ),
+        ([patch("add", "/data/b", deep(900))], "can not be written"),
+        ([patch("add", "/data/b", 10**40)], "can not be written"),
+        ([patch("add", "/data/b", "\ud800")], "can not be written"),
+    ],
+    ids=["labels", "label", "annotations", "steps", "deep", "number", "surrogate"],
+)
+def test_what_no_member_could_be_sent_is_not_made(changes: list[Any], said: str) -> None:
+    """It is told of the placement; composed, it would have stopped every answer to the member."""
+    with pytest.raises(OverrideFailed, match=said):
+        made(of(rule(*changes)))

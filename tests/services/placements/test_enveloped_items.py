@@ -1,12 +1,15 @@
 """What is drifted, secret or reported of objects that lie in envelopes."""
 
+import datetime as dt
 from pathlib import Path
 
 import pytest
 
 from hub.bridge.shown import object_mirror
+from hub.services.context.paging import Pager
 from hub.services.objects.drift import DriftedObject, settle_drift
 from hub.services.questions.objects import get_object
+from hub.services.questions.overview import list_drift
 from hub.store import objects
 from shared.errors import Rejected
 from tests.services.members.hubs import running_hub
@@ -30,6 +33,19 @@ DRIFT = {
     "first_seen": "2026-05-01T00:00:00Z",
 }
 MAP = DriftedObject("m1", "configmap", "shop", "settings")
+
+
+async def test_the_drift_of_the_fleet_names_the_envelope(tmp_path: Path):
+    """Nobody finds the object itself on the hub: what it lies in is where it is changed."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await started(hub, ENVELOPE, PLACED)
+        await fleet.sync(drift=[DRIFT])
+        pager = Pager(
+            b"k" * 32, "ann", {}, dt.datetime(2026, 5, 1, tzinfo=dt.UTC), dt.timedelta(1)
+        )
+        shown = await hub.hub.read(list_drift, pager, None, 10)
+        named = {each["kind"]: each["envelope"] for each in shown["items"]}
+        assert named["ConfigMap"] == {"namespace": "", **TYPED}
 
 
 async def test_drift_names_the_envelope_and_is_settled_in_it(tmp_path: Path):

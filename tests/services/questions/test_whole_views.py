@@ -169,6 +169,7 @@ async def test_drift_is_told_field_by_field(tmp_path: Path):
                     "firstSeen": each["first_seen"],
                     "lastSeen": AT,
                     "memberGeneration": 7,
+                    "envelope": None,
                 }
                 for each in drift
             ]

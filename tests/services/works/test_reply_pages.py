@@ -1,5 +1,7 @@
 """What a reply carries is composed in parts, so that others go on in between."""
 
+from dataclasses import replace
+
 import orjson
 import pytest
 
@@ -7,6 +9,7 @@ from hub.domain.workloads.apply_options import ApplyOptions
 from hub.services.works import reply_pages
 from hub.services.works.offer import PreparedOffer
 from hub.store.records.works import Composable, Desired
+from shared.wire.agent_v1 import Work
 from tests.services.members.hubs import JOB
 
 pytestmark = pytest.mark.anyio
@@ -69,3 +72,15 @@ async def test_each_part_is_measured_by_itself() -> None:
     """After a pause the next part may be as large as the first was."""
     turns, _ = await composed([a_work(n, reply_pages.PART_BYTES // 4) for n in range(17)])
     assert turns == 4
+
+
+async def test_what_can_not_be_composed_keeps_nothing_else() -> None:
+    """It goes without a manifest, which its agent says; what stands beside it is sent."""
+    ready = [a_work(n) for n in range(3)]
+    odd = orjson.dumps({**JOB, "metadata": {"name": "job-1", "labels": "none"}})
+    ready[1] = replace(ready[1], row=ready[1].row._replace(job_manifest=odd))
+    _, found = await composed(ready)
+    told = [orjson.loads(orjson.dumps(each.told)) for each in found.values()]
+    assert ["manifest" in each for each in told] == [True, False, True]
+    assert told[1]["uid"] == "uid-1"
+    assert Work.model_validate(told[1]).action == "Apply"

@@ -120,13 +120,14 @@ def _of_cluster(
             "kind": one.kind,
             "namespace": one.namespace,
             "name": one.name,
-            "envelope": _envelope(selection.inside.get(one.uid, "")),
+            "envelope": envelope(selection.inside.get(one.uid, "")),
             "overrides": made.overrides,
             "manifest": redacted(tx, compose.as_given(made.manifest)),
         }
 
 
-def _envelope(named: str) -> Json | None:
+def envelope(named: str) -> Json | None:
+    """{"type", "namespace", "name"} of an envelope as works name it; None for ""."""
     return {"namespace": ""} | envelope_named(named) if named else None
 
 

@@ -1,0 +1,84 @@
+"""What a placement selects is taken before the placement: its first version is whole."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hub.bridge.following import HELD_S
+from hub.bridge.kinds import NAMESPACE, Mirrored
+from shared.clock import ManualClock
+from shared.groups import PLACEMENT
+from tests.bridge.crossings import Turns, crossing
+from tests.bridge.hub_cluster import FIELDS, until
+from tests.bridge.parts import Parts, a_config_map
+from tests.bridge.test_turns import NOW
+
+pytestmark = pytest.mark.anyio
+OF_NAMESPACE = Mirrored(PLACEMENT, "ResourcePlacement", ("v1beta1",), finalized=True, order=9)
+KINDS = (NAMESPACE, OF_NAMESPACE)
+
+
+def a_placement(*kinds: str) -> dict[str, Any]:
+    """Of the objects `one` of these core kinds."""
+    selectors = [{"group": "", "version": "v1", "kind": each, "name": "one"} for each in kinds]
+    return {
+        "apiVersion": f"{PLACEMENT}/v1beta1",
+        "kind": "ResourcePlacement",
+        "metadata": {"name": "one", "namespace": "lab"},
+        "spec": {"resourceSelectors": selectors},
+    }
+
+
+async def taken(turns: Turns, it: Parts, made: dict[str, Any]) -> bool:
+    """One turn inward; is it stored now?"""
+    await turns.take()
+    return await it.object(made) is not None
+
+
+async def test_what_was_there_first_is_stored_first(tmp_path: Path) -> None:
+    """Of a kind that nobody followed before: the placement waits until it was read."""
+    async with crossing(tmp_path, KINDS) as (turns, it, _):
+        selected = await it.kube.create(a_config_map(), field_manager=FIELDS)
+        placement = await it.create(a_placement("ConfigMap"))
+
+        async def both() -> bool:
+            known = await taken(turns, it, placement)
+            assert not known or await it.object(selected) is not None
+            return known
+
+        await until(both)
+
+
+async def test_what_a_changed_placement_selects_besides_is_stored_first(tmp_path: Path) -> None:
+    """A second kind comes with the change, not as a version after it."""
+    async with crossing(tmp_path, KINDS) as (turns, it, _):
+        await it.kube.create(a_config_map(), field_manager=FIELDS)
+        secret = {**a_config_map(), "kind": "Secret", "data": {}}
+        selected = await it.kube.create(secret, field_manager=FIELDS)
+        placement = await it.create(a_placement("ConfigMap"))
+        await until(lambda: taken(turns, it, placement))
+        await it.patch(placement, {"spec": a_placement("ConfigMap", "Secret")["spec"]})
+
+        async def changed() -> bool:
+            await turns.take()
+            row = await it.object(placement)
+            assert row is not None
+            known = len((row.spec or {})["resourceSelectors"]) == 2
+            assert not known or await it.object(selected) is not None
+            return known
+
+        await until(changed)
+
+
+async def test_a_kind_that_is_not_read_in_time_holds_nobody_up(tmp_path: Path) -> None:
+    """After a few seconds the placement is taken without it; one that may not be read is not waited for."""
+    clock = ManualClock(NOW)
+    async with crossing(tmp_path, KINDS, clock) as (turns, it, cluster):
+        hold = cluster.faults.add("hold", verb="list", resource="configmaps", count=0)
+        placement = await it.create(a_placement("ConfigMap"))
+        assert not await taken(turns, it, placement)
+        assert not await taken(turns, it, placement)
+        clock.advance(HELD_S)
+        assert await taken(turns, it, placement)
+        cluster.faults.remove(hold.id)
