@@ -6,13 +6,15 @@ import dataclasses
 import json
 
 import httpx
+from fastapi import FastAPI
 
 from hub.api.app import create_app
 from hub.services.access import credentials
 from hub.services.context.settings import Logs, Settings
+from hub.services.live.open_streams import OpenStreams
 from tests.api.serving import a_job
 from tests.openapi.conformance import Conformance
-from tests.services.hubs import a_pool, a_queue, running
+from tests.services.hubs import Running, a_pool, a_queue, running
 
 STREAMS = "/agent/v1/streams"
 
@@ -21,14 +23,15 @@ STREAMS = "/agent/v1/streams"
 class World:
     """A hub with one job that runs in c1, and everybody who asks."""
 
-    hub: object
-    app: object
+    hub: Running
+    app: FastAPI
     http: dict[str, httpx.AsyncClient]
     uid: str
 
     @property
     def open(self) -> int:
-        return self.app.state.open_streams.open
+        streams: OpenStreams = self.app.state.open_streams
+        return streams.open
 
     def ask(self, what="logs", who="administrator", **query):
         """A question of a person's, under way."""

@@ -1,6 +1,7 @@
 """`roadstead logs` and `roadstead jobs pods`: what is printed of what the hub answers."""
 
 import json
+from collections.abc import Mapping
 
 import pytest
 
@@ -11,14 +12,14 @@ from tests.cli.filled import filled
 from tests.cli.scripted import Answer, answering, problem
 
 JOB = Answer(filled(WholeJob))
-ENDED = {"end": {"code": "Ended", "message": ""}}
+ENDED: Mapping[str, object] = {"end": {"code": "Ended", "message": ""}}
 
 
 def a_line(text: str, **more: object) -> dict[str, object]:
     return {"pod": "p-1", "container": "main", "line": text, **more}
 
 
-def told(*records: dict[str, object]) -> Answer:
+def told(*records: Mapping[str, object]) -> Answer:
     return Answer(b"".join(b"data: " + json.dumps(each).encode() + b"\n\n" for each in records))
 
 
@@ -31,7 +32,12 @@ def test_each_line_has_its_pod_and_container_before_it() -> None:
     """And its instant where that is asked for; one that is cut says so; notes are beside the lines."""
     at = {"time": "2026-01-01T00:00:00Z"}
     note = {"pod": "p-2", "container": "main", "note": "waits: ImagePullBackOff"}
-    records = [a_line("one", **at), a_line("long", cut=True, **at), note, ENDED]
+    records: list[Mapping[str, object]] = [
+        a_line("one", **at),
+        a_line("long", cut=True, **at),
+        note,
+        ENDED,
+    ]
     ran = asked("logs u --timestamps", JOB, told(*records))
     assert ran.out == (
         "p-1 main 2026-01-01T00:00:00Z one\np-1 main 2026-01-01T00:00:00Z long … (cut)\n"
@@ -78,7 +84,7 @@ def test_what_is_visible_stays(text: str, shown: str) -> None:
     ],
 )
 def test_a_stream_that_is_not_whole_is_no_success(
-    end: list[dict[str, object]], code: int, words: str
+    end: list[Mapping[str, object]], code: int, words: str
 ) -> None:
     """The exit code says whether all has been said."""
     ran = asked("logs u -f", JOB, told(a_line("one"), *end))

@@ -119,10 +119,11 @@ def test_a_failed_job_keeps_its_last_words(fleet):
     notes |= {LINES: "loading\nno such file", "sim.roadstead.dev/exit-code": "3"}
     with fleet.client() as hub:
         hub.submit(job)
-    shown = until(
-        lambda: "PodFailed" in (out := fleet.cli("jobs", "show", "team-a/bad").stdout) and out,
-        60,
-        "kept",
-    )
+    until(lambda: "PodFailed" in _shown(fleet), 60, "the last lines are kept")
+    shown = _shown(fleet)
     assert "container main exited with code 3" in shown
     assert "      | no such file\n" in shown
+
+
+def _shown(fleet: RunningFleet) -> str:
+    return fleet.cli("jobs", "show", "team-a/bad").stdout
