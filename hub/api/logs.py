@@ -253,10 +253,9 @@ class _Told:
                 sent = clock.monotonic()
                 yield b": beat\n\n" if encode is _event else b"\n"
             part = await stream.get(LOOK_S)
-            if part is None:
-                self._streams.why_ended(stream)
-                if stream.end is not None and not stream.waiting_bytes:
-                    break
+            self._streams.why_ended(stream)
+            if part is None and stream.end is not None and not stream.waiting_bytes:
+                break
         if stream.end is not None:
             yield encode(shown.ended(stream.end))
 

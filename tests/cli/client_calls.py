@@ -24,8 +24,8 @@ from roadstead.models.objects import Applied, Deleted, HandedOver, HeldKind, Kub
 from roadstead.models.placed import ClusterWork, PlacementBinding, Revision, RolledBack
 from roadstead.models.placements import DriftedField, Placement, SettledDrift
 from roadstead.models.plan import Evicted, Plan, Rebalanced, RenderedPlacement
-from roadstead.models.pods import JobPods, LogRecord
 from roadstead.models.queues import ClusterQueue, LocalQueue, PendingWorkload
+from tests.cli.log_calls import LOGS
 from tests.cli.rollout_calls import ROLLOUTS
 
 AT_C1 = {"cluster": "c1"}
@@ -57,24 +57,6 @@ CALLS: list[Call] = [
     ("job", ("n/j",), {}, "GET /v1/namespaces/n/jobs/j", None, WholeJob),
     ("explain", ("u",), {}, "GET /v1/jobs/u/explain", None, Explanation),
     ("job_events", ("u",), {}, "GET /v1/jobs/u/events?limit=500", None, [Event]),
-    ("job_pods", ("u",), {}, "GET /v1/jobs/u/pods", None, JobPods),
-    ("logs", ("u",), {}, "GET /v1/jobs/u/logs", None, [LogRecord]),
-    (
-        "logs",
-        ("u",),
-        {
-            "follow": True,
-            "pod": "p",
-            "container": "c",
-            "previous": True,
-            "since_s": 60,
-            "tail": 0,
-            "timestamps": True,
-        },
-        "GET /v1/jobs/u/logs?follow=true&previous=true&timestamps=true&pod=p&container=c&since=60&tail=0",
-        None,
-        [LogRecord],
-    ),
     ("job_events", ("u",), {"limit": 7}, "GET /v1/jobs/u/events?limit=7", None, [Event]),
     ("cancel", ("u",), {}, "POST /v1/jobs/u/cancel", None, WholeJob),
     ("hold", ("u",), {}, "POST /v1/jobs/u/hold", None, WholeJob),
@@ -413,5 +395,6 @@ CALLS: list[Call] = [
     ),
     ("retention", (), {}, "GET /v1/retention", None, Kept),
     ("run_retention", (), {}, "POST /v1/retention:run", None, Removed),
+    *LOGS,
     *ROLLOUTS,
 ]

@@ -67,9 +67,8 @@ def _collect(value: object, into: set[str]) -> None:
         return
     for name, each in value.items():
         if name == "env" and isinstance(each, list):
-            given = (one.get("value") for one in each if isinstance(one, dict))
-            into.update(
-                text for text in given if isinstance(text, str) and len(text) >= _LEAST_CHARACTERS
-            )
+            given = (str(one.get("value") or "") for one in each if isinstance(one, dict))
+            lines = (line.strip() for text in given for line in text.splitlines())
+            into.update(line for line in lines if len(line) >= _LEAST_CHARACTERS)
         else:
             _collect(each, into)

@@ -1,4 +1,4 @@
-"""What an agent told, as people see it: records of a stream, pods and events; values are hidden. Pure."""
+"""What an agent told, as people see it: records of a stream, pods and events; values are hidden."""
 
 import re
 from collections.abc import Sequence
