@@ -50,7 +50,10 @@ EVENTS = [
 )
 @click.pass_context
 def pods(ctx: click.Context, job: str, output: str, *, events: bool) -> None:
-    """Show the pods of a job as its cluster has them now: node, reason, exit code, restarts."""
+    """Show a job's pods as its cluster has them now.
+
+    With node, reason, exit code and restarts. They are asked of the cluster's agent each time.
+    """
     with client(ctx) as hub:
         found = hub.job_pods(job)
     if output in {"json", "yaml"}:
