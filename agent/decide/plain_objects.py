@@ -103,11 +103,17 @@ def _abandon_object(seen: Seen, moment: Moment) -> Decision:
     return Decision(phase, "Abandon", reason="Abandoning", message="being left to the member")
 
 
+_LEFT: Final = (
+    "drifted fields are left alone, so that this version is not applied: accept, ignore or restore them "
+    "(roadstead drift ls)"
+)
+
+
 def _hold_object(work: Work, live: Object, seen: Seen, moment: Moment) -> Decision:
     stale = outdated(work, live)
     careful = work.when_to_apply == "IfNotDrifted" and not work.restore
     if stale and careful and (seen.drifted or seen.added):
-        return Decision("Failed", reason="FoundDrifts", message="drifted fields are left alone")
+        return Decision("Failed", reason="FoundDrifts", message=_LEFT)
     if not stale and not (seen.drifted and work.when_to_apply == "Always"):
         return Decision("Applied")
     if stale or work.force is False:  # what others own is not to be overwritten: it is said

@@ -75,8 +75,29 @@ def _against_older(manifest: Object, live: Object, base: Object | None) -> list[
     if base is not None and base is not manifest:
         held = drift.differences(base, live, labels.FIELD_MANAGER)
         if held is not None:
-            return held
+            return [each for each in held if not _is_wanted_now(each, base, manifest)]
     return drift.contested(manifest, live, labels.FIELD_MANAGER)
+
+
+def _is_wanted_now(found: Difference, base: Object, manifest: Object) -> bool:
+    """Does the newer manifest say what the member has? Somebody accepted it: nothing is written over.
+
+    A list's item has to be the same one, by its keys, at the same place of both manifests.
+    """
+    older, newer = drift.comparable(base), drift.comparable(manifest)
+    for depth in range(len(found.path)):
+        one, other = (drift.at(each, found.path[:depth]) for each in (older, newer))
+        if not isinstance(one, list):
+            continue
+        keys = drift.keys_of(one)
+        items = (drift.at(each, (found.path[depth],)) for each in (one, other))
+        first, second = ([e.get(k) for k in keys] if isinstance(e, dict) else None for e in items)
+        if first is None or first != second:
+            return False
+    wanted = drift.at(newer, found.path)
+    if wanted is ABSENT or found.member is ABSENT:
+        return wanted is found.member
+    return drift.same(wanted, found.member)
 
 
 def _few(found: Sequence[Difference]) -> list[Difference]:

@@ -163,7 +163,6 @@ async def list_drift(request: Request, asked: Annotated[ObjectPages, Query()]) -
 @allow(ADMINISTRATOR)
 @refuses(
     RejectCode.BEING_DELETED,
-    RejectCode.FORBIDDEN,
     RejectCode.INVALID_STATE,
     RejectCode.NOT_FOUND,
     RejectCode.OWNED_ELSEWHERE,

@@ -181,17 +181,23 @@ def _drafts(read: Sequence[Read], namespace: str, now: dt.datetime) -> list[Draf
             parsed = parse(value, default_namespace=namespace)
             drafts.append(draft(parsed, now, index=index))
         except Rejected as refusal:
-            raise _at(index, refusal) from None
+            raise _at(index, value, refusal) from None
     return drafts
 
 
-def _at(index: int, refusal: Rejected) -> Rejected:
-    """The same refusal, which says of which document it is."""
+def _at(index: int, value: object, refusal: Rejected) -> Rejected:
+    """The same refusal, which says of which document it is: by its place, kind and name."""
+    given = value if isinstance(value, dict) else {}
+    metadata = given.get("metadata")
+    named = metadata if isinstance(metadata, dict) else {}
+    place = "/".join(str(named[key])[:64] for key in ("namespace", "name") if named.get(key))
+    what = " ".join(part for part in (str(given.get("kind") or "")[:64], place) if part)
+    which = f"document {index + 1} ({what})" if what else f"document {index + 1}"
     errors = refusal.errors or (FieldError("", refusal.code, refusal.detail),)
     fields = tuple(
         FieldError(f"[{index}].{e.field}".rstrip("."), e.code, e.message) for e in errors
     )
-    return Rejected(refusal.code, refusal.detail, fields[0].field, fields)
+    return Rejected(refusal.code, f"{which}: {refusal.detail}", fields[0].field, fields)
 
 
 def _no_index() -> None:

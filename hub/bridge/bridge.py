@@ -186,6 +186,7 @@ class _Crossing:
             self._following.unreadable,
             lambda: condition.protection.keeps_mark,
         )
+        self._mirror.unchanged = self._writeback.was_seen
         self._checks = CheckConditions(hub, self._sources)
         self._approvals = Approvals(hub, self._sources)
         self._records = Records(hub, client, self._recorder.wake)

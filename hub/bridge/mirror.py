@@ -40,11 +40,14 @@ from shared import labels
 from shared.errors import Rejected
 from shared.failpoints import failpoint
 from shared.finalizers import finalizers_of, patch
+from shared.groups import PLACEMENT
 from shared.kinds import parse
 from shared.kube import errors
 from shared.kube.client import KubeClient, Object
 from shared.reject_codes import RejectCode
 
+# Nobody else has a say in their statuses.
+PLACEMENTS: Final = {(PLACEMENT, "ClusterResourcePlacement"), (PLACEMENT, "ResourcePlacement")}
 TOGETHER: Final = 500  # objects of one transaction
 _PATCHES: Final = 16  # finalizers written at a time
 log = structlog.get_logger(__name__)
@@ -78,6 +81,9 @@ class Mirror:
         self.tell = told  # called with the uid of what was taken or refused
         self._protected = protected  # do Jobs without the mark stay suspended?
         self._seen = seen  # called with the uid of the row that a changed mirror shows
+        self.unchanged: Callable[[Object], None] = lambda obj: (
+            None
+        )  # in all but its status, perhaps
         self._marks: dict[str, bytes] = {}  # of what was looked at, by uid
         self._taken: set[str] = set()  # uids of what the hub has
         self._of_our_jobs: set[str] = set()  # namespaces in which every Job is ours
@@ -115,6 +121,8 @@ class Mirror:
                 self.refusals.pop(_uid(obj), None)
             elif self._marks.get(_uid(obj)) != _mark(obj):
                 fresh.append((place, source, obj))
+            elif place[:2] in PLACEMENTS:
+                self.unchanged(obj)
         if fresh:
             failpoint("H21")
         try:

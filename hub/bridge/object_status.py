@@ -112,18 +112,25 @@ def member_status(
     return status
 
 
-def differs(wanted: object, live: object) -> bool:
-    """Does `live` lack something of `wanted`, times aside? What `live` has beyond it stays."""
+def differs(wanted: object, live: object, *, whole: bool = False, inside: bool = False) -> bool:
+    """Does `live` lack something of `wanted`, times aside? What `live` has beyond it stays.
+
+    `whole`: not so in what lists hold, for they are written whole, and it is to go. `inside`: of one.
+    """
     if isinstance(wanted, Mapping):
         if not isinstance(live, Mapping):
             return True
-        return any(
-            differs(value, live.get(name)) for name, value in wanted.items() if name not in _TIMES
+        beyond = live.keys() - wanted.keys() - _TIMES if inside else ()
+        return any(live[name] is not None for name in beyond) or any(
+            differs(value, live.get(name), whole=whole, inside=inside)
+            for name, value in wanted.items()
+            if name not in _TIMES
         )
     if isinstance(wanted, list):
         if not isinstance(live, list) or len(live) != len(wanted):
             return bool(wanted or live)
-        return any(differs(one, other) for one, other in zip(wanted, live, strict=True))
+        pairs = zip(wanted, live, strict=True)
+        return any(differs(one, other, whole=whole, inside=whole) for one, other in pairs)
     return bool(wanted != live)
 
 

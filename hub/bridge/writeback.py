@@ -16,7 +16,7 @@ from hub.bridge import job_status, object_status
 from hub.bridge.check_conditions import CHECK, answered_outside
 from hub.bridge.events import EventRecorder
 from hub.bridge.kinds import JOB, is_marked
-from hub.bridge.mirror import Mirror, MirrorRefusal
+from hub.bridge.mirror import PLACEMENTS, Mirror, MirrorRefusal
 from hub.bridge.sources import Place, Source, Sources
 from hub.domain.workloads.states import State
 from hub.services.context.hub import Hub
@@ -63,6 +63,9 @@ class Writeback:
         self._keeps_mark = keeps_mark  # does the API server know spec.managedBy?
         self._pending: set[str] = set()  # uids whose status may differ
         self._waits: dict[str, dt.datetime] = {}  # of Jobs: when it is worth saying why they wait
+        self._written: dict[
+            str, int
+        ] = {}  # by uid: the version that a write made and no cache shows
         self._queues_due = True
         self._queues_at = -QUEUES_S
         self._queues_every_s = QUEUES_S
@@ -78,6 +81,15 @@ class Writeback:
         """A mirror is there, which its row has waited for."""
         self._pending.add(uid)
         self._queues_due = self._members_due = True
+
+    def was_seen(self, obj: Object) -> None:
+        """It has another version, though nothing that is declared has changed: was that our own write?"""
+        uid, version = self._sources.row_of(obj), _version(obj)
+        written = self._written.get(uid, -1)
+        if version >= written:
+            self._written.pop(uid, None)
+        if version != written:
+            self._pending.add(uid)
 
     def follow(self, kind: str, keys: Iterable[str]) -> None:
         """Take a change of the store."""
@@ -178,6 +190,11 @@ class Writeback:
                 refusal = self._mirror.refusals[uid]
                 self._events.warn(*found, refusal.code, refusal.detail)
             source, obj = found
+            if _version(obj) < self._written.get(uid, -1):
+                self._pending.add(
+                    uid
+                )  # what the cache shows was written over: there is no telling yet
+                continue
             if not _has_status(place):
                 row = rows.get(uid)
                 with _alone(place):
@@ -187,7 +204,7 @@ class Writeback:
                 continue
             with _alone(place):
                 wanted = self._wanted(uid, place, obj, rows.get(uid), now)
-                if object_status.differs(wanted, obj.get("status") or {}):
+                if object_status.differs(wanted, obj.get("status") or {}, whole=True):
                     writes.append((source, obj, wanted))
         return writes
 
@@ -272,6 +289,14 @@ class Writeback:
                     writes.append((source, obj, wanted))
         return writes
 
+    def _note_written(self, source: Source, made: Object) -> None:
+        """Until the cache shows it, what a placement is to say is held against nothing older."""
+        if (source.kind.group, source.kind.kind) not in PLACEMENTS:
+            return
+        found = self._sources.get(_place_of(source, made))
+        if found is not None and _version(found[1]) < _version(made):
+            self._written[self._sources.row_of(made)] = _version(made)
+
     # --- writing ----------------------------------------------------------------------------------
 
     async def _write(self, source: Source, obj: Object, status: Json) -> None:
@@ -281,7 +306,7 @@ class Writeback:
             exactly["resourceVersion"] = metadata["resourceVersion"]
         async with self._gate:
             try:
-                await self._client.merge_patch(
+                made = await self._client.merge_patch(
                     source.informer.api_version,
                     source.kind.kind,
                     metadata.get("namespace") or "",
@@ -290,6 +315,7 @@ class Writeback:
                     field_manager=labels.BRIDGE_FIELD_MANAGER,
                     subresource="status",
                 )
+                self._note_written(source, made)
             except errors.NotFound:
                 return
             except errors.Invalid as refusal:
@@ -312,6 +338,18 @@ def _alone(place: Place) -> Iterator[None]:
         yield
     except Exception:
         log.exception("status.failed", kind=place[1], namespace=place[2], name=place[3])
+
+
+def _version(obj: Object) -> int:
+    """Versions of one object grow; -1 where that can not be told."""
+    text = str(obj["metadata"].get("resourceVersion") or "")
+    return int(text) if text.isascii() and text.isdecimal() else -1
+
+
+def _place_of(source: Source, obj: Object) -> Place:
+    metadata = obj["metadata"]
+    where = (metadata.get("namespace") or "", metadata["name"])
+    return (source.kind.group, source.kind.kind, *where)
 
 
 def _refused(source: Source, obj: Object, refusal: MirrorRefusal, now: dt.datetime) -> list[Write]:

@@ -16,6 +16,7 @@ from sqlalchemy import (
     bindparam,
     delete,
     func,
+    or_,
     select,
     type_coerce,
     update,
@@ -297,6 +298,22 @@ def of_placement(tx: Transaction, placement: str) -> list[Work]:
     """Works that one placement caused."""
     query = select(works).where(works.c.placed_by == placement)
     return [Work._make(row) for row in tx.conn.execute(query)]
+
+
+def not_standing(tx: Transaction, placements: Sequence[str]) -> set[tuple[str, str]]:
+    """(placement, cluster) where something is not applied as it is now, or not available, as last told."""
+    c = works.c
+    found: set[tuple[str, str]] = set()
+    for chunk in chunks(placements):
+        behind = c.observed_generation < c.generation
+        query = select(c.placed_by, c.cluster).where(
+            c.placed_by.in_(chunk),
+            c.action == "Apply",
+            c.epoch == 0,
+            or_(c.phase != "Applied", behind, c.available.is_(False)),
+        )
+        found.update((row.placed_by, row.cluster) for row in tx.conn.execute(query.distinct()))
+    return found
 
 
 def of_placements(tx: Transaction, placements: Sequence[str]) -> list[Work]:

@@ -1,5 +1,6 @@
 """`roadstead clusters`: the members of the fleet."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -24,10 +25,21 @@ def _free(resource: str) -> Callable[[Cluster], str]:
     return cell
 
 
+_AMOUNT = re.compile(r"(\d+)(m|Ki|Mi|Gi)")
+_LARGER = {"Ki": "Mi", "Mi": "Gi"}
+
+
 def _in_units(amount: str) -> str:
-    """`127800m` as `127.8`, so that two amounts of a cell are read alike."""
-    digits = amount.removesuffix("m")
-    return f"{int(digits) / 1000:.15g}" if digits != amount and digits.isdigit() else amount
+    """`127800m` as `127.8` and `261888Mi` as `255.8Gi`, so that two amounts of a cell are read alike."""
+    found = _AMOUNT.fullmatch(amount)
+    if found is None:
+        return amount
+    number, unit = float(found[1]), found[2]
+    if unit == "m":
+        return f"{number / 1000:.15g}"
+    while number >= 1024 and unit in _LARGER:
+        number, unit = number / 1024, _LARGER[unit]
+    return amount if unit == found[2] else f"{number:.1f}".removesuffix(".0") + unit
 
 
 def _link(cluster: Cluster) -> str:
@@ -143,13 +155,13 @@ def drain(ctx: click.Context, name: str, dry_run: bool, output: str) -> int:
 
 
 def _show_drain(told: Drained) -> None:
-    verb = "leave" if told.carried_out else "would leave"
-    click.echo(f"{told.name}: {told.job_count} job(s) {verb}")
+    leaves = "leaves" if told.carried_out else "would leave"
+    click.echo(f"{told.name}: {told.job_count} job(s) {leaves.removesuffix('s')}")
     for job in told.jobs:
         click.echo(f"  {job.namespace}/{job.name}  {job.state}")
     for each in told.placements:
         place = "/".join(part for part in (each.namespace, each.name) if part)
-        word = verb.removesuffix("s") if each.allowed else "stays"
+        word = leaves if each.allowed else "stays"
         click.echo(f"  {each.kind} {place}: {word}; {each.message}")
     if told.blocked:
         click.echo(f"{told.blocked} placement(s) stay: drain again when they may leave")

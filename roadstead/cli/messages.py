@@ -36,6 +36,9 @@ _LISTS = {
     "localqueue": "queues ls -o wide",
     "workload": "workloads ls",
     "placement": "placements ls",
+    "clusterresourceplacement": "placements ls",
+    "resourceplacement": "placements ls",
+    "staged": "rollouts ls",  # update run
     "namespace": "jobs ls",
     "admissioncheck": "checks ls",
     "viewer": "tokens ls",
@@ -55,10 +58,16 @@ def sentence(failure: RoadsteadError) -> str:
     return "\n".join([*lines, f"  {hint}"] if hint else lines)
 
 
+def _says(detail: str, field: str) -> bool:
+    inside = field.partition("].")[2] if field.startswith("[") else ""
+    return field in detail or bool(inside and inside in detail)
+
+
 def refusal(code: str, detail: str, errors: tuple[FieldProblem, ...]) -> list[str]:
     """A refusal as lines: the field, what is wrong and the stable code; then the other fields."""
     first = detail or code
-    if len(errors) == 1 and errors[0].field and errors[0].field not in first:
+    # "[5].spec…" is a place in a list that was sent, of which the detail names the document.
+    if len(errors) == 1 and errors[0].field and not _says(first, errors[0].field):
         first = f"{errors[0].field}: {first}"
     others = [
         f"{each.field}: {each.message}"

@@ -16,8 +16,12 @@ from roadstead.models.plan import Evicted, Rebalanced, RenderedPlacement
 
 
 def _clusters(placement: Placement) -> str:
+    """The clusters that it chose: why others were not is told beside them in the status."""
     return ",".join(
-        each.cluster_name for each in placement.placement_statuses if each.cluster_name
+        each.cluster_name
+        for each in placement.placement_statuses
+        if each.cluster_name
+        and not any(c.type == "Scheduled" and c.status == "False" for c in each.conditions)
     )
 
 

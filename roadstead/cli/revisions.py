@@ -161,6 +161,10 @@ def bindings(ctx: click.Context, name: str, output: str) -> None:
 
 
 def _state(work: ClusterWork) -> str:
+    if (
+        work.action == "Keep" and work.epoch
+    ):  # a Job that has ended, which stays as long as it would
+        return "Ended"
     if work.action not in {"Apply", "Compare"}:
         return {"Withdraw": "Leaving", "Keep": "Abandoning"}.get(work.action, work.action)
     if work.phase == "Applied" and work.available is False:
@@ -172,7 +176,7 @@ def _by(work: ClusterWork) -> str:
     return "/".join(p for p in (work.placement_namespace, work.placement) if p) or "its queue"
 
 
-_WORKS = [
+WORKS = [
     Column("CLUSTER", lambda w: w.cluster, shrinks=True),
     Column("KIND", lambda w: w.kind),
     Column("OBJECT", lambda w: "/".join(p for p in (w.namespace, w.name) if p), shrinks=True),
@@ -192,7 +196,7 @@ def works() -> None:
 works.add_command(
     list_verb(
         Client.works,
-        _WORKS,
+        WORKS,
         does="List what clusters are given, and how it stands there.",
         empty="No cluster is given anything.",
         no_match="Nothing of that kind.",

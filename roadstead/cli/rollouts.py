@@ -45,7 +45,8 @@ def _short(reason: str) -> str:
 def rollouts() -> None:
     """Rollouts: staged update runs, and placements whose change is on its way.
 
-    NAME is that of a ClusterStagedUpdateRun, or namespace/name of a StagedUpdateRun.
+    NAME is that of a ClusterStagedUpdateRun, or namespace/name of a StagedUpdateRun; `show` takes a
+    placement too.
     """
 
 
@@ -85,7 +86,8 @@ def _stage(stage: RolloutStage) -> list[str]:
 def _what_next(found: Rollout) -> list[str]:
     """The commands that help now, each on a line to copy; none where nothing waits for a person."""
     name = found.full_name
-    go_on = f"go on: roadstead rollouts resume {name}"
+    resume = f"roadstead rollouts resume {name}"
+    go_on = f"go on: {resume}"
     go_back = f"go back: roadstead rollouts rollback {name}"
     if not found.is_run or found.reason in _OVER:
         return []
@@ -93,10 +95,14 @@ def _what_next(found: Rollout) -> list[str]:
         return [go_on, go_back]
     if found.waits_for:
         return [f"approve it: roadstead rollouts approve {name}"]
+    if found.origin == "hub-cluster":  # its spec is changed where it came from
+        within = f" -n {found.namespace}" if found.namespace else ""
+        patch = """--type merge -p '{"spec":{"state":"Run"}}'"""
+        resume = f"kubectl patch {found.kind.lower()} {found.name}{within} {patch}"
     if found.state == "Initialize":
-        return [f"begin: roadstead rollouts resume {name}"]
+        return [f"begin: {resume}"]
     if found.state == "Stop":
-        return [go_on]
+        return [f"go on: {resume}"]
     return [go_back] if found.reason == "UpdateRunStuck" else []
 
 

@@ -20,9 +20,9 @@ class SelectedResource(Record):
 
     group: str = ""
     version: str = ""
-    kind: str
+    kind: str = ""
     namespace: str = ""
-    name: str
+    name: str = ""
     envelope: Envelope | None = None
 
 

@@ -102,7 +102,7 @@ def _placement(kind: str, plural: str, short_name: str) -> Definition:
 
 _RUN_COLUMNS: Final = (
     column("Placement", ".spec.placementName"),
-    column("Resource-Snapshot-Index", ".spec.resourceSnapshotIndex"),
+    column("Resource-Snapshot-Index", ".status.resourceSnapshotIndexUsed"),
     column("Policy-Snapshot-Index", ".status.policySnapshotIndexUsed"),
     _condition("Initialized", "Initialized"),
     _condition("Progressing", "Progressing"),

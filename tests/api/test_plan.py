@@ -206,6 +206,7 @@ async def test_a_document_that_can_not_be_read_refuses_the_whole(fleet: Fleet):
     reply = await fleet.hub.admin.post("/v1/plan", json=[CONFIG, bad])
     assert reply.status_code == 422
     assert reply.json()["errors"][0]["field"] == "[1].spec.policy.numberOfClusters"
+    assert reply.json()["detail"].startswith("document 2 (ResourcePlacement shop/p): spec.policy")
 
 
 async def test_a_plan_is_bounded_and_for_administrators(fleet: Fleet):

@@ -1,39 +1,19 @@
 """What a placement selects is taken before the placement: its first version is whole."""
 
+import datetime as dt
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from hub.bridge.following import HELD_S
-from hub.bridge.kinds import NAMESPACE, Mirrored
 from shared.clock import ManualClock
-from shared.groups import PLACEMENT
-from tests.bridge.crossings import Turns, crossing
+from tests.bridge.crossings import crossing
 from tests.bridge.hub_cluster import FIELDS, until
-from tests.bridge.parts import Parts, a_config_map
-from tests.bridge.test_turns import NOW
+from tests.bridge.parts import a_config_map
+from tests.bridge.placing import KINDS, a_placement, taken
 
 pytestmark = pytest.mark.anyio
-OF_NAMESPACE = Mirrored(PLACEMENT, "ResourcePlacement", ("v1beta1",), finalized=True, order=9)
-KINDS = (NAMESPACE, OF_NAMESPACE)
-
-
-def a_placement(*kinds: str) -> dict[str, Any]:
-    """Of the objects `one` of these core kinds."""
-    selectors = [{"group": "", "version": "v1", "kind": each, "name": "one"} for each in kinds]
-    return {
-        "apiVersion": f"{PLACEMENT}/v1beta1",
-        "kind": "ResourcePlacement",
-        "metadata": {"name": "one", "namespace": "lab"},
-        "spec": {"resourceSelectors": selectors},
-    }
-
-
-async def taken(turns: Turns, it: Parts, made: dict[str, Any]) -> bool:
-    """One turn inward; is it stored now?"""
-    await turns.take()
-    return await it.object(made) is not None
+NOW = dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)
 
 
 async def test_what_was_there_first_is_stored_first(tmp_path: Path) -> None:

@@ -8,9 +8,11 @@ import pytest
 
 from hub.bridge.kinds import ALWAYS
 from hub.bridge.old_evictions import EVERY_S, OldEvictions, is_over
+from shared import labels
 from shared.clock import ManualClock
 from shared.conditions import rfc3339
 from shared.groups import PLACEMENT
+from tests.bridge.hub_cluster import until
 from tests.bridge.parts import on_simulated
 
 pytestmark = pytest.mark.anyio
@@ -67,6 +69,36 @@ async def test_old_ones_are_removed_there_and_then_in_the_store(tmp_path: Path):
         await OldEvictions(it.hub.hub, it.kube, it.sources).turn()
         left = {e["metadata"]["name"] for e in (await it.kube.list(f"{PLACEMENT}/v1", KIND)).items}
         assert left == {"new", "open"}
+
+
+async def test_those_of_rest_are_not_removed_there(tmp_path: Path):
+    """However old: their mirrors go with their rows."""
+    clock = ManualClock(NOW)
+    async with on_simulated(tmp_path, KINDS, clock) as (it, _):
+        mirror = an_eviction()
+        mirror["metadata"] |= {
+            "labels": {labels.ORIGIN: "rest"},
+            "annotations": {labels.MIRROR_OF: "of-rest"},
+        }
+        made = await it.kube.create(mirror, field_manager=labels.BRIDGE_FIELD_MANAGER)
+        decided = {"status": {"conditions": [said(NOW - dt.timedelta(days=80))]}}
+        await it.kube.merge_patch(
+            made["apiVersion"], KIND, "", "e", decided, field_manager="x", subresource="status"
+        )
+
+        async def shown() -> bool:
+            found = [
+                each[1] for p in it.sources.all_of(PLACEMENT, KIND) if (each := it.sources.get(p))
+            ]
+            return bool(found and found[0].get("status"))
+
+        await until(shown)
+        clock.advance(EVERY_S)
+        await OldEvictions(it.hub.hub, it.kube, it.sources).turn()
+        assert [
+            each["metadata"]["uid"]
+            for each in (await it.kube.list(made["apiVersion"], KIND)).items
+        ] == [made["metadata"]["uid"]]
 
 
 @pytest.mark.parametrize(

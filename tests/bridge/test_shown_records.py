@@ -6,10 +6,13 @@ from typing import Any
 import pytest
 
 from hub.services.context.settings import BridgeSettings, Settings
+from hub.services.objects.delete import delete_object
 from shared import labels
 from shared.groups import PLACEMENT
 from shared.kube import errors
 from shared.kubesim.cluster import SimCluster
+from shared.kubesim.requests.call import Call, Reply
+from tests import waiting
 from tests.bridge.hub_cluster import FIELDS, World, until, world
 from tests.bridge.rest import apply
 from tests.services.members.hubs import seen
@@ -85,6 +88,14 @@ async def synced(it: World) -> None:
             entry.generation = work["generation"]
             entries.append(entry)
         await agent.sync(*entries)
+
+
+async def withdrawn(it: World) -> None:
+    """Agents say that what they are to withdraw is gone."""
+    for agent in it.agents.values():
+        await agent.sync()
+        left = [work for work in agent.works.values() if work["action"] == "Withdraw"]
+        await agent.sync(*(seen(work["uid"], "Gone", 0) for work in left))
 
 
 def states(obj: dict[str, Any]) -> dict[str, str]:
@@ -259,5 +270,61 @@ async def test_they_can_be_left_away_and_are_bounded(tmp_path: Path):
         async with world(tmp_path, cluster, limits=off) as it:
             await count(it, "Work", 0)
             await count(it, "ClusterResourceSnapshot", 0)
+    finally:
+        await cluster.stop()
+
+
+class Replaced:
+    """Bindings that somebody replaces by their own just before they are deleted."""
+
+    def __init__(self, it: World) -> None:
+        self.uid = ""
+        self._it = it
+        self._then = it.cluster.server.intercept
+        it.cluster.server.intercept = self
+
+    async def before(self, call: Call, verb: str) -> Reply | None:
+        asked = call.resource is not None and call.resource.plural == "clusterresourcebindings"
+        if asked and verb == "delete" and not self.uid:
+            self.uid = "being made"
+            live = await self._it.kube.get(VERSION, "ClusterResourceBinding", "", call.name)
+            await self._it.kube.delete(VERSION, "ClusterResourceBinding", "", call.name)
+            own = {
+                **{name: live[name] for name in ("apiVersion", "kind", "spec")},
+                "metadata": {"name": call.name},
+            }
+            made = await self._it.kube.create(own, field_manager=FIELDS)
+            self.uid = made["metadata"]["uid"]
+        return await self._then.before(call, verb) if self._then else None
+
+    async def after(self, call: Call, verb: str, reply: Reply) -> Reply:
+        return await self._then.after(call, verb, reply) if self._then else reply
+
+
+async def test_what_took_the_name_of_a_record_stays(tmp_path: Path):
+    """A record is deleted by its uid: another object of that name is its maker's."""
+    cluster = SimCluster("hub", hub=True, mirror_policy=False)
+    await cluster.start()
+    try:
+        async with world(tmp_path, cluster) as it:
+            await joined(it, "m1")
+            await apply(it, CONFIG)
+            await count(it, "ClusterResourceBinding", 1)
+            await synced(it)
+            other = Replaced(it)
+            await it.hub.write(
+                delete_object, PLACEMENT, "ClusterResourcePlacement", "", "shop",
+                origin="rest", principal="ann",
+            )  # fmt: skip
+
+            async def gone() -> bool:
+                await waiting.span(0.5, why="agents ask a few times a second")
+                await withdrawn(it)
+                return await shown(it, "ClusterResourceSnapshot") == []
+
+            await until(gone)
+            await count(it, "Work", 0)
+            found = [each["metadata"]["uid"] for each in await shown(it, "ClusterResourceBinding")]
+            assert found == [other.uid]
     finally:
         await cluster.stop()

@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
+from hub.bridge.approvals import Approvals
+from hub.bridge.kinds import ALWAYS
 from shared.kube import errors
 from tests.bridge.hub_cluster import World, until, world
+from tests.bridge.parts import on_simulated
 from tests.services.members.hubs import Agent, seen
 
 pytestmark = pytest.mark.anyio
@@ -141,3 +144,33 @@ async def test_what_may_not_change_is_refused_with_a_condition(tmp_path: Path):
             return run.get("Accepted") == "Immutable"
 
         await until(refused)
+
+
+async def test_an_approval_of_a_request_that_is_not_taken_in_yet_is_heard_later(tmp_path: Path):
+    """Of one that somebody made there, approved from the first moment on."""
+    kinds = [each for each in ALWAYS if each.kind == "ClusterApprovalRequest"]
+    request = {
+        "apiVersion": FLEET,
+        "kind": "ClusterApprovalRequest",
+        "metadata": {"name": "first-before-all"},
+        "spec": {"parentStageRollout": "first", "targetStage": "all"},
+    }
+    approval = {
+        "type": "Approved", "status": "True", "reason": "lgtm", "message": "looks good",
+        "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1,
+    }  # fmt: skip
+    async with on_simulated(tmp_path, kinds) as (it, _):
+        made = await it.create(request)
+        await it.patch(made, {"status": {"conditions": [approval]}}, "status")
+        approvals = Approvals(it.hub.hub, it.sources)
+        await approvals.turn(it.term)
+        assert await it.object(made) is None
+        await it.take()
+        await approvals.turn(it.term)
+        row = await it.object(made)
+        assert row is not None
+        assert row.status is not None
+        (said,) = row.status["conditions"]
+        assert (said["type"], said["status"], said["reason"], said["message"]) == (
+            "Approved", "True", "lgtm", "looks good",
+        )  # fmt: skip

@@ -12,6 +12,8 @@ import yaml
 
 from hub.domain.workloads.states import State
 from roadstead.cli.placements import COLUMNS
+from roadstead.cli.revisions import WORKS
+from roadstead.models.placed import ClusterWork
 from roadstead.models.placements import Placement
 from tests.cli.build import a_listed_cluster, a_listed_job
 from tests.cli.commands import REPOSITORY, environment_without_ours, run
@@ -83,6 +85,24 @@ def test_the_state_of_a_placement_names_what_hinders_it_most(applied, shown):
     (state,) = (each for each in COLUMNS if each.title == "STATE")
     placement = {"kind": "ResourcePlacement", "name": "p", "conditions": conditions}
     assert state.cell(Placement.of(placement)) == shown
+
+
+def test_clusters_that_were_not_chosen_are_not_among_those_that_were():
+    """The status of an unfulfilled policy also says why others were not picked."""
+    (clusters,) = (each for each in COLUMNS if each.title == "CLUSTERS")
+    statuses = [
+        {"clusterName": name, "conditions": [{"type": "Scheduled", "status": status}]}
+        for name, status in (("c1", "True"), ("c2", "False"))
+    ]
+    placement = {"kind": "ResourcePlacement", "name": "p", "placementStatuses": statuses}
+    assert clusters.cell(Placement.of(placement)) == "c1"
+
+
+def test_one_object_without_a_name_hides_no_placement():
+    """What could not be placed may not say what it is called; the list is shown all the same."""
+    status = {"clusterName": "c1", "failedPlacements": [{"kind": "ConfigMap", "version": "v1"}]}
+    placement = {"kind": "ResourcePlacement", "name": "p", "placementStatuses": [status]}
+    assert Placement.of(placement).placement_statuses[0].failed_placements[0].name == ""
 
 
 @pytest.mark.parametrize("verb", HEADINGS, ids="-".join)
@@ -229,12 +249,14 @@ def test_an_unknown_state_is_refused_with_those_there_are():
 
 
 def test_amounts_of_one_cell_are_in_one_unit():
-    """`127.8/128`, not `127800m/128`."""
-    room = {"free": "127800m", "allocatable": "128", "reserved": "200m"}
-    listed = a_listed_cluster() | {"resources": {"cpu": room}}
+    """`127.8/128`, not `127800m/128`; `255.8Gi/256Gi`, not `261888Mi/256Gi`."""
+    cpu = {"free": "127800m", "allocatable": "128", "reserved": "200m"}
+    memory = {"free": "261888Mi", "allocatable": "256Gi", "reserved": "256Mi"}
+    listed = a_listed_cluster() | {"resources": {"cpu": cpu, "memory": memory}}
     with answering(items(listed)) as script:
         done = run("--server", script.address, "clusters", "ls")
     assert "127.8/128" in done.lines[1]
+    assert "255.8Gi/256Gi" in done.lines[1]
 
 
 def test_a_longer_list_says_that_there_is_more():
@@ -251,3 +273,11 @@ def test_a_job_without_its_namespace_is_told_how_jobs_are_named():
         done = run("--server", script.address, "jobs", "show", "hello")
     assert done.code == 3
     assert "Name it NAMESPACE/NAME, or by its uid." in done.err
+
+
+def test_a_job_that_has_ended_is_not_being_abandoned():
+    """What stays of an ended Job is no object that is let go."""
+    (state,) = (each for each in WORKS if each.title == "STATE")
+    work = {"cluster": "c1", "kind": "Job", "name": "j", "action": "Keep"}
+    assert state.cell(ClusterWork.of(work | {"epoch": 1})) == "Ended"
+    assert state.cell(ClusterWork.of(work | {"kind": "ConfigMap"})) == "Abandoning"

@@ -96,6 +96,11 @@ approve it: roadstead rollouts approve shop/spring
             "go back: roadstead rollouts rollback",
         ),
         ({"waitsFor": [], "state": "Initialize"}, "begin: roadstead rollouts resume shop/spring"),
+        (
+            {"waitsFor": [], "state": "Initialize", "origin": "hub-cluster"},
+            "begin: kubectl patch stagedupdaterun spring -n shop --type merge -p '",
+        ),
+        ({"waitsFor": [], "state": "Stop", "origin": "hub-cluster"}, "go on: kubectl patch"),
         ({"waitsFor": [], "state": "Stop"}, "go on: roadstead rollouts resume shop/spring"),
         ({"waitsFor": [], "reason": "UpdateRunStuck"}, "go back: roadstead rollouts rollback"),
     ],

@@ -151,6 +151,11 @@ HINTS: list[tuple[RoadsteadError, str]] = [
     (absent("there is no LocalQueue q"), "See what there is: roadstead queues ls -o wide"),
     (absent("there is no Workload a/w"), "See what there is: roadstead workloads ls"),
     (absent("there is no placement p"), "See what there is: roadstead placements ls"),
+    (absent("there is no ResourcePlacement p"), "See what there is: roadstead placements ls"),
+    (
+        absent("there is no staged update run or placement p"),
+        "See what there is: roadstead rollouts ls",
+    ),
     (absent("there is no Namespace n"), "See what there is: roadstead jobs ls"),
     (absent("there is no AdmissionCheck c"), "See what there is: roadstead checks ls"),
     (absent("there is no viewer ana"), "See what there is: roadstead tokens ls"),

@@ -30,6 +30,7 @@ def scheduled(found: int, wanted: int | None, why: str = "") -> Rung:
             "found all cluster needed as specified by the scheduling policy, "
             f"found {found} cluster(s)"
         )
+        text = f"{text}: {why}" if why else text
         return Rung("Scheduled", "True", "SchedulingPolicyFulfilled", text)
     text = (
         "could not find all clusters needed as specified by the scheduling policy, "
@@ -45,7 +46,8 @@ def placed_by_queue(found: int, jobs: Sequence[str]) -> Rung:
     few = ", ".join(jobs[:3]) + (f" and {len(jobs) - 3} more" if len(jobs) > 3 else "")
     text = (
         f"found {found} cluster(s); Job(s) {few} went where their queue's profile put them, before "
-        "this placement selected them: its policy did not choose"
+        "this placement selected them: its policy did not choose, which it does where a placement "
+        "selects their ClusterQueue"
     )
     return Rung("Scheduled", "True", "PlacedByQueue", text)
 

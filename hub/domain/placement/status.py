@@ -366,7 +366,6 @@ def _refusals(picture: Picture, before: JsonView, now: dt.datetime) -> list[Json
     return [
         {
             "clusterName": cluster,
-            "observedResourceIndex": str(picture.resource_index),
             "conditions": timed(
                 [Rung("Scheduled", "False", "ScheduleFailed", message)],
                 (old.get(cluster) or {}).get("conditions"),

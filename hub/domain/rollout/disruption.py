@@ -160,7 +160,7 @@ def _misconfigured(placement: EvictedPlacement, budget: DisruptionBudget) -> str
     if budget.max_unavailable is not None or not isinstance(budget.min_available, int):
         return (
             "either MaxUnavailable is specified or MinAvailable is specified as a percentage for PickAll "
-            f"{placement.kind}"
+            f"{placement.kind}: give minAvailable as a number"
         )
     return ""
 

@@ -107,7 +107,7 @@ def next_step(holdings: Iterable[Holding], target: int, budget: RollingUpdate) -
         update=_names(update),
         remove=_names(remove),
         held=_names(held),
-        why=_why(every, [*update, *coming[:may_add]], target, budget) if held else "",
+        why=_why(every, remove, [*update, *coming[:may_add]], target, budget) if held else "",
     )
 
 
@@ -130,17 +130,26 @@ def _names(holdings: Iterable[Holding]) -> tuple[str, ...]:
 
 
 def _why(
-    given: Sequence[Holding], begun: Sequence[Holding], target: int, budget: RollingUpdate
+    given: Sequence[Holding],
+    removed: Sequence[Holding],
+    begun: Sequence[Holding],
+    target: int,
+    budget: RollingUpdate,
 ) -> str:
-    """What those that are held wait for."""
-    unready = [each.cluster for each in given if each.given and not each.ready]
+    """What those that are held wait for: who is to become available, else who lets go of what it has."""
+    going = [each.cluster for each in given if each.given and (each.leaving or each in removed)]
+    unready = [e.cluster for e in given if e.given and not e.ready and e.cluster not in going]
     unready += [each.cluster for each in begun if each.cluster not in unready]
     of = f"maxUnavailable {budget.max_unavailable}, maxSurge {budget.max_surge} of {target}"
     if unready:
-        few = ", ".join(unready[:3]) + (
-            f" and {len(unready) - 3} more" if len(unready) > 3 else ""
-        )
-        return f"{few} must become available first ({of})"
+        return f"{_few(unready)} must become available first ({of})"
+    if going:
+        return f"{_few(going)} must let go of it first ({of})"
     if not share(budget.max_unavailable, target):
         return f"no cluster may become unavailable ({of}): raise maxUnavailable"
     return f"others come first ({of})"
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more

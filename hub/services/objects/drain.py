@@ -15,7 +15,7 @@ from hub.services.objects.evictions import GOING, Evictable
 from hub.services.placements.bindings import FOR_A_JOB
 from hub.services.questions.clusters import find_cluster
 from hub.services.works.evict import evict
-from hub.store import audit, objects, on_members, placements, workloads
+from hub.store import audit, objects, on_members, placements, workloads, works
 from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -69,9 +69,16 @@ def _placements(tx: Transaction, cluster: str) -> list[Evictable]:
     rows = [each for each in objects.get_many(tx, uids).values() if each.deleted_at is None]
     bound = placements.bindings_by_placement(tx, [each.uid for each in rows])
     budgets = evictions.budgets_of(tx) if rows else {}
+    down: dict[str, set[str]] = {}
+    for uid, at in works.not_standing(tx, [each.uid for each in rows]):
+        down.setdefault(uid, set()).add(at)
     return [
         evictions.look_at(
-            row, cluster, bound[row.uid], budgets.get((row.kind, row.namespace, row.name))
+            row,
+            cluster,
+            bound[row.uid],
+            budgets.get((row.kind, row.namespace, row.name)),
+            down=down.get(row.uid, ()),
         )
         for row in sorted(rows, key=lambda each: (each.kind, each.namespace, each.name))
     ]

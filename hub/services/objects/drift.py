@@ -18,7 +18,7 @@ from hub.services.placements.abandon import too_old
 from hub.services.reading.draft import draft
 from hub.services.works import compose
 from hub.services.works.offer import ignored_paths
-from hub.store import audit, objects, works
+from hub.store import audit, objects, placements, works
 from hub.store.records.objects import StoredObject
 from hub.store.records.works import Work
 from hub.store.transaction import Transaction
@@ -33,6 +33,7 @@ from shared.wire.versions import APPLY_RULES
 
 IGNORE: Final = f"{keys.PREFIX}ignore-drift"
 _REDACTED: Final = "<redacted>"
+_CHANGED: Final = "the hub's object has changed meanwhile: look at its drift again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,7 @@ def settle_drift(
     """`how`: accept, restore or ignore. {"cluster", "uid", "kind", "namespace", "name", "paths", "result"}.
 
     Raises Rejected: NotFound where nothing of it has drifted there, OwnedElsewhere with kubectl's command,
-    Forbidden for what is secret, InvalidState for Jobs and for what can not be done, and what an apply is
-    refused for.
+    InvalidState for what is secret, for Jobs and for what can not be done, and what an apply is refused for.
     """
     work = _find(tx, asked)
     drifts = [each for each in work.drift or () if asked.path in ("", each["path"])]
@@ -86,7 +86,9 @@ def _find(tx: Transaction, asked: DriftedObject) -> Work:
             raise Rejected(RejectCode.INVALID_STATE, text, "kind")
         return work
     place = "/".join(part for part in (asked.namespace, asked.name) if part)
-    text = f"nothing of {asked.kind} {place} has drifted in {asked.cluster}"
+    text = (
+        f"nothing of {asked.kind} {place} has drifted in {asked.cluster}: see `roadstead drift ls`"
+    )
     raise Rejected(RejectCode.NOT_FOUND, text)
 
 
@@ -110,7 +112,11 @@ def _accept(
 ) -> None:
     row, inside = _row(tx, work)
     if work.kind == "Secret":
-        raise Rejected(RejectCode.FORBIDDEN, "the hub is not told what a member's Secret holds")
+        text = (
+            "the hub is not told what a member's Secret holds: apply the Secret with that value, or restore "
+            "the hub's"
+        )
+        raise Rejected(RejectCode.INVALID_STATE, text, "name")
     operations = [_operation(each) for each in drifts]
     for each in operations:
         each["path"] = inside + each["path"]
@@ -118,9 +124,42 @@ def _accept(
         text = orjson.dumps(operations).decode()
         raise _elsewhere(row, f"patch {_named(row)} --type json -p {shlex.quote(text)}")
     manifest: Json = orjson.loads(orjson.dumps(row.manifest))
+    if not _is_overridden(tx, work):  # then what the member was given is not what stands here
+        for drift, each in zip(drifts, operations, strict=True):
+            _refuse_changed(manifest, each["path"], drift.get("hub"))
     for each in operations:
         _put(manifest, each)
+    if _identity(manifest) != _identity(row.manifest):
+        text = "it would be another object then: what it is is not taken over from a member"
+        raise Rejected(RejectCode.INVALID_STATE, text, "path")
     _apply(tx, row, manifest, principal, intake)
+
+
+def _is_overridden(tx: Transaction, work: Work) -> bool:
+    bound = placements.bindings_of(tx, work.placed_by)
+    return any(each.overrides for each in bound if each.cluster == work.cluster)
+
+
+def _refuse_changed(manifest: Json, path: str, told: object) -> None:
+    """Raise Rejected where the hub's value is not the one that the member was held against."""
+    if told is not None:
+        try:
+            told = orjson.loads(str(told))
+        except orjson.JSONDecodeError:
+            return  # cut off: nobody can tell
+    if _value(manifest, path) != told:
+        raise Rejected(RejectCode.INVALID_STATE, f"{path}: {_CHANGED}", "path")
+
+
+def _identity(manifest: JsonView) -> list[object]:
+    metadata = manifest.get("metadata")
+    named = metadata if isinstance(metadata, dict) else {}
+    return [
+        manifest.get("apiVersion"),
+        manifest.get("kind"),
+        named.get("namespace"),
+        named.get("name"),
+    ]
 
 
 def _ignore(
@@ -180,6 +219,20 @@ def _at(manifest: Json, pointer: str) -> Json:
     return found
 
 
+def _value(manifest: JsonView, pointer: str) -> object:
+    """What stands at a pointer; None where nothing does."""
+    found: object = manifest
+    for part in pointer.split("/")[1:]:
+        name = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, dict):
+            found = found.get(name)
+        elif isinstance(found, list) and name.isdecimal() and int(name) < len(found):
+            found = found[int(name)]
+        else:
+            return None
+    return found
+
+
 def _elsewhere(row: StoredObject, command: str) -> Rejected:
     text = f"{row.kind} {row.name} came from {row.origin}; there: kubectl {command}"
     return Rejected(RejectCode.OWNED_ELSEWHERE, text)
@@ -206,7 +259,8 @@ def _operation(drift: JsonView) -> Json:
     if member is None:
         return {"op": "remove", "path": path}
     if _REDACTED in member:
-        raise Rejected(RejectCode.FORBIDDEN, f"the value of {path} is secret: the hub has no copy")
+        text = f"the value of {path} is secret, and the hub has no copy: apply the object with that value"
+        raise Rejected(RejectCode.INVALID_STATE, text, "path")
     try:
         value = orjson.loads(member)
     except orjson.JSONDecodeError:
@@ -219,10 +273,12 @@ def _put(manifest: Json, operation: JsonView) -> None:
     """Carry one operation out; what has left the hub's manifest meanwhile is made again."""
     *above, last = [
         part.replace("~1", "/").replace("~0", "~") for part in operation["path"].split("/")[1:]
-    ]
+    ] or [""]
     at: Any = manifest
     for part in above:
-        at = _item(at, part) if isinstance(at, list) else at.setdefault(part, {})
+        at = _item(at, part) if isinstance(at, list) else _inner(at, part)
+    if not isinstance(at, dict | list) or not operation["path"]:
+        raise Rejected(RejectCode.INVALID_STATE, f"{operation['path']}: {_CHANGED}", "path")
     if isinstance(at, list):
         index = int(last) if last.isdecimal() else len(at)
         at[index : index + 1] = [operation["value"]] if "value" in operation else []
@@ -234,6 +290,11 @@ def _put(manifest: Json, operation: JsonView) -> None:
 
 def _item(items: list[object], part: str) -> object:
     if not part.isdecimal() or int(part) >= len(items):
-        text = "the hub's object has changed meanwhile: look at its drift again"
-        raise Rejected(RejectCode.INVALID_STATE, text, "path")
+        raise Rejected(RejectCode.INVALID_STATE, _CHANGED, "path")
     return items[int(part)]
+
+
+def _inner(at: object, part: str) -> object:
+    if not isinstance(at, dict):
+        raise Rejected(RejectCode.INVALID_STATE, _CHANGED, "path")
+    return at.setdefault(part, {})

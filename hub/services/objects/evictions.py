@@ -5,7 +5,7 @@ committed together, and one transaction follows the other, so that two never spe
 What it takes back lets go first; then the cluster may be picked again like any other.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -98,7 +98,9 @@ def look(tx: Transaction, kind: str, namespace: str, name: str, cluster: str) ->
         for job in placements.jobs_of(tx, row.uid)
         if job.cluster == cluster and job.state in GOING
     ]
-    return look_at(row, cluster, placements.bindings_of(tx, row.uid), _budget(tx, row), jobs)
+    down = {at for _, at in works.not_standing(tx, [row.uid])}
+    bound = placements.bindings_of(tx, row.uid)
+    return look_at(row, cluster, bound, _budget(tx, row), jobs, down=down)
 
 
 def look_at(
@@ -107,10 +109,15 @@ def look_at(
     bound: Sequence[Binding],
     budget: DisruptionBudget | None,
     jobs: Sequence[str] = (),
+    *,
+    down: Collection[str] = (),
 ) -> Evictable:
-    """The same of a placement whose bindings, budget and Jobs there are at hand."""
+    """The same of a placement whose bindings, budget and Jobs there are at hand.
+
+    `down`: clusters where something is not available by the last report, which a binding may not show yet.
+    """
     mine = next((each for each in bound if each.cluster == cluster), None)
-    placement = _standing(row, bound, {cluster: len(jobs)})
+    placement = _standing(row, bound, {cluster: len(jobs)}, down)
     return Evictable(may_evict(placement, cluster, budget), row, mine, jobs)
 
 
@@ -145,7 +152,7 @@ def budgets_of(tx: Transaction) -> Budgets:
 
 
 def _standing(
-    row: StoredObject, bound: Sequence[Binding], jobs: Mapping[str, int]
+    row: StoredObject, bound: Sequence[Binding], jobs: Mapping[str, int], down: Collection[str]
 ) -> EvictedPlacement:
     """The placement as the rule sees it. What is only compared is nowhere, and nothing of it is lost."""
     spec = row.spec or {}
@@ -153,7 +160,9 @@ def _standing(
     clusters = {
         each.cluster: BoundCluster(
             given=bool(each.resource_snapshot) and each.policy_snapshot != FOR_A_JOB,
-            available=each.settled_at is not None and not nothing_there,
+            available=each.settled_at is not None
+            and each.cluster not in down
+            and not nothing_there,
             leaving=each.policy_snapshot == EVICTED,
             jobs=jobs.get(each.cluster, 0),
         )

@@ -11,7 +11,7 @@ from hub.domain.fleet.clusters import Cluster
 from hub.domain.placement.plugins.affinity import satisfies
 from hub.domain.workloads.placement_policy import Required, read_policy
 from hub.services.placements.history.rolled_back import Pin, read_pin
-from hub.services.placements.selecting import JOB, SelectionRules, read_rules
+from hub.services.placements.selecting import JOB, NAMESPACE, SelectionRules, read_rules
 from hub.services.placements.staged.index import RunIndex
 from hub.store import objects, placements, works
 from hub.store.records.objects import StoredObject
@@ -33,11 +33,56 @@ class _Known:
     terms: tuple[tuple[Required, ...], ...]  # which of them hold of a member decides about it
 
 
+_Key = tuple[str, ...]
+
+
+class _Candidates:
+    """Which placements are worth asking about one resource: a thousand need not be asked about each."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[_Key, set[str]] = {}
+        self._keys: dict[str, set[_Key]] = {}
+
+    def put(self, uid: str, rules: SelectionRules) -> None:
+        self.drop(uid)
+        self._keys[uid] = keys = set(_keys_of(rules))
+        for key in keys:
+            self._by_key.setdefault(key, set()).add(uid)
+
+    def drop(self, uid: str) -> None:
+        for key in self._keys.pop(uid, ()):
+            self._by_key[key].discard(uid)
+            if not self._by_key[key]:
+                del self._by_key[key]
+
+    def of(self, group: str, kind: str, namespace: str, name: str) -> set[str]:
+        """By kind in the namespace, by kind with this or any name, by the whole namespace."""
+        keys: list[_Key] = [
+            ("in", namespace, group, kind),
+            ("kind", group, kind, name),
+            ("kind", group, kind, ""),
+        ]
+        if namespace:
+            keys += [("whole", namespace), ("whole", "")]
+        return set().union(*(self._by_key.get(key, ()) for key in keys))
+
+
+def _keys_of(rules: SelectionRules) -> Iterable[_Key]:
+    for rule in rules.rules:
+        if rules.namespace:
+            yield "in", rules.namespace, rule.group, rule.kind
+            continue
+        yield "kind", rule.group, rule.kind, rule.name
+        if (rule.group, rule.kind) == NAMESPACE:
+            yield "whole", rule.name
+
+
 class PlacementIndex:
     """All placements by uid."""
 
     def __init__(self) -> None:
         self._known: dict[str, _Known] = {}
+        self._candidates = _Candidates()
         self.expected: dict[str, SelectionRules] = {}  # of those that are about to be stored
         self.unsettled: set[str] = set()  # would gain from other clusters or other placements
         self.overrides: set[str] = set()  # uids of those that are stored
@@ -64,6 +109,7 @@ class PlacementIndex:
         if old is not None and old.mark == mark:
             return False
         self._known[row.uid] = _Known(rules, mark, _terms(row.spec or {}))
+        self._candidates.put(row.uid, rules)
         return True
 
     def is_override(self, uid: str, row: StoredObject | None) -> bool:
@@ -83,6 +129,7 @@ class PlacementIndex:
         self.awaiting.pop(uid, None)
         self.runs.drop_placement(uid)
         self.watch(uid, frozenset())
+        self._candidates.drop(uid)
         return self._known.pop(uid, None) is not None
 
     def watch(self, uid: str, watched: frozenset[str]) -> None:
@@ -122,8 +169,8 @@ class PlacementIndex:
         """Placements that may select this resource."""
         return {
             uid
-            for uid, known in self._known.items()
-            if known.rules.may_select(group, kind, namespace, name, labels)
+            for uid in self._candidates.of(group, kind, namespace, name)
+            if self._known[uid].rules.may_select(group, kind, namespace, name, labels)
         }
 
     def is_concerned(
@@ -131,8 +178,8 @@ class PlacementIndex:
     ) -> bool:
         """May any placement, or one that is expected, select this resource?"""
         given = (group, kind, namespace, name, labels)
-        return any(rules.may_select(*given) for rules in self.expected.values()) or any(
-            known.rules.may_select(*given) for known in self._known.values()
+        return any(rules.may_select(*given) for rules in self.expected.values()) or bool(
+            self.concerned(*given)
         )
 
     def rules_of(self, uid: str) -> SelectionRules | None:

@@ -56,8 +56,10 @@ from hub.store.records.objects import StoredObject
 from hub.store.records.placements import Binding
 from hub.store.transaction import Transaction
 from shared import labels
+from shared.documents import JsonView
 
 _AS_SET: Final = Rollouts()
+MOST_NAMED: Final = 3  # selectors, in a message
 
 
 def reconcile(
@@ -217,7 +219,21 @@ def _first_rung(outcome: ReconcileOutcome) -> Rung:
     if not outcome.decisions.fulfilled:
         return scheduled(len(found), outcome.decisions.wanted, outcome.decisions.message)
     before = sorted(j.name for j in outcome.jobs if j.cluster and placed_by_its_queue(j))
-    return placed_by_queue(len(found), before) if before else scheduled(len(found), None)
+    if before:
+        return placed_by_queue(len(found), before)
+    selects = outcome.selection.objects or outcome.jobs
+    return scheduled(len(found), None, "" if selects else _nothing(outcome.row.spec or {}))
+
+
+def _nothing(spec: JsonView) -> str:
+    """Why no cluster is looked for, with what the selectors name."""
+    rules = spec.get("resourceSelectors") or ()
+    named = [
+        " ".join(part for part in (each.get("kind"), each.get("name") or "by labels") if part)
+        for each in rules[:MOST_NAMED]
+    ]
+    more = f" and {len(rules) - MOST_NAMED} more" if len(rules) > MOST_NAMED else ""
+    return f"nothing on the hub is selected yet by {', '.join(named)}{more}"
 
 
 def _take_back(tx: Transaction, uid: str, row: StoredObject | None) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from hub.domain.instants import stamp
+from hub.services.placements.staged.approvals import is_approved, request_kind
 from hub.services.placements.staged.drive import index_of, placement_of, state_of
 from hub.services.placements.staged.status import BY_ITSELF, INITIALIZED, PROGRESSING, is_over
 from hub.store import objects, placements
@@ -38,13 +39,27 @@ def get_rollout(tx: Transaction, namespace: str, name: str) -> Json:
     """A run with its stages, else the placement of that name with its clusters. Raises Rejected: NotFound."""
     row = find_run(tx, namespace, name)
     if row is not None:
-        return {**_run(row), "stages": _stages(row), "clusterVersions": []}
+        return _with_approvals(tx, row) | {"clusterVersions": []}
     kind = _PLACEMENTS[1] if namespace else _PLACEMENTS[0]
     row = objects.find(tx, PLACEMENT, kind, namespace, name)
     if row is None:
         place = "/".join(part for part in (namespace[:64], name[:64]) if part)
         raise Rejected(RejectCode.NOT_FOUND, f"there is no staged update run or placement {place}")
     return {**_rolling(row), "stages": [], "clusterVersions": _versions(row)}
+
+
+def _with_approvals(tx: Transaction, row: StoredObject) -> Json:
+    """A run with its stages; what was approved a moment ago is told before the run goes on by it."""
+    told = _run(row) | {"stages": _stages(row)}
+    kind = request_kind(row.kind)
+    asked = (objects.find(tx, PLACEMENT, kind, row.namespace, each) for each in told["waitsFor"])
+    given = {each.name for each in asked if each is not None and is_approved(each)}
+    told["waitsFor"] = [name for name in told["waitsFor"] if name not in given]
+    for stage in told["stages"]:
+        for task in stage["tasks"]:
+            if task["request"] in given and not task["done"]:
+                task |= {"done": True, "message": "it is approved, and the run goes on"}
+    return told
 
 
 def find_run(tx: Transaction, namespace: str, name: str) -> StoredObject | None:

@@ -7,7 +7,7 @@ that was applied there, whatever its API server wrote around it.
 import datetime as dt
 import hashlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -22,6 +22,17 @@ from shared.kinds.metadata import controllers_of
 from shared.kinds.parsed import Parsed
 from shared.secrecy import LAST_APPLIED
 from shared.selectors import parse_selector
+
+# What kubectl notes, and what a cluster's own controllers count: the second revision that a change of a
+# Deployment would make is none of anybody's.
+_NOT_DECLARED: Final = frozenset(
+    {
+        LAST_APPLIED,
+        "deployment.kubernetes.io/revision",
+        "pv.kubernetes.io/bind-completed",
+        "pv.kubernetes.io/bound-by-controller",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +147,7 @@ def _cleaned(parsed: Parsed, name: str) -> Json:
         metadata["namespace"] = parsed.namespace
     if parsed.labels:
         metadata["labels"] = dict(parsed.labels)
-    annotations = {key: text for key, text in parsed.annotations.items() if key != LAST_APPLIED}
+    annotations = {k: text for k, text in parsed.annotations.items() if k not in _NOT_DECLARED}
     if annotations:
         metadata["annotations"] = annotations
     if owners := _owners(parsed):

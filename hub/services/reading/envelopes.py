@@ -25,6 +25,7 @@ from shared.reject_codes import RejectCode
 KINDS: Final = ("ClusterResourceEnvelope", "ResourceEnvelope")
 DUPLICATED: Final = "Duplicated"
 NOT_PLACEABLE: Final = "ManifestNotPlaceable"
+NO_KIND: Final = "Manifest"  # in place of the kind that a manifest does not say
 _GENERATED_NAME: Final = "FoundGenerateName"
 _KNOWN_BY: Final = uuid.UUID("6a0e6b6c-7a0c-5f0e-9a55-0b6c4fd2a1b7")
 _MOST_REMEMBERED: Final = 2_000
@@ -102,12 +103,15 @@ def _opened(tx: Transaction, row: StoredObject) -> Sequence[Enveloped]:
 
 def _add(found: Contents, row: StoredObject, one: Enveloped, taken: dict[Identity, str]) -> None:
     version = one.api_version.rpartition("/")[2]
-    resource = Resource(one.group, version, one.kind, one.namespace, one.name, named(row))
     if one.faults or one.manifest is None:
+        # Statuses name every object: where the manifest says none, it is known by what the envelope calls it.
+        kind, name = one.kind or NO_KIND, one.name or one.key
+        resource = Resource(one.group, version, kind, one.namespace, name, named(row))
         generated = one.faults and one.faults[0].code == RejectCode.FORBIDDEN_FIELD
         reason = _GENERATED_NAME if generated else NOT_PLACEABLE
         found.left_out.append(NotPlaced(resource, reason, one.why))
         return
+    resource = Resource(one.group, version, one.kind, one.namespace, one.name, named(row))
     identity = (one.group, one.kind, one.namespace, one.name)
     where = f"{row.kind} {'/'.join(part for part in (row.namespace, row.name) if part)}"
     if identity in taken:

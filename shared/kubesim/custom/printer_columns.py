@@ -10,7 +10,7 @@ from shared.kubesim.apimachinery.columns import AGE, NAME, Column, Object, since
 
 _STEP = re.compile(
     r"""\.?(?:
-        (?P<name>[A-Za-z0-9_\-\\./]+?)(?=\.|\[|$)
+        (?P<name>(?:\\.|[A-Za-z0-9_\-/])+)(?=\.|\[|$)
       | \[(?P<index>-?\d+)\]
       | \[(?P<all>\*)\]
       | \[(?P<quoted>'[^']+'(?:\s*,\s*'[^']+')*)\]
@@ -76,7 +76,7 @@ def parse_path(text: str) -> list[Step]:
             return []
         position = match.end()
         if match["name"] is not None:
-            steps.append(("field", match["name"].replace("\\.", ".").replace("\\", "")))
+            steps.append(("field", re.sub(r"\\(.)", r"\1", match["name"])))
         elif match["quoted"] is not None:
             steps.append(("fields", _QUOTED.findall(match["quoted"])))
         elif match["index"] is not None:

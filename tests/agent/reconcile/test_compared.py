@@ -78,6 +78,32 @@ async def test_a_field_that_can_not_be_changed_is_told_all_the_same(member, appl
     assert comparison.note.startswith("compared as texts, for a dry run was refused")
 
 
+class GoneBeforeDryRuns:
+    """An object that somebody deletes after it was read, and before the dry run arrives."""
+
+    def __init__(self, member):
+        self._member = member
+        self._then = member.cluster.server.intercept
+        member.cluster.server.intercept = self
+
+    async def before(self, call, verb):
+        if call.dry_run:
+            await self._member.kube.delete("v1", "ConfigMap", "team", "settings")
+        return await self._then.before(call, verb) if self._then else None
+
+    async def after(self, call, verb, reply):
+        return await self._then.after(call, verb, reply) if self._then else reply
+
+
+async def test_the_dry_run_is_of_the_object_that_was_read(member, applier):
+    """It names the uid: of another object, or of none, nothing is concluded."""
+    await member.kube.create(a_config_map(colour="blue"), field_manager="someone")
+    GoneBeforeDryRuns(member)
+    told, comparison = await found(applier, a_work(a_config_map(colour="red")))
+    assert list(told) == ["/data/colour"]
+    assert comparison.note.startswith("compared as texts, for a dry run was refused")
+
+
 @pytest.mark.parametrize(("whole", "paths"), [(False, []), (True, ["/data/more"])])
 async def test_a_full_comparison_tells_what_is_there_besides(member, applier, whole, paths):
     """What another manager wrote and the manifest does not name."""

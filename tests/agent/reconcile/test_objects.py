@@ -83,6 +83,21 @@ async def test_drift_is_left_and_told_under_if_not_drifted(member):
     await member.hub.until(lambda hub: hub.observed["o-1"].generation == 2)
 
 
+async def test_what_was_accepted_into_the_manifest_is_drift_no_more(member):
+    """A newer manifest that says what the member has writes over nothing: it is applied."""
+    rule = {"when_to_apply": "IfNotDrifted"}
+    member.hub.put(an_object(a_config_map(colour="red", size="9"), "o-1", **rule))
+    member.start()
+    await member.hub.seen("o-1", "Applied")
+    await edit(member, "ConfigMap", "settings", {"data": {"colour": "blue"}})
+    await member.hub.until(lambda hub: hub.observed["o-1"].drift)
+    member.hub.put(an_object(a_config_map(colour="blue", size="9"), "o-1", generation=2, **rule))
+    entry = await member.hub.until(
+        lambda hub: hub.observed["o-1"].generation == 2 and hub.observed["o-1"]
+    )
+    assert (entry.phase, entry.drift) == ("Applied", [])
+
+
 async def test_a_new_generation_without_drift_is_applied_under_if_not_drifted(member):
     """A path that is new in the manifest is not drift, and one that left it is removed."""
     member.hub.put(

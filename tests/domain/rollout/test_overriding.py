@@ -130,6 +130,28 @@ def test_what_can_not_be_done_names_the_override(change: Any, said: str) -> None
         made(of(rule(change)))
 
 
+@pytest.mark.parametrize(
+    ("selector", "chosen"),
+    [
+        (None, False),
+        ({"clusterSelectorTerms": []}, True),
+        ({"clusterSelectorTerms": [{}]}, True),
+        (
+            {"clusterSelectorTerms": [{"labelSelector": {"matchLabels": {"region": "west"}}}]},
+            False,
+        ),
+        (
+            {"clusterSelectorTerms": [{"labelSelector": {"matchLabels": {"region": "west"}}}, {}]},
+            True,
+        ),
+    ],
+)
+def test_a_term_without_labels_is_of_every_cluster(selector: Any, chosen: bool):
+    """As an empty list of terms is; without a selector a rule is of none."""
+    one = rule(patch("remove", "/data/old"), selector=selector)
+    assert rules_for(of(one), EAST) == ([one] if chosen else [])
+
+
 def deep(times: int) -> Any:
     """A value nested so often."""
     value: Any = "x"

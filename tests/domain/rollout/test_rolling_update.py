@@ -79,6 +79,17 @@ def test_all_new_clusters_begin_at_once():
             unwanted("x", leaving=True) + old("a"), 1, Rolling("100%", 0), Step((), ("a",)),
             id="what-leaves-is-lost-already",
         ),
+        pytest.param(
+            unwanted("x", ready=False, untold=True) + old("a", "b", "c"), 3, Rolling(1, 0),
+            Step((), (), ("x",), ("a", "b", "c"),
+                 "x must let go of it first (maxUnavailable 1, maxSurge 0 of 3)"),
+            id="what-may-be-available-is-lost-once",
+        ),
+        pytest.param(
+            unwanted("x", ready=False, leaving=True) + new("b") + coming("a"), 2, Rolling(0, 0),
+            Step((), (), (), ("a",), "x must let go of it first (maxUnavailable 0, maxSurge 0 of 2)"),
+            id="who-leaves-makes-room",
+        ),
         pytest.param(new("a", "b"), 2, Rolling(), Step(), id="done"),
     ],
 )  # fmt: skip

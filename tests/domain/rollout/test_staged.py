@@ -193,6 +193,19 @@ def test_so_many_failed_clusters_stop_the_run():
     assert "x failed, first x: conflict" in found.why
 
 
+def test_an_accepted_cluster_that_recovers_may_fail_anew():
+    """What was accepted was that failure: the next one counts, and stops the run again."""
+    limits = Limits(minutes(5), most_failed=1)
+    refused = {"x": ClusterSight(has=True, refused=True, trouble="conflict")}
+    run = step(run_of((tier("a"), "xy")), limits=limits).run
+    run = resumed(step(run, sights=refused, limits=limits).run)
+    mended = step(run, sights={"x": ClusterSight(has=True)}, limits=limits).run
+    assert mended.stages[0].clusters == (ClusterState("x", started_at=NOW), ClusterState("y"))
+    found = step(mended, sights=refused, limits=limits)
+    assert found.progress is Progress.STOPPED
+    assert found.run.stages[0].clusters[0] == ClusterState("x", NOW, failure="conflict")
+
+
 STAGES = st.lists(
     st.tuples(
         st.integers(0, 4),

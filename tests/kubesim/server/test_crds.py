@@ -187,21 +187,28 @@ def test_scale_of_a_custom_resource(define):
 def test_printer_columns(define):
     """additionalPrinterColumns are what kubectl prints; priority 1 shows with -o wide.
 
-    A path may name one field or another, whichever is there.
+    A path may name one field or another, whichever is there; a dot in a key is escaped.
     """
     columns = [
+        {
+            "name": "Latest",
+            "type": "string",
+            "jsonPath": r".metadata.labels.example\.com/is-latest",
+        },
         {"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
         {"name": "Colour", "type": "string", "jsonPath": ".spec.colour", "priority": 1},
         {"name": "Either", "type": "string", "jsonPath": ".spec['shade','colour']"},
     ]
     widgets = define(additionalPrinterColumns=columns)
-    widgets.create(size=4)
+    labelled = widgets.widget(size=4)
+    labelled["metadata"]["labels"] = {"example.com/is-latest": "true"}
+    widgets.kube.create(widgets.resource(), labelled)
     accept = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
     url = widgets.kube.url(widgets.resource())
     table = widgets.kube.http.get(url, headers=accept).json()
     names = [(one["name"], one["priority"]) for one in table["columnDefinitions"]]
-    assert names == [("Name", 0), ("Size", 0), ("Colour", 1), ("Either", 0)]
-    assert table["rows"][0]["cells"] == ["one", 4, "red", "red"]
+    assert names == [("Name", 0), ("Latest", 0), ("Size", 0), ("Colour", 1), ("Either", 0)]
+    assert table["rows"][0]["cells"] == ["one", "true", 4, "red", "red"]
 
 
 def test_apply_knows_keyed_lists(define):

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hub.services.objects.drain import drain_cluster
+from hub.services.objects.drain import MOST_SHOWN, drain_cluster
 from hub.store import clusters, workloads
 from shared.errors import Rejected
 from tests.services.members.hubs import Running, running_hub
@@ -107,3 +107,15 @@ async def test_a_member_that_is_none_is_refused(tmp_path: Path):
     async with running_hub(tmp_path) as hub:
         with pytest.raises(Rejected, match="nosuch"):
             await drained(hub, "nosuch")
+
+
+async def test_more_jobs_come_back_than_are_shown(tmp_path: Path):
+    """The answer names some; all of them are counted, and all are taken back."""
+    async with running_hub(tmp_path) as hub:
+        await placed(hub)
+        jobs = await hub.place_many("m2", MOST_SHOWN + 1)
+        told = await drained(hub)
+        assert (told["jobCount"], len(told["jobs"])) == (MOST_SHOWN + 1, MOST_SHOWN)
+        rows = await hub.hub.read(workloads.get_many, jobs)
+        assert {uid for uid, each in rows.items() if each.evicted is not None} == set(jobs)
+        assert (await drained(hub))["jobCount"] == 0

@@ -15,11 +15,12 @@ from hub.services.objects.evict_placement import evict_placement
 from hub.services.objects.evictions import REASON
 from hub.services.reading.draft import draft
 from hub.store import objects, workloads
+from hub.store.records.workloads import WorkloadChange
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.groups import PLACEMENT
 from shared.kinds import parse
-from tests.services.members.hubs import Running, running_hub
+from tests.services.members.hubs import Running, running_hub, seen
 from tests.services.placements.fleet import CONFIG, Fleet
 
 pytestmark = pytest.mark.anyio
@@ -103,6 +104,21 @@ async def test_two_at_once_do_not_spend_the_last_of_a_budget(tmp_path: Path):
             assert "availablePlacements: 1, totalPlacements: 2; minAvailable is 1" in message
         await fleet.apply(eviction("m1", "again"))
         assert "currently being removed" in (await told(hub, "again"))["Executed"][1]
+
+
+async def test_what_has_just_failed_counts_against_the_budget(tmp_path: Path):
+    """By the last report of its agent, whether the placement has been looked at since or not."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await placed(hub, TWO, BUDGET)
+        agent = fleet.agents["m2"]
+        (work,) = agent.works.values()
+        entry = seen(work["uid"], "Applied", 0, available=False)
+        entry.generation = work["generation"]
+        await agent.sync(entry)
+        await fleet.apply(eviction("m1"))
+        status, message = (await told(hub))["Executed"]
+        assert status == "False"
+        assert "availablePlacements: 1, totalPlacements: 2; minAvailable is 1" in message
 
 
 async def test_it_is_carried_out_once_and_does_not_change(tmp_path: Path):
@@ -199,18 +215,20 @@ async def test_it_is_shown_before_it_is_made(tmp_path: Path):
 
 
 async def test_jobs_of_the_placement_there_are_taken_back(tmp_path: Path):
-    """As a drain takes them: each waits for its member's word before it starts anywhere."""
+    """As a drain takes them: each waits for its member's word before it starts anywhere; others stay."""
     async with running_hub(tmp_path) as hub:
         fleet = await placed(hub, CONFIG)
-        job = await hub.submit("runs")
-        await hub.place(job, "m2")
+        jobs = {name: await hub.submit(f"runs-{name}") for name in ("m1", "m2")}
+        for name, job in jobs.items():
+            await hub.place(job, name)
         row = await fleet.object("ResourcePlacement", "everywhere", "shop")
         assert row is not None
-        await hub.write(lambda tx: workloads.change(tx, [{"uid": job, "placement": row.uid}]))
+        owned: list[WorkloadChange] = [{"uid": job, "placement": row.uid} for job in jobs.values()]
+        await hub.write(lambda tx: workloads.change(tx, owned))
         await fleet.apply(eviction("m2"))
-        after = (await hub.hub.read(workloads.get_many, [job]))[job]
-        assert after.evicted is not None
-        assert after.evicted["reason"] == REASON
+        after = await hub.hub.read(workloads.get_many, list(jobs.values()))
+        reasons = {name: (after[job].evicted or {}).get("reason") for name, job in jobs.items()}
+        assert reasons == {"m1": None, "m2": REASON}
 
 
 async def test_old_ones_go(tmp_path: Path):

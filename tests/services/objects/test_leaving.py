@@ -6,14 +6,19 @@ from typing import Any
 
 import pytest
 
+from hub.domain.workloads.apply_options import ApplyOptions
 from hub.services.objects import leave, left_behind
+from hub.services.objects.clusters import cordon_cluster
 from hub.services.objects.delete import delete_object
-from hub.store import clusters, objects, settings, works
-from hub.store.records.works import Work
+from hub.store import clusters, objects, placements, settings, works
+from hub.store.records.works import WantedWork, Work
+from hub.store.transaction import Transaction
+from shared.clock import ManualClock
 from shared.errors import Rejected
 from shared.groups import CLUSTER
 from tests.services.members.hubs import Running, running_hub
 from tests.services.placements.fleet import CONFIG, Fleet, capacity
+from tests.store.build import START, a_member, a_wanted_work, a_work, opened
 
 pytestmark = pytest.mark.anyio
 FIXED = CONFIG + "  policy: {placementType: PickFixed, clusterNames: [m1, m2]}\n"
@@ -159,3 +164,96 @@ async def test_what_is_wanted_is_given_again_and_orphans_go(tmp_path: Path):
         await fleet.sync("m2")
         assert [each.name for each in await works_of(hub, "m2")] == ["settings"]
         assert await hub.hub.read(settings.get, left_behind.KEY) == {}
+
+
+async def test_nothing_is_an_orphan_while_the_member_is_cordoned(tmp_path: Path):
+    """No placement picks it meanwhile, whatever it wants there afterwards."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await placed(hub, CONFIG)
+        before = await works_of(hub, "m2")
+        assert await removed(hub, "") == "deleted"
+        await fleet.turn()
+        fleet.agents["m2"] = await hub.join("m2")
+        for on in (True, False):
+            await hub.write(
+                lambda tx, on=on: cordon_cluster(tx, "m2", hub.hub.settings, "ann", on=on)
+            )
+            if on:
+                fleet.agents["m2"].restart("session-m2-again")
+                await fleet.agents["m2"].sync(capacity=capacity(8, 32))
+            await fleet.turn()
+            await later(hub, fleet)
+            given = [(each.uid, each.action) for each in await works_of(hub, "m2")]
+            assert given == ([] if on else [(each.uid, "Apply") for each in before])
+
+
+async def test_nothing_is_an_orphan_while_a_placement_could_not_look(tmp_path: Path):
+    """What it wants there would be taken away and given again: it is looked at first."""
+
+    def note(tx: Any, version: str) -> None:
+        (mine,) = placements.bound_to(tx, "m1")
+        placements.bind(tx, [mine._replace(resource_snapshot=version)])
+
+    async with running_hub(tmp_path) as hub:
+        fleet = await placed(hub, CONFIG)
+        before = await works_of(hub, "m2")
+        assert await removed(hub, "") == "deleted"
+        await fleet.turn()
+        await hub.write(note, "odd")
+        await back(hub, fleet)
+        await later(hub, fleet)
+        assert await works_of(hub, "m2") == []
+        await hub.write(note, "0")
+        await fleet.turn()
+        await later(hub, fleet)
+        after = await works_of(hub, "m2")
+        assert [(each.uid, each.hash, each.action) for each in after] == [
+            (each.uid, each.hash, "Apply") for each in before
+        ]
+
+
+async def test_what_is_remembered_of_a_member_that_leaves(tmp_path: Path):
+    """Its objects, whole, and whether they were to be left to it; neither Jobs nor what others hold."""
+    options = ApplyOptions(abandon=True)
+    held = [
+        a_work("north", "given", epoch=0, kind="ConfigMap", api_version="v1", placed_by="p"),
+        a_work("north", "placed to be left", epoch=0, options=options, action="Apply"),
+        a_work("north", "being left", epoch=0, action="Keep"),
+        a_work("north", "going", epoch=0, action="Withdraw", generation=3),
+        a_work("north", "a job"),
+        a_work("south", "given", epoch=0),
+    ]
+    async with opened(tmp_path, ManualClock(START)) as db:
+
+        def left(tx: Transaction) -> Any:
+            for name in ("north", "south"):
+                clusters.add(tx, a_member(name, cluster_uid=f"uid-{name}"))
+            works.upsert(tx, [wanted_of(each) for each in held])
+            north = clusters.get(tx, "north")
+            assert north is not None
+            return left_behind.note(tx, north), settings.get(tx, left_behind.KEY)
+
+        count, kept = await db.write(left)
+        assert count == 4
+        assert sorted(kept["uid-north"].pop("objects"), key=lambda each: each["uid"]) == [
+            remembered("being left", abandon=True),
+            remembered("given", apiVersion="v1", kind="ConfigMap", placedBy="p"),
+            remembered("going", generation=3),
+            remembered("placed to be left", abandon=True),
+        ]
+        assert kept == {"uid-north": {"name": "north", "at": "2026-03-01T12:00:00Z"}}
+
+
+def wanted_of(work: Work) -> WantedWork:
+    return a_wanted_work(
+        work.cluster, work.uid, epoch=work.epoch, generation=work.generation, kind=work.kind,
+        api_version=work.api_version, placed_by=work.placed_by, options=work.options,
+        action=work.action,
+    )  # fmt: skip
+
+
+def remembered(uid: str, **said: Any) -> dict[str, Any]:
+    return {
+        "uid": uid, "generation": 1, "apiVersion": "batch/v1", "kind": "Job", "namespace": "team-a",
+        "name": uid, "placedBy": "", "abandon": False, **said,
+    }  # fmt: skip

@@ -1,14 +1,19 @@
 """Placements at their edges: numbers of revisions, how many are kept, what is news, how much is named."""
 
+import datetime as dt
 from pathlib import Path
 
 import pytest
 from sqlalchemy import select
 
 from hub.services.placements.index import PlacementIndex
+from hub.services.questions.rollouts import MOST_OVER, list_rollouts
+from hub.store import objects
 from hub.store.tables import snapshots
+from shared.groups import PLACEMENT as GROUP
 from tests.services.members.hubs import running_hub
 from tests.services.placements.fleet import CONFIG, Fleet
+from tests.store.build import START, an_object, opened
 
 pytestmark = pytest.mark.anyio
 _, MAP, PLACEMENT = CONFIG.split("---")
@@ -85,3 +90,24 @@ async def test_a_change_of_its_own_status_is_no_news_of_a_placement(tmp_path: Pa
         assert not index.put(gone)
         assert index.leaving == {row.uid}
         assert (index.drop(row.uid), index.drop(row.uid)) == (True, False)
+
+
+async def test_of_runs_that_are_over_the_newest_are_listed(tmp_path: Path):
+    """A hundred; those that are not over are listed all, and come first however old they are."""
+    ended = {"conditions": [{"type": "Succeeded", "status": "True", "reason": "r", "message": ""}]}
+    runs = [
+        an_object(
+            f"run-{number:03}", api_group=GROUP, kind="StagedUpdateRun", spec={},
+            status=None if number == 1 else ended, created_at=START + dt.timedelta(seconds=number),
+        )
+        for number in range(MOST_OVER + 2)
+    ]  # fmt: skip
+    async with opened(tmp_path) as db:
+
+        def fill(tx):
+            for row in runs:
+                objects.add(tx, row)
+
+        await db.write(fill)
+        listed = [each["name"] for each in (await db.read(list_rollouts))["items"]]
+        assert listed == ["run-001"] + [each.name for each in reversed(runs[2:])]

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hub.store import objects
+from hub.services.placements.history.revisions import RollbackTo, roll_back
+from hub.store import objects, works
 from tests.services.members.hubs import running_hub
 from tests.services.placements.enveloped import (
     ENVELOPE,
@@ -48,6 +49,27 @@ async def test_what_changes_in_it_is_followed(tmp_path: Path):
         await removed(fleet, "ResourceEnvelope", "web")
         await fleet.sync()
         assert fleet.held("m1") == []
+
+
+async def test_what_comes_back_by_a_rollback_lies_where_it_lay(tmp_path: Path):
+    """Also what its envelope does not hold any more: what is said of it names the envelope."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await started(hub, ENVELOPE, PLACED)
+        row = await hub.hub.read(objects.find, FLEET, *PLACEMENT[::2], PLACEMENT[1])
+        assert row is not None
+        before = {w.name: w for w in await hub.hub.read(works.of_placement, row.uid)}
+        await fleet.apply(ENVELOPE.partition("  account.yaml")[0])
+        await fleet.sync()
+        await fleet.sync()
+        assert fleet.held("m1") == ["ConfigMap/settings"]
+        await hub.write(roll_back, "shop", "inside", RollbackTo(0), "ann")
+        await fleet.turn()
+        await fleet.sync()
+        after = {w.name: w for w in await hub.hub.read(works.of_placement, row.uid)}
+        assert {name: (w.uid, w.hash, w.options) for name, w in after.items()} == {
+            name: (w.uid, w.hash, w.options) for name, w in before.items()
+        }
+        assert {w.options.envelope for w in after.values()} == {"ResourceEnvelope/shop/web"}
 
 
 async def test_what_moves_to_another_envelope_stays(tmp_path: Path):
@@ -242,3 +264,27 @@ async def test_cluster_scoped_objects_have_an_envelope_of_their_own(tmp_path: Pa
         status = await fleet.status("ClusterResourcePlacement", "roles")
         (failed,) = status["placementStatuses"][0]["failedPlacements"]
         assert failed["envelope"] == {"name": "roles", "type": "ClusterResourceEnvelope"}
+
+
+NAMELESS = """
+apiVersion: placement.kubernetes-fleet.io/v1beta1
+kind: ResourceEnvelope
+metadata: {name: web, namespace: shop, labels: {tier: web}}
+data:
+  generated.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {generateName: settings-}}
+  empty.yaml: {}
+  settings.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}
+"""
+
+
+async def test_what_says_no_name_is_told_by_its_name_in_the_envelope(tmp_path: Path):
+    """Kind and name are never missing: the kinds of the hub cluster and clients require both."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await started(hub, PLACED)
+        await from_kubectl(fleet, NAMELESS)
+        status = await fleet.status(*PLACEMENT)
+        failed = status["placementStatuses"][0]["failedPlacements"]
+        assert [(each["kind"], each["name"]) for each in failed] == [
+            ("Manifest", "empty.yaml"),
+            ("ConfigMap", "generated.yaml"),
+        ]

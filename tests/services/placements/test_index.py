@@ -1,11 +1,13 @@
 """Which placements a change concerns, and when one of them is no news."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hub.services.placements.index import PlacementIndex, object_rows
 from hub.store import works
+from hub.store.records.objects import StoredObject
 from hub.store.records.placements import JobTraits
 from shared.clock import ManualClock
 from shared.kinds.placement_v1 import GROUP as PLACEMENT
@@ -69,3 +71,49 @@ async def test_an_object_concerns_every_placement_that_holds_it(tmp_path: Path):
         await db.write(call(works.upsert, rows))
         found, placed = await db.read(call(object_rows, ["c", "d", "gone"]))
         assert (set(found), placed) == ({"c", "d"}, {"c": {"p", "q"}})
+
+
+def test_few_of_a_thousand_placements_are_asked_about_one_object():
+    """The same that all of them would have said, of every way to select."""
+    index = PlacementIndex()
+    rows = [
+        _selecting(f"p{number}", namespace, selector)
+        for number, (namespace, selector) in enumerate(
+            [("", {"kind": "Namespace", "name": f"n{each}"}) for each in range(1000)]
+            + [("", {"kind": "Namespace", "name": "n1", "selectionScope": "NamespaceOnly"})]
+            + [("", {"kind": "Namespace", "labelSelector": {"matchLabels": {"a": "b"}}})]
+            + [("", {"kind": "ClusterRole", "name": "r"}), ("", {"kind": "ClusterRole"})]
+            + [("n1", {"kind": "ConfigMap"}), ("n1", {"kind": "ConfigMap", "name": "c"})]
+            + [("n2", {"kind": "ConfigMap", "labelSelector": {"matchLabels": {"a": "b"}}})]
+        )
+    ]
+    for row in rows:
+        index.put(row)
+    for kind, namespace, name in [
+        ("Namespace", "", "n1"), ("Namespace", "", "x"), ("ConfigMap", "n1", "c"),
+        ("ConfigMap", "n2", "c"), ("ConfigMap", "x", "c"), ("Secret", "n1", "c"),
+        ("ClusterRole", "", "r"), ("ClusterRole", "", "s"),
+    ]:  # fmt: skip
+        for labels in ({}, {"a": "b"}):
+            said = index.concerned("", kind, namespace, name, labels)
+            rules = {row.uid: index.rules_of(row.uid) for row in rows}
+            assert said == {
+                uid
+                for uid, each in rules.items()
+                if each is not None and each.may_select("", kind, namespace, name, labels)
+            }
+            assert index.is_concerned("", kind, namespace, name, labels) is bool(said)
+            assert len(index._candidates.of("", kind, namespace, name)) < 8
+    for row in rows:
+        index.drop(row.uid)
+    assert not index._candidates._by_key
+
+
+def _selecting(uid: str, namespace: str, selector: dict[str, Any]) -> StoredObject:
+    return an_object(
+        uid,
+        api_group=PLACEMENT,
+        kind="ResourcePlacement" if namespace else "ClusterResourcePlacement",
+        namespace=namespace,
+        spec={"resourceSelectors": [{"group": "", "version": "v1", **selector}]},
+    )

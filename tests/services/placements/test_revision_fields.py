@@ -20,6 +20,8 @@ def pod(image: str, *env: dict[str, str]) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [container]}}
 
 
+NO_POD = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": []}}
+PLAIN_POD = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"name": "main"}]}}
 A, B = {"name": "KEY", "value": "one"}, {"name": "KEY", "value": "two"}
 
 
@@ -43,6 +45,8 @@ A, B = {"name": "KEY", "value": "one"}, {"name": "KEY", "value": "two"}
             [("/spec/containers/0/env/0/value", "[hidden]", "[hidden]")],
         ),
         (pod("a", A), pod("a"), [("/spec/containers/0/env", "[hidden]", "[hidden]")]),
+        (pod("a", A), NO_POD, [("/spec/containers", "[hidden]", "[]")]),
+        (NO_POD, PLAIN_POD, [("/spec/containers", "[]", '[{"name":"main"}]')]),
         (config() | {"status": {"x": 1}}, config() | {"status": {"x": 2}}, []),
     ],
 )

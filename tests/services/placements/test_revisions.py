@@ -7,8 +7,10 @@ import pytest
 
 from hub.services.objects.delete import delete_object
 from hub.services.placements.history.revisions import RollbackTo, list_revisions, roll_back
-from hub.store import audit
+from hub.store import audit, objects
+from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.groups import PLACEMENT as GROUP
 from tests.services.members.hubs import Running, running_hub
 from tests.services.placements.fleet import CONFIG, Fleet, conditions
 
@@ -210,3 +212,24 @@ async def test_the_revision_that_clusters_have_outlives_the_limit(tmp_path: Path
             await fleet.apply(text + "\n  revisionHistoryLimit: 1\n")
         kept = [each["index"] for each in (await history(fleet))["items"]]
         assert 0 in kept
+
+
+@pytest.mark.parametrize("odd", ["odd", {"by": "ann"}, {"resourceSnapshotIndex": "x"}])
+async def test_a_rollback_that_can_not_be_read_holds_nothing_up(tmp_path: Path, odd: Any):
+    """Neither its placement, which gets what is newest, nor any other."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1")
+        await fleet.apply(CONFIG)
+
+        def note(tx: Transaction) -> None:
+            row = objects.find(tx, GROUP, "ResourcePlacement", "shop", "everywhere")
+            assert row is not None
+            objects.set_statuses(tx, {row.uid: {**(row.status or {}), "rollback": odd}})
+
+        await hub.write(note)
+        await fleet.apply(GREEN)
+        await fleet.sync()
+        status = await fleet.status(*PLACEMENT)
+        assert ("rollback" in status, status["observedResourceIndex"]) == (False, "1")
+        (held,) = fleet.agents["m1"].works.values()
+        assert held["manifest"]["data"] == {"color": "green"}

@@ -91,7 +91,13 @@ async def test_a_run_is_listed_shown_and_approved(tmp_path: Path):
             assert [(t["type"], t["done"]) for t in canary["tasks"]] == [
                 ("Approval", False), ("TimedWait", False),
             ]  # fmt: skip
-            await they.do("approve", "first", stage="canary", when="after")
+            refused = await they.do("approve", "first", 422, stage="rest")
+            assert "nothing waits there; what waits is first-after-canary" in refused["detail"]
+            refused = await they.do("approve", "first", 422, stage="none")
+            assert "its stages are canary, rest" in refused["detail"]
+            answer = await they.do("approve", "first", stage="canary", when="after")
+            assert answer["waitsFor"] == []
+            assert answer["stages"][0]["tasks"][0]["done"]
             assert (await they.do("approve", "first", 422))["code"] == "InvalidState"
             shown = await they.show("shop/first")
             assert shown["stages"][0]["tasks"][0]["done"]
@@ -135,6 +141,26 @@ async def test_stop_resume_and_go_back(tmp_path: Path):
             refusal = await they.do("rollback", "second", 422, version="9")
             assert refusal["detail"] == "version 9 is not kept; kept are 0, 1"
             assert (await they.do("stop", "absent", 404))["code"] == "NotFound"
+
+
+async def test_going_back_passes_over_what_never_succeeded(tmp_path: Path):
+    """Of runs before this one the newest that succeeded counts: its version stood everywhere."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await started(hub, STRATEGY, run("first"))
+        await roll(fleet)
+        for name, color in (("second", "green"), ("third", "red")):
+            await fleet.apply(GREEN.replace("green", color))
+            hub.clock.advance(1)
+            await fleet.apply(run(name))
+        await roll(fleet)
+        assert await colors(fleet) == "rrrr"
+        async with people(hub, fleet) as they:
+            assert (await they.show("shop/second"))["reason"] == "UpdateRunFailed"
+            hub.clock.advance(1)
+            await they.do("rollback", "third")
+            assert (await they.show("shop/third-back-1"))["version"] == "0"
+            await roll(fleet)
+            assert await colors(fleet) == "bbbb"
 
 
 async def test_what_stopped_by_itself_is_resumed(tmp_path: Path):

@@ -177,3 +177,16 @@ async def test_overrides_are_known_after_a_restart(tmp_path: Path):
         await anew.apply(SHOP)
         told = conditions(await anew.status("ClusterResourcePlacement", "shop"))
         assert told["ClusterResourcePlacementOverridden"][1] == "OverriddenSucceeded"
+
+
+async def test_selectors_that_name_nothing_are_told_of(tmp_path: Path):
+    """No cluster is looked for, and the message says what the hub does not have."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1")
+        await fleet.apply(
+            SHOP.partition("---")[2].replace("kind: Namespace, name", "kind: Namspace, name")
+        )
+        status = await fleet.status("ClusterResourcePlacement", "shop")
+        (scheduled,) = status["conditions"]
+        assert scheduled["status"] == "True"
+        assert scheduled["message"].endswith("nothing on the hub is selected yet by Namspace shop")

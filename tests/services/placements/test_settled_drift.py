@@ -90,6 +90,40 @@ async def test_one_path_may_be_meant(tmp_path: Path):
         assert (await refusal(hub, "accept", other)).code == "NotFound"
 
 
+async def test_what_was_edited_on_the_hub_meanwhile_is_not_lost(tmp_path: Path):
+    """The member was held against what stood there before: whoever accepts has not seen the edit."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await drifted(hub)
+        await fleet.apply(CAREFUL.replace("color: blue", "color: green"))
+        refused = await refusal(hub, "accept")
+        assert (refused.code, "changed meanwhile" in refused.detail) == ("InvalidState", True)
+        assert (await manifest(fleet))["data"] == {"color": "green"}
+
+
+@pytest.mark.parametrize(
+    ("path", "hub_value", "value"),
+    [
+        ("", None, '{"a": 1}'),
+        ("/kind", '"ConfigMap"', '"Secret"'),
+        ("/metadata/name", '"settings"', '"other"'),
+        ("/metadata", None, '"x"'),
+        ("/data/color/deeper", None, '"x"'),
+        ("/data/color/deeper/still", None, '"x"'),
+        ("/kind/0", None, '"x"'),
+    ],
+)
+async def test_what_an_odd_agent_tells_makes_no_other_object(
+    tmp_path: Path, path: str, hub_value: str | None, value: str
+):
+    """Paths and values are of the member: what the object is stays, and nothing breaks."""
+    told = {"path": path, "hub": hub_value, "member": value, "first_seen": AT}
+    async with running_hub(tmp_path) as hub:
+        fleet = await drifted(hub, told)
+        before = await manifest(fleet)
+        await refusal(hub, "accept")
+        assert await manifest(fleet) == before
+
+
 async def test_ignored_paths_stand_in_the_annotation(tmp_path: Path):
     """Beside those that were there; the members are told of them."""
     async with running_hub(tmp_path) as hub:
@@ -169,7 +203,7 @@ async def test_what_kubectl_made_is_changed_by_kubectl(tmp_path: Path, how: str,
 
 @pytest.mark.parametrize(
     ("member", "code"),
-    [('"<redacted>"', "Forbidden"), ('"' + "x" * 1022 + "…", "InvalidState")],
+    [('"<redacted>"', "InvalidState"), ('"' + "x" * 1022 + "…", "InvalidState")],
     ids=["secret", "cut"],
 )
 async def test_what_the_hub_was_not_told_whole_is_not_accepted(
@@ -190,7 +224,7 @@ async def test_a_secret_is_never_accepted(tmp_path: Path):
             hub, text=CAREFUL.replace("ConfigMap", "Secret").replace("\ndata:", "\nstringData:")
         )
         what = DriftedObject("m1", "Secret", "shop", "settings")
-        assert (await refusal(hub, "accept", what)).code == "Forbidden"
+        assert (await refusal(hub, "accept", what)).code == "InvalidState"
         assert (await settle(hub, "ignore", what))["result"] == "ignore"
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.store import objects
+from hub.store import events, objects
 from shared.errors import Rejected
 from tests.services.members.hubs import running_hub
 from tests.services.placements import runs
@@ -65,6 +65,8 @@ async def test_a_run_goes_through_its_stages(tmp_path: Path):
         assert await progress(fleet, "first") == (
             "UpdateRunSucceeded", "all stages are completed",
         )  # fmt: skip
+        heard = await hub.hub.read(lambda tx: events.list_events(tx, name="first"))
+        assert [each.reason for each in heard].count("UpdateRunSucceeded") == 1
         status = await status_of(fleet, "first")
         assert status["resourceSnapshotIndexUsed"] == "0"
         reasons = [[c["reason"] for c in each["conditions"]] for each in status["stagesStatus"]]
@@ -174,6 +176,23 @@ async def test_a_failed_cluster_stops_the_run_where_the_strategy_says_so(tmp_pat
         assert await colors(fleet) == "bbbb"
         conditions = (await status_of(fleet, "first"))["conditions"]
         assert "StoppedByItself" not in {c["type"] for c in conditions}
+
+
+async def test_what_was_said_of_another_version_fails_no_cluster(tmp_path: Path):
+    """A refusal counts once it is of what the run gave: until then its cluster is only under way."""
+    async with running_hub(tmp_path) as hub:
+        strict = STRATEGY.replace("spec:\n", "spec:\n  stopAfterFailedClusters: 1\n")
+        fleet = await started(hub, STRATEGY, run("first"))
+        await fleet.sync("m1", phase="Failed", reason="NameConflict", message="it is Bob's")
+        await fleet.apply(GREEN)
+        await fleet.apply(strict)
+        hub.clock.advance(1)
+        await fleet.apply(run("second"))
+        assert await colors(fleet) == "g---"
+        await fleet.turn()
+        assert await progress(fleet, "second") == (
+            "UpdateRunProgressing", "stage canary: updating m1, 0 of 2 done",
+        )  # fmt: skip
 
 
 async def test_a_cluster_that_is_late_is_stuck(tmp_path: Path):

@@ -177,3 +177,14 @@ async def test_pods_are_judged_by_the_level_of_their_namespace(
                 assert (raised.value.code, raised.value.field) == (found.code, found.field)
 
         await db.write(judge)
+
+
+def test_what_a_clusters_controllers_note_declares_nothing():
+    """The count of a Deployment's revisions changes after each change: it makes no second revision here."""
+    counted = {"deployment.kubernetes.io/revision": "2"}
+    first, second = (
+        draft(stored(a_manifest("Deployment", "apps/v1", {}, annotations=given)), START)
+        for given in ({"team": "a"}, {"team": "a"} | counted)
+    )
+    assert second.manifest["metadata"]["annotations"] == {"team": "a"}
+    assert second.hash == first.hash

@@ -50,17 +50,23 @@ def is_external(spec: JsonView) -> bool:
 
 
 def read_pin(status: JsonView | None) -> Pin | None:
-    """What a status says of a rollback, whether it still holds or not."""
+    """What a status says of a rollback, whether it still holds or not.
+
+    One that can not be read is none: nothing that this hub has written is so, and no placement waits for it.
+    """
     found = (status or {}).get(FIELD)
     if not found:
         return None
-    return Pin(
-        int(found["resourceSnapshotIndex"]),
-        int(found["newestResourceSnapshotIndex"]),
-        str(found.get("left") or ""),
-        str(found.get("by") or ""),
-        str(found.get("time") or ""),
-    )
+    try:
+        return Pin(
+            int(found["resourceSnapshotIndex"]),
+            int(found["newestResourceSnapshotIndex"]),
+            str(found.get("left") or ""),
+            str(found.get("by") or ""),
+            str(found.get("time") or ""),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
 
 
 def mark_of(entries: Iterable[SelectedObject]) -> str:

@@ -33,12 +33,17 @@ def request_kind(run_kind: str) -> str:
     return REQUEST_KINDS[RUN_KINDS.index(run_kind)]
 
 
+def is_approved(request: StoredObject) -> bool:
+    """Has somebody approved it? The run goes on by it with its next turn."""
+    return is_true((request.status or {}).get("conditions"), APPROVED)
+
+
 def approved(tx: Transaction, run: StoredObject, asked: Sequence[Where]) -> set[Where]:
     """Those of a run's requests that are approved."""
     found: set[Where] = set()
     for stage, when in asked:
         row = _find(tx, run, stage, when)
-        if row is not None and is_true((row.status or {}).get("conditions"), APPROVED):
+        if row is not None and is_approved(row):
             found.add((stage, when))
     return found
 
@@ -112,21 +117,34 @@ def approve(
 
     Raises Rejected: InvalidState where nothing (or more than one) waits.
     """
+    unanswered = [row for row in requests_of(tx, run) if not is_approved(row)]
     waiting = [
         row
-        for row in requests_of(tx, run)
-        if not is_true((row.status or {}).get("conditions"), APPROVED)
-        and stage in ("", (row.spec or {}).get("targetStage"))
-        and when in ("", when_of(run, row))
+        for row in unanswered
+        if stage in ("", (row.spec or {}).get("targetStage")) and when in ("", when_of(run, row))
     ]
     if len(waiting) != 1:
-        names = ", ".join(sorted(row.name for row in waiting)[:5])
-        text = f"several requests wait, name the stage: {names}" if waiting else "nothing waits"
+        text = _which(run, stage, [row.name for row in waiting], [row.name for row in unanswered])
         raise Rejected(RejectCode.INVALID_STATE, f"{run.kind} {run.name}: {text}", "stage")
     (row,) = waiting
     say_approved(tx, row, f"approved by {principal}", "Approved")
     audit.add(tx, principal, "approve", f"{row.kind} {row.name} {row.uid}", run.name)
     return row
+
+
+def _which(
+    run: StoredObject, stage: str, waiting: Sequence[str], unanswered: Sequence[str]
+) -> str:
+    """Why there is not one request that is meant."""
+    if waiting:
+        return f"several requests wait, name the stage: {', '.join(sorted(waiting)[:5])}"
+    told = (run.status or {}).get("stagesStatus") or ()
+    stages = [str(each["stageName"]) for each in told]
+    if stage and stages and stage not in stages:
+        return f"it has no stage {stage[:63]}: its stages are {', '.join(stages)}"
+    if unanswered:
+        return f"nothing waits there; what waits is {', '.join(sorted(unanswered)[:5])}"
+    return "nothing waits for approval: it is asked for when a stage has come so far"
 
 
 def hear_approval(tx: Transaction, term: int, uid: str, condition: JsonView) -> bool:
@@ -138,7 +156,7 @@ def hear_approval(tx: Transaction, term: int, uid: str, condition: JsonView) -> 
     row = objects.get(tx, uid)
     if row is None or row.kind not in REQUEST_KINDS:
         return False
-    if not is_true((row.status or {}).get("conditions"), APPROVED):
+    if not is_approved(row):
         reason, message = str(condition.get("reason") or ""), str(condition.get("message") or "")
         say_approved(tx, row, message[:500], reason[:100] or "Approved")
         told = f"on the hub cluster: {message[:200]}" if message else "on the hub cluster"

@@ -184,9 +184,11 @@ def _write(tx: Transaction, run: StoredObject, status: Json) -> None:
     if status == run.status:
         return
     before = {c["type"]: c for c in (run.status or {}).get("conditions") or ()}
+    told: set[str] = set()  # its end stands in two conditions, and is one event
     for each in status.get("conditions") or ():
         was = before.get(each["type"])
-        if was is None or was["reason"] != each["reason"]:
+        if each["reason"] not in told and (was is None or was["reason"] != each["reason"]):
+            told.add(each["reason"])
             bad = each["reason"].endswith(("Failed", "Stuck", "NotInitializedYet"))
             tx.say(run, each["reason"], each["message"], warning=bad)
     objects.set_statuses(tx, {run.uid: status})
