@@ -14,7 +14,7 @@ from shared.wire.agent_v1 import Message
 
 STREAMS_PATH: Final = "/agent/v1/streams"
 
-POLL_S: Final = 20.0  # for so long a question hangs while nothing is wanted
+POLL_S: Final = 45.0  # for so long a question hangs while nothing is wanted
 BEAT_S: Final = 4.0  # an agent that has nothing to bring says so this often
 MOST_PART_BYTES: Final = 64 << 10  # of the lines of one part
 MOST_LINES: Final = 2000  # of one part
