@@ -1,19 +1,25 @@
-"""Which hub to talk to: flags first, then the environment, then the data folder of a local hub."""
+"""Which hub to talk to: flags first, then the environment, a context, the data folder of a local hub."""
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
+
+from roadstead import contexts
 
 DEFAULT_SERVER = "http://127.0.0.1:8080"
 
 
 @dataclass(frozen=True)
 class Context:
-    """Address and credential of one hub, and the CA of its certificate ("": what the machine trusts)."""
+    """Address and credential of one hub, the CA of its certificate ("": what the machine trusts).
+
+    `namespace` is that of what names none; "" where nobody has said so.
+    """
 
     server: str
     token: str
     ca: str = ""
+    namespace: str = ""
 
 
 def default_data_dir() -> Path:
@@ -21,20 +27,60 @@ def default_data_dir() -> Path:
     return Path(os.environ.get("ROADSTEAD_DATA") or Path.home() / ".roadstead")
 
 
-def resolve(server: str | None = None, token: str | None = None, ca: str | None = None) -> Context:
+def resolve(
+    server: str | None = None,
+    token: str | None = None,
+    ca: str | None = None,
+    *,
+    name: str | None = None,
+) -> Context:
     """The context in force.
 
-    Order: the arguments; ROADSTEAD_SERVER, ROADSTEAD_TOKEN and ROADSTEAD_CA; the files `server` and
-    `admin.token` that `roadstead up` leaves in its data folder (ROADSTEAD_DATA, else ~/.roadstead).
-    The token of the folder goes to no other hub than the folder's own.
+    Order: the arguments; the context `name`; ROADSTEAD_SERVER, ROADSTEAD_TOKEN, ROADSTEAD_CA and
+    ROADSTEAD_NAMESPACE; the context that ROADSTEAD_CONTEXT names; the files `server` and `admin.token` in
+    the folder that ROADSTEAD_DATA names; the context that is in use; the same files in ~/.roadstead.
+    A context's token goes to its own hub only, and so does the folder's. Raises WrongContext.
     """
+    env = _environment(named=bool(name))
+    stored = _stored(name)
     folder = default_data_dir()
     own = _read(folder / "server") or DEFAULT_SERVER
-    server = server or os.environ.get("ROADSTEAD_SERVER") or own
-    token = token or os.environ.get("ROADSTEAD_TOKEN")
-    if not token and server.rstrip("/") == own.rstrip("/"):
+    address = server or env["SERVER"] or (stored.server if stored and stored.server else own)
+    token = token or env["TOKEN"]
+    kept = stored if stored and _is_same(stored.server or own, address) else None
+    if not token and kept:
+        token = kept.token
+    if not token and (not stored or not stored.server) and _is_same(own, address):
         token = _read(folder / "admin.token")
-    return Context(server, token or "", ca or os.environ.get("ROADSTEAD_CA") or "")
+    return Context(
+        address,
+        token or "",
+        ca or env["CA"] or (kept.ca if kept else ""),
+        env["NAMESPACE"] or (kept.namespace if kept else ""),
+    )
+
+
+def default_namespace() -> str:
+    """The namespace of what names none, where no flag says which hub; "" where nobody has said so."""
+    return resolve().namespace
+
+
+def _environment(*, named: bool) -> dict[str, str]:
+    """What the environment says; nothing where a context was named, which is as good as flags."""
+    names = ("SERVER", "TOKEN", "CA", "NAMESPACE")
+    return {each: "" if named else os.environ.get(f"ROADSTEAD_{each}") or "" for each in names}
+
+
+def _stored(name: str | None) -> contexts.Stored | None:
+    named = name or os.environ.get("ROADSTEAD_CONTEXT")
+    if named:
+        return contexts.load().find(named)
+    kept = contexts.load()
+    return kept.find(contexts.LOCAL if os.environ.get("ROADSTEAD_DATA") else kept.current)
+
+
+def _is_same(one: str, other: str) -> bool:
+    return one.rstrip("/") == other.rstrip("/")
 
 
 def _read(path: Path) -> str:

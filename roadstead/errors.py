@@ -8,7 +8,8 @@ RoadsteadError          (exit 1)
 ├── Unreachable         no hub at that address, or it is not ready or failing (exit 5)
 ├── JobFailed           a job that was waited for ended otherwise than Succeeded (exit 1)
 ├── TimedOut            a job that was waited for has not ended in time (exit 6)
-└── WrongAddress        what was given as the hub's address is none (exit 2)
+├── WrongAddress        what was given as the hub's address is none (exit 2)
+└── WrongContext        a context that is not there, or a file of them that can not be used (exit 2)
 
 Wrong usage of the command line is exit 2, and Ctrl-C 130. docs/reference/cli.md lists them all.
 """
@@ -111,6 +112,12 @@ class TimedOut(RoadsteadError):
 
 class WrongAddress(RoadsteadError):
     """What was given as the hub's address is none."""
+
+    exit_code = 2
+
+
+class WrongContext(RoadsteadError):
+    """There is no such context, or the file that they are kept in can not be used."""
 
     exit_code = 2
 

@@ -4,6 +4,7 @@ import click
 
 from roadstead.cli.manifests import Source, is_empty, read_sources
 from roadstead.cli.messages import refusal, warning
+from roadstead.cli.names import default_namespace
 from roadstead.cli.output import answer_option, client, dump
 from roadstead.cli.progress import progress, say
 from roadstead.client import Client
@@ -63,7 +64,7 @@ def apply(
 def _apply(hub: Client, source: Source, namespace: str | None) -> list[Applied]:
     """The result per document; one for the whole source where the hub could not read it."""
     try:
-        return hub.apply(source.body, namespace=namespace)
+        return hub.apply(source.body, namespace=namespace or default_namespace() or None)
     except Rejected as whole:
         told = whole.problem.get("items")
         if isinstance(told, list) and told:

@@ -1,34 +1,19 @@
 """`roadstead delete`: objects of any kind and jobs, by name or as manifests name them."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
 
 import click
 
 from roadstead.cli import kinds
-from roadstead.cli.manifests import Source, read_sources
+from roadstead.cli.manifests import read_sources
 from roadstead.cli.messages import sentence
 from roadstead.cli.output import answer_option, client, dump
 from roadstead.cli.progress import progress, say
+from roadstead.cli.targets import Target, described, target
 from roadstead.client import Client
 from roadstead.errors import NotFound, Rejected
 from roadstead.models.jobs import JobState, WholeJob
 from roadstead.models.record import Json
-
-
-class _Target(NamedTuple):
-    """One object that is to go; `place` says where it was named, "" for the command line."""
-
-    kind: kinds.Kind
-    namespace: str
-    name: str
-    place: str = ""
-
-    @property
-    def title(self) -> str:
-        """`ClusterQueue team-a`, `Job default/hello`."""
-        name = f"{self.namespace}/{self.name}" if self.namespace else self.name
-        return f"{self.kind.name} {name}"
 
 
 @click.command()
@@ -68,12 +53,12 @@ def delete(
     if bool(what) == bool(files):
         raise click.UsageError("Name what is to go: KIND NAME, KIND/NAME, or -f FILE.")
     sources = read_sources(files, recursive=recursive)
-    described = [each for source in sources for each in _described(source, namespace)]
-    if files and not described:
+    meant = [each.target for source in sources for each in described(source, namespace)]
+    if files and not meant:
         raise click.UsageError("There is nothing to delete in what -f names.")
     told: list[Json] = []
     with client(ctx) as hub:
-        targets = described[::-1] or _named(hub, what, namespace)
+        targets = meant[::-1] or _named(hub, what, namespace)
         with progress("deleting", len(targets)) as advance:
             for target in targets:
                 raw = _try(hub, target, drain=drain, absent_is_well=ignore_not_found)
@@ -87,7 +72,7 @@ def delete(
     return 0 if len(told) == len(targets) else Rejected.exit_code
 
 
-def _named(hub: Client, what: Sequence[str], namespace: str | None) -> list[_Target]:
+def _named(hub: Client, what: Sequence[str], namespace: str | None) -> list[Target]:
     """`KIND NAME...` or `KIND/NAME...`; a NAME may be NAMESPACE/NAME."""
     first, *names = what
     if "/" in first:
@@ -99,54 +84,10 @@ def _named(hub: Client, what: Sequence[str], namespace: str | None) -> list[_Tar
     else:
         raise click.UsageError(f"{first}: which one? Give KIND NAME or KIND/NAME.")
     known = {word: kinds.kind_of(hub, word) for word in dict.fromkeys(word for word, _ in pairs)}
-    return [_target(known[word], name, namespace) for word, name in pairs]
+    return [target(known[word], name, namespace) for word, name in pairs]
 
 
-def _target(kind: kinds.Kind, name: str, namespace: str | None, place: str = "") -> _Target:
-    within, slash, short = name.rpartition("/")
-    if slash:
-        return _Target(kind, within, short, place)
-    inside = "" if kind.namespaced is False else namespace or "default"
-    return _Target(kind, inside, name, place)
-
-
-def _described(source: Source, namespace: str | None) -> Iterator[_Target]:
-    """What the documents of a file describe, in their order."""
-    import yaml
-
-    try:
-        documents = list(yaml.safe_load_all(source.body))
-    except (yaml.YAMLError, ValueError) as failure:
-        told = " ".join(str(failure).split())
-        raise click.UsageError(f"{source.label} can not be read: {told}") from failure
-    for number, document in enumerate(documents, start=1):
-        if document is None:
-            continue
-        place = source.label + (f", document {number}" if len(documents) > 1 else "")
-        listed = isinstance(document, dict) and isinstance(document.get("items"), list)
-        for each in document["items"] if listed else [document]:
-            yield _described_by(each, place, namespace)
-
-
-def _described_by(document: Any, place: str, namespace: str | None) -> _Target:
-    try:
-        group, _, _ = document["apiVersion"].rpartition("/")
-        kind = kinds.described(group, document["kind"])
-        metadata = document["metadata"]
-        name = metadata["name"]
-        inside = metadata.get("namespace")
-        if not all(isinstance(each, str) for each in (kind.name, name, inside or "")):
-            raise TypeError
-    except (AttributeError, KeyError, TypeError):
-        raise click.UsageError(
-            f"{place}: nothing can be deleted by it; it needs apiVersion, kind and metadata.name."
-        ) from None
-    if kind.namespaced is not False and inside:
-        return _Target(kind, inside, name, place)
-    return _target(kind, name, namespace, place)
-
-
-def _try(hub: Client, target: _Target, *, drain: bool, absent_is_well: bool) -> Json | None:
+def _try(hub: Client, target: Target, *, drain: bool, absent_is_well: bool) -> Json | None:
     """What became of it; None where the hub refused, which is said."""
     try:
         return _delete(hub, target, drain=drain)
@@ -164,7 +105,7 @@ def _try(hub: Client, target: _Target, *, drain: bool, absent_is_well: bool) -> 
     return None
 
 
-def _delete(hub: Client, target: _Target, *, drain: bool) -> Json:
+def _delete(hub: Client, target: Target, *, drain: bool) -> Json:
     """What the hub answers, with `result` in words."""
     kind = target.kind
     full_name = f"{target.namespace}/{target.name}"
@@ -184,7 +125,7 @@ def _delete(hub: Client, target: _Target, *, drain: bool) -> Json:
     return _delete_object(hub, target, "", drain=False)
 
 
-def _delete_object(hub: Client, target: _Target, namespace: str, *, drain: bool) -> Json:
+def _delete_object(hub: Client, target: Target, namespace: str, *, drain: bool) -> Json:
     kind = target.kind
     return hub.delete_object(
         kind.name, target.name, group=kind.group, namespace=namespace, drain=drain

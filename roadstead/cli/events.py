@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from roadstead.cli.names import full_name
 from roadstead.cli.nouns import list_verb
 from roadstead.cli.output import age
 from roadstead.cli.tables import Column
@@ -27,7 +28,7 @@ def _rows(hub: Client, job: str | None, namespace: str | None, limit: int) -> li
     if job and namespace:
         raise click.UsageError("give JOB or --namespace, not both.")
     if job:
-        return hub.job_events(job, limit=limit)
+        return hub.job_events(full_name(job), limit=limit)
     return hub.events(namespace=namespace, limit=limit)
 
 

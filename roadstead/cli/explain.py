@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import click
 
 from roadstead.cli import lost_clusters
+from roadstead.cli.names import full_name
 from roadstead.cli.output import answer_option, client, moment, moment_of, show_one
 from roadstead.cli.tables import Column, indented, wrapped
 from roadstead.models.checks import CheckState
@@ -58,7 +59,7 @@ _FLEET = [
 def explain(ctx: click.Context, job: str, output: str) -> None:
     """Say where JOB is and why (its uid, or namespace/name)."""
     with client(ctx) as hub:
-        show_one(hub.explain(job), output, as_text)
+        show_one(hub.explain(full_name(job)), output, as_text)
 
 
 def as_text(told: Explanation) -> str:

@@ -1,17 +1,19 @@
-"""`roadstead jobs`: list, show, hold, release, cancel and delete."""
+"""`roadstead jobs`: the list and the page; the other verbs stand in modules of their own."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from roadstead.cli import lost_clusters
-from roadstead.cli.each import for_each
+from roadstead.cli import job_acts, job_sort, job_waits, lost_clusters
+from roadstead.cli.job_filters import FILTERS, matching, namespace_of
+from roadstead.cli.job_sort import in_order
 from roadstead.cli.messages import plain
+from roadstead.cli.names import full_name
 from roadstead.cli.nouns import list_verb
 from roadstead.cli.output import age, answer_option, client, dump, moment
 from roadstead.cli.pods import as_lines, pods
-from roadstead.cli.progress import say
+from roadstead.cli.resubmit import resubmit
 from roadstead.cli.tables import Column, wrapped
 from roadstead.cli.visible import visible
 from roadstead.client import Client
@@ -43,19 +45,19 @@ def jobs() -> None:
     """Jobs of the whole fleet. A job is named by its uid or as namespace/name."""
 
 
-def _rows(hub: Client, limit: int, selector: str | None, **filters: Any) -> list[Job]:
-    found = list(hub.jobs(limit=limit + 1, label_selector=selector, **filters))
+def _rows(
+    hub: Client,
+    limit: int,
+    sort: str | None,
+    namespace: str | None,
+    all_namespaces: bool,
+    **filters: Any,
+) -> list[Job]:
+    space = namespace_of(namespace, everywhere=all_namespaces)
+    found = list(matching(hub, namespace=space, limit=limit + 1, **filters))
     if len(found) > limit:
         click.echo(f"These are the newest {limit} jobs; there are more: --limit N.", err=True)
-    return found[:limit]
-
-
-def _state(_ctx: click.Context, _option: click.Parameter, given: str | None) -> str | None:
-    """One of the states there are, in whatever case it was typed."""
-    known = {each.lower(): each.value for each in JobState}
-    if given and given.lower() not in known:
-        raise click.BadParameter(f"{given!r} is none of {', '.join(JobState)}.")
-    return known[given.lower()] if given else None
+    return in_order(found[:limit], sort)
 
 
 jobs.add_command(
@@ -66,21 +68,8 @@ jobs.add_command(
         empty="No jobs. Submit one: roadstead submit FILE",
         no_match="No jobs match. Without these options all jobs are listed.",
         options=[
-            click.option("-n", "--namespace", metavar="NAME", help="Only jobs of this namespace."),
-            click.option("-q", "--queue", metavar="NAME", help="Only jobs of this queue."),
-            click.option(
-                "--state",
-                callback=_state,
-                metavar="STATE",
-                help="Only jobs in this state, such as Pending.",
-            ),
-            click.option("--cluster", metavar="NAME", help="Only jobs on this member."),
-            click.option(
-                "-l",
-                "--selector",
-                metavar="SELECTOR",
-                help="Only jobs with these labels: a=b,c!=d.",
-            ),
+            *FILTERS,
+            job_sort.option,
             click.option(
                 "--limit",
                 type=click.IntRange(1),
@@ -90,18 +79,33 @@ jobs.add_command(
                 help="The newest N.",
             ),
         ],
+        shows=(
+            "roadstead jobs ls --since 2h --state running,failed --sort -started",
+            "roadstead jobs ls -n team-a -o name",
+            "roadstead jobs ls -o jsonpath='{range .items[*]}{.name}{\"\\n\"}{end}'",
+        ),
     )
 )
 
 
 @jobs.command("show")
 @click.argument("job")
+@click.option("-n", "--namespace", metavar="NAME", help="For a name without one.")
+@click.option(
+    "-w", "--watch", is_flag=True, help="Show it whenever it changes, until it has ended."
+)
 @answer_option
 @click.pass_context
-def show(ctx: click.Context, job: str, output: str) -> None:
+def show(ctx: click.Context, job: str, namespace: str | None, watch: bool, output: str) -> None:
     """Show one job with its counts and its history."""
+    if watch and output != "text":
+        raise click.UsageError("--watch shows text; `roadstead jobs wait` is for programs.")
+    name = full_name(job, namespace)
     with client(ctx) as hub:
-        found = hub.job(job)
+        if watch:
+            job_waits.watch(hub, name, lambda each: _as_text(each, hub.job_events(each.uid)))
+            return
+        found = hub.job(name)
         events = hub.job_events(found.uid)
         seen = _pods_now(hub, found) if output == "text" else []
     if output == "text":
@@ -121,36 +125,12 @@ def _pods_now(hub: Client, job: WholeJob) -> list[str]:
 
 
 jobs.add_command(pods)
+jobs.add_command(job_waits.wait)
+jobs.add_command(resubmit)
+job_acts.add_to(jobs)
 
 
-def _verb(
-    name: str,
-    do: Callable[[Client, str], WholeJob],
-    stands: Callable[[WholeJob], str],
-    words: str,
-    does: str,
-    *,
-    answers: bool = True,
-) -> None:
-    """A verb for any number of jobs; `stands` says how each stands then, `words` what goes on."""
-
-    def run(ctx: click.Context, names: tuple[str, ...], output: str = "text") -> int:
-        def tell(job: WholeJob) -> None:
-            if output == "text":
-                say(f"{job.full_name} {stands(job)}")
-
-        answered, code = for_each(ctx, names, do, tell, words)
-        if output != "text":
-            dump({"items": [each.raw for each in answered]}, output)
-        return code
-
-    made: Callable[..., Any] = click.pass_context(run)
-    made = answer_option(made) if answers else made
-    made = click.argument("names", metavar="JOB...", nargs=-1, required=True)(made)
-    jobs.add_command(click.command(name, help=does)(made))
-
-
-def _as_text(job: WholeJob, events: list[Event], seen: list[str]) -> str:
+def _as_text(job: WholeJob, events: list[Event], seen: Sequence[str] = ()) -> str:
     lines = [
         job.full_name,
         f"  uid       {job.uid}",
@@ -192,25 +172,6 @@ def _evictions(job: WholeJob) -> list[str]:
     return lines
 
 
-def _cancelled(job: WholeJob) -> str:
-    if job.finished_at and job.state != JobState.CANCELLED:
-        return f"had ended already: {job.state}"
-    where = f" from {job.cluster}" if job.state == JobState.WITHDRAWING else ""
-    return f"{job.state}{where}"
-
-
-def _stands(job: WholeJob) -> str:
-    if job.state == JobState.WITHDRAWING:
-        return f"Withdrawing from {job.cluster}, then {job.withdraw_to}"
-    return job.state
-
-
-def _deleted(job: WholeJob) -> str:
-    if job.state == JobState.WITHDRAWING:
-        return f"is being withdrawn from {job.cluster}, then its name is free"
-    return "is deleted; its name is free"
-
-
 def _by(job: WholeJob) -> str:
     """Who created it on a hub cluster that says so."""
     name = job.annotations.get(_SUBMITTED_BY)
@@ -227,49 +188,3 @@ def _pods(job: WholeJob) -> str:
     counts = job.counts.raw
     told = ", ".join(f"{counts[name]} {name}" for name in counts if counts[name])
     return f"{told or 'none yet'}; {job.completions} to complete"
-
-
-_verb(
-    "cancel",
-    Client.cancel,
-    _cancelled,
-    "cancelling",
-    """Stop jobs wherever they are.
-
-    Each ends Cancelled once it is certain that nothing of it runs; one that has ended already stays
-    as it is. One that the hub refuses keeps none of the others back; the exit code is 3 then.
-    """,
-)
-_verb(
-    "hold",
-    Client.hold,
-    _stands,
-    "holding",
-    """Hold jobs back: they are not considered until they are released.
-
-    One that runs is taken back from its cluster first; it starts anew once released. One that the
-    hub refuses keeps none of the others back; the exit code is 3 then.
-    """,
-)
-_verb(
-    "release",
-    Client.release,
-    _stands,
-    "releasing",
-    """Let jobs wait again that are held, or that were deactivated.
-
-    One that the hub refuses keeps none of the others back; the exit code is 3 then.
-    """,
-)
-_verb(
-    "delete",
-    Client.delete_job,
-    _deleted,
-    "deleting",
-    """Stop jobs wherever they are, and free their names.
-
-    Their history is kept for a while. One that the hub refuses keeps none of the others back; the
-    exit code is 3 then.
-    """,
-    answers=False,
-)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import click
 
+from roadstead.cli.names import full_name
 from roadstead.cli.output import client
 from roadstead.cli.tables import is_coloured
 from roadstead.cli.visible import visible
@@ -62,7 +63,7 @@ def logs(ctx: click.Context, /, job: str, output: str, *, prefix: bool, **asked:
     asked["since_s"] = asked.pop("since")
     end: LogEnd | None = None
     show = _Shown(prefix=prefix, timestamps=asked["timestamps"])
-    with client(ctx) as hub, hub.logs(hub.job(job), **asked) as stream:
+    with client(ctx) as hub, hub.logs(hub.job(full_name(job, None)), **asked) as stream:
         for record in stream:
             end = record.end or end
             if output == "json":

@@ -16,10 +16,12 @@ from roadstead.errors import (
 _NEVER = "no member could ever hold it"
 _MISTYPED = "kind: "
 _HINTS = {
-    NotAllowed: "A token comes from --token, ROADSTEAD_TOKEN, or ROADSTEAD_DATA=DIR of `roadstead up`.",
-    Unreachable: "Start a hub: roadstead up. Or name one: --server, ROADSTEAD_SERVER, or "
-    "ROADSTEAD_DATA=DIR.",
-    WrongAddress: "It comes from --server, ROADSTEAD_SERVER, or the file `server` in ROADSTEAD_DATA.",
+    NotAllowed: "A token comes from `roadstead login`, --token, ROADSTEAD_TOKEN, or ROADSTEAD_DATA=DIR of "
+    "`roadstead up`.",
+    Unreachable: "Start a hub: roadstead up. Or name one: roadstead login, --server, ROADSTEAD_SERVER, "
+    "or ROADSTEAD_DATA=DIR.",
+    WrongAddress: "It comes from --server, ROADSTEAD_SERVER, `roadstead login`, or the file `server` in "
+    "ROADSTEAD_DATA.",
 }
 _CODE_HINTS = {
     "AlreadyExists": "roadstead clusters token NAME prints a fresh join token for it.",

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import click
 
 from roadstead.cli.absent import refuse_absent
+from roadstead.cli.examples import examples
 from roadstead.cli.output import (
     answer_option,
     client,
@@ -31,15 +32,18 @@ def list_verb(
     options: Sequence[Decorator] = (),
     name: str = "ls",
     may_watch: bool = True,
+    shows: Sequence[str] = (),
 ) -> click.Command:
     """A command that lists what `rows` finds at a hub, which is given the values of `options` besides.
 
     An empty list says `empty`; where options were given, `no_match` (else the same), or that what they
-    name is not there.
+    name is not there. `shows` are examples for its help.
     """
 
     def run(ctx: click.Context, /, output: str, *, watch: bool = False, **given: Any) -> None:
-        narrowed = any(value for key, value in given.items() if key not in {"limit", "offset"})
+        narrowed = any(
+            value for key, value in given.items() if key not in {"limit", "offset", "sort"}
+        )
         with client(ctx) as hub:
 
             def found() -> list[Record]:
@@ -54,7 +58,8 @@ def list_verb(
     made: Callable[..., Any] = click.pass_context(run)
     for each in (*([watch_option] if may_watch else []), output_option, *reversed(options)):
         made = each(made)
-    return click.command(name, help=does)(made)
+    command = click.command(name, help=does)(made)
+    return examples(*shows)(command) if shows else command
 
 
 def show_verb(

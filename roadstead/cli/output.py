@@ -4,36 +4,56 @@ import datetime as dt
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, TypeVar
 
 import click
 
+from roadstead.cli.messages import plain
 from roadstead.cli.tables import UNLIMITED, Column, is_coloured, table
 from roadstead.client import Client
+from roadstead.context import resolve
 from roadstead.errors import Unreachable
 from roadstead.models.record import Record
 
 R = TypeVar("R", bound=Record)
 Rows = Callable[[], Iterable[Record]]
+_JSONPATH: Final = "jsonpath="
 
 
 def client(ctx: click.Context) -> Client:
-    """The hub that the command's options, environment or data folder name."""
+    """The hub that the command's options, environment, context or data folder name."""
     given = ctx.find_root().obj or {}
     # httpx has a command of its own, with rich and all its colours: 50 ms that no other command needs.
     sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]  # None: there is no such module
-    return Client(given.get("server"), given.get("token"), ca=given.get("ca"))
+    if not given.get("context"):
+        return Client(given.get("server"), given.get("token"), ca=given.get("ca"))
+    found = resolve(
+        given.get("server"), given.get("token"), given.get("ca"), name=given["context"]
+    )
+    return Client(found.server, found.token, ca=found.ca)
+
+
+class _How(click.Choice[str]):
+    """One of several words, or `jsonpath=TEMPLATE`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if isinstance(value, str) and value.startswith(_JSONPATH):
+            from roadstead.cli.jsonpath import check
+
+            check(value.removeprefix(_JSONPATH))
+            return value
+        return super().convert(value, param, ctx)
 
 
 def output_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add -o/--output to a list."""
-    return _output_of(["table", "wide", "json", "yaml"], function)
+    return _output_of(["table", "wide", "name", "json", "yaml", f"{_JSONPATH}TEMPLATE"], function)
 
 
 def answer_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add -o/--output to what shows one thing or does something."""
-    return _output_of(["text", "json", "yaml"], function)
+    return _output_of(["text", "name", "json", "yaml", f"{_JSONPATH}TEMPLATE"], function)
 
 
 def watch_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -65,21 +85,58 @@ def show_list(
 
 
 def show_one(item: R, output: str, text: Callable[[R], str]) -> None:
-    """Print one thing: as JSON or YAML, or as `text` puts it."""
-    if output in {"json", "yaml"}:
+    """Print one thing: as programs read it, or as `text` puts it."""
+    if is_data(output):
         dump(item.raw, output)
     else:
         click.echo(text(item))
 
 
+def is_data(output: str) -> bool:
+    """Whether it is printed for programs rather than for people."""
+    return output not in {"text", "table", "wide"}
+
+
 def dump(item: Any, output: str) -> None:
-    """Print a value as JSON or YAML."""
+    """Print a value as JSON or YAML, its names alone, or what a JSONPath template makes of it."""
     if output == "yaml":
         import yaml
 
         click.echo(yaml.safe_dump(item, sort_keys=False, allow_unicode=True), nl=False)
+    elif output == "name":
+        for name in _names(item):
+            click.echo(name)
+    elif output.startswith(_JSONPATH):
+        from roadstead.cli.jsonpath import render
+
+        drawn = render(output.removeprefix(_JSONPATH), item)
+        click.echo(drawn, nl=not drawn.endswith("\n"))
     else:
         click.echo(json.dumps(item, indent=2, ensure_ascii=False))
+
+
+def _names(item: Any) -> Iterator[str]:
+    """`namespace/name` or name, as verbs take them, of one thing or of each item of a list."""
+    found = item.get("items")
+    for each in found if isinstance(found, list) else [item]:
+        told = each.get("metadata") or each
+        name, namespace = told.get("name"), told.get("namespace")
+        if not name:
+            raise click.UsageError("-o name: what is shown here has no names; -o json has it all.")
+        yield plain(f"{namespace}/{name}" if namespace else str(name))
+
+
+def instant_before(seconds: float) -> dt.datetime:
+    """The instant so many seconds ago."""
+    return dt.datetime.now(dt.UTC) - dt.timedelta(seconds=seconds)  # noqa: TID251 - what is listed
+
+
+def terminal() -> Any:
+    """Standard output as rich writes to it, with the colours that it may have."""
+    from rich.console import Console
+
+    system = "standard" if is_coloured(sys.stdout) else None
+    return Console(color_system=system)  # type: ignore[arg-type]  # of a literal
 
 
 def age(then: dt.datetime | None, *, now: dt.datetime | None = None) -> str:
@@ -121,7 +178,7 @@ def _output_of(choices: list[str], function: Callable[..., Any]) -> Callable[...
     return click.option(
         "-o",
         "--output",
-        type=click.Choice(choices),
+        type=_How(choices),
         default=choices[0],
         show_default=True,
         help="How to print the answer.",
@@ -129,7 +186,7 @@ def _output_of(choices: list[str], function: Callable[..., Any]) -> Callable[...
 
 
 def _print_list(found: list[Record], columns: Sequence[Column], output: str, empty: str) -> None:
-    if output in {"json", "yaml"}:
+    if is_data(output):
         dump({"items": [each.raw for each in found]}, output)
     elif not found:
         click.echo(empty, err=True)
@@ -156,14 +213,12 @@ def _again(rows: Rows, columns: Sequence[Column], output: str, empty: str) -> No
 
 def _live(rows: Rows, columns: Sequence[Column], output: str, empty: str) -> None:
     """On a terminal: the list in its place, brought up to date; it stays when the watch ends."""
-    from rich.console import Console, Group
+    from rich.console import Group
     from rich.live import Live
     from rich.text import Text
 
-    system = "standard" if is_coloured(sys.stdout) else None
     shown, words = Text(""), Text("")
-    console = Console(color_system=system)  # type: ignore[arg-type]  # of a literal
-    with Live(console=console, auto_refresh=False) as live:
+    with Live(console=terminal(), auto_refresh=False) as live:
         while True:
             try:
                 found = list(rows())

@@ -3,6 +3,7 @@
 import click
 
 from roadstead.cli.manifests import is_empty, read_sources
+from roadstead.cli.names import default_namespace
 from roadstead.cli.output import answer_option, client, show_one
 from roadstead.cli.rendered import manifests_of
 from roadstead.cli.tables import Column, indented, wrapped
@@ -57,7 +58,7 @@ def plan(
     with client(ctx) as hub:
         found = hub.plan(
             body,
-            namespace=namespace,
+            namespace=namespace or default_namespace() or None,
             manifests=manifests or bool(cluster),
             cluster=cluster or "",
         )

@@ -2,6 +2,7 @@
 
 import click
 
+from roadstead.cli.names import full_name
 from roadstead.cli.output import client, dump, moment_of
 from roadstead.cli.tables import Column, indented, table, wrapped
 from roadstead.cli.visible import visible
@@ -55,7 +56,7 @@ def pods(ctx: click.Context, job: str, output: str, *, events: bool) -> None:
     With node, reason, exit code and restarts. They are asked of the cluster's agent each time.
     """
     with client(ctx) as hub:
-        found = hub.job_pods(job)
+        found = hub.job_pods(full_name(job, None))
     if output in {"json", "yaml"}:
         dump(found.raw, output)
         return

@@ -44,3 +44,9 @@ def progress(words: str, total: int) -> Iterator[Callable[[int], None]]:
 def say(text: str, *, err: bool = False) -> None:
     """Print a line while `progress` may be shown: through the streams as they stand then."""
     click.echo(text, file=sys.stderr if err else sys.stdout)
+
+
+def hint(*commands: str) -> None:
+    """What to type next: for a person, on a terminal's standard error, and nowhere else."""
+    if sys.stderr.isatty():
+        say(f"Next: {'  |  '.join(commands)}", err=True)

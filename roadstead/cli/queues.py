@@ -2,6 +2,7 @@
 
 import click
 
+from roadstead.cli import queue_edits
 from roadstead.cli.nouns import list_verb, show_verb
 from roadstead.cli.output import age
 from roadstead.cli.tables import Column, indented, wrapped
@@ -160,3 +161,4 @@ queues.add_command(
         """,
     )
 )
+queue_edits.add_to(queues)

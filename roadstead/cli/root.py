@@ -20,33 +20,45 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "apply": ("apply", "apply", "Apply manifests of any kind, as kubectl would."),
     "checks": ("checks", "checks", "Admission checks: who waits for an answer; answer."),
     "clusters": ("clusters", "clusters", "Member clusters: list, show, add, cordon, remove."),
+    "context": ("contexts", "context", "Hubs that you have logged in to: list, use, forget."),
     "delete": ("delete", "delete", "Delete objects of any kind, by name or by their manifests."),
     "demo": ("demo", "demo", "Start a fleet on this machine and run the guide's jobs on it."),
+    "diff": ("diff", "diff", "What applying manifests would change."),
     "drift": ("drift", "drift", "Objects that no longer are as the hub wants them."),
     "events": ("events", "events", "What happened lately, in the whole fleet or to one job."),
     "explain": ("explain", "explain", "Where a job is and why it waits or went there."),
+    "get": ("get", "get", "Objects of any kind, as a table or as they are."),
     "hand-over": ("hand_over", "hand_over", "Hand an object over, from kubectl to REST or back."),
     "hub-cluster": ("hub_cluster", "hub_cluster", "The bridge to the hub cluster: show, resume."),
-    "jobs": ("jobs", "jobs", "Jobs: list, show, pods, hold, release, cancel, delete."),
+    "jobs": ("jobs", "jobs", "Jobs: list, show, pods, wait, resubmit, cancel, delete."),
     "logs": ("logs", "logs", "What the pods of a job write, wherever it runs."),
     "plan": ("plan", "plan", "Where manifests would go, were they applied now."),
+    "login": ("login", "login", "Keep a hub's address and your token for it."),
     "placements": (
         "placements",
         "placements",
         "Placements: list, show, roll back, rebalance, evict.",
     ),
-    "queues": ("queues", "queues", "Queues: quota, usage, who waits."),
+    "queues": ("queues", "queues", "Queues: quota, usage, who waits; stop, resume, set."),
     "restored": ("restored", "restored", "Whether the hub's store went back, and how to go on."),
     "rollouts": ("rollouts", "rollouts", "Staged rollouts: show, approve, stop, roll back."),
+    "run": ("run.verb", "run", "Run a command as a Job."),
     "simulate": ("simulate", "simulate", "What the scheduler would decide, from files alone."),
     "submit": ("submit", "submit", "Submit a Job, and wait for it if you like."),
     "tokens": ("tokens", "tokens", "Tokens of people: list, issue, revoke."),
+    "top": ("top", "top", "Clusters, queues, what runs and waits, on one screen."),
     "up": ("up", "up", "Run a hub with simulated clusters and their agents, here."),
     "works": ("revisions", "works", "Works: what each cluster is given, and how it stands there."),
     "workloads": ("workloads", "workloads", "Jobs and what others run, as Kueue shows them."),
 }
 # Verbs that need more than the SDK, and the extra of pyproject.toml that brings it.
+_NAMES = ("roadstead", "kubectl roadstead")
 EXTRAS = {"admin": "hub", "demo": "all", "simulate": "hub", "up": "all"}
+
+
+def _asked_by(program: str) -> str:
+    """The variable that a shell sets which asks what may come next."""
+    return f"_{program.replace(' ', '_')}_complete".upper()
 
 
 class _NotInstalled(RoadsteadError):
@@ -84,6 +96,10 @@ class _Verbs(click.Group):
             return None
         module, name, _ = VERBS[cmd_name]
         command: click.Command = getattr(importlib.import_module(f"roadstead.cli.{module}"), name)
+        if any(_asked_by(each) in os.environ for each in _NAMES):
+            from roadstead.cli.completing import offer
+
+            offer(command, cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -106,24 +122,39 @@ class _Verbs(click.Group):
 @click.option("--server", metavar="URL", help="Address of the hub [ROADSTEAD_SERVER].")
 @click.option("--token", metavar="TOKEN", help="Bearer token [ROADSTEAD_TOKEN].")
 @click.option("--ca", metavar="FILE", help="CA of the hub's certificate [ROADSTEAD_CA].")
+@click.option("--context", metavar="NAME", help="A hub logged in to [ROADSTEAD_CONTEXT].")
 @click.version_option(package_name="roadstead", message="%(prog)s %(version)s")
 @click.pass_context
-def cli(ctx: click.Context, server: str | None, token: str | None, ca: str | None) -> None:
+def cli(
+    ctx: click.Context,
+    server: str | None,
+    token: str | None,
+    ca: str | None,
+    context: str | None,
+) -> None:
     """Sends batch jobs to whichever of your Kubernetes clusters can run them.
 
-    Without --server and --token, the address and the credential that `roadstead up` left in its
-    data folder are used (ROADSTEAD_DATA, else ~/.roadstead).
+    Without --server, --token and --context, the hub that you have logged in to is used (`roadstead
+    login`), else the address and the credential that `roadstead up` left in its data folder
+    (ROADSTEAD_DATA, which goes before a login, else ~/.roadstead).
 
     Exit codes: 0 done, 1 a job failed, 2 wrong usage, 3 refused or not found, 4 not allowed, 5 no
     hub answers, 6 timed out waiting, 130 Ctrl-C.
     """
-    ctx.obj = {"server": server, "token": token, "ca": ca}
+    ctx.obj = {"server": server, "token": token, "ca": ca, "context": context}
 
 
-def main(args: list[str] | None = None) -> None:
+def kubectl_main() -> None:
+    """Run the command as `kubectl roadstead`: kubectl finds it by the name `kubectl-roadstead`."""
+    main(program="kubectl roadstead")
+
+
+def main(args: list[str] | None = None, *, program: str = "roadstead") -> None:
     """Run the command and exit with its code."""
     try:
-        answer: Any = cli.main(args=args, prog_name="roadstead", standalone_mode=False)
+        answer: Any = cli.main(
+            args=args, prog_name=program, complete_var=_asked_by(program), standalone_mode=False
+        )
     except (click.exceptions.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         sys.exit(130)

@@ -1,20 +1,22 @@
 """`roadstead submit`: Jobs, and wait for them."""
 
 import json
-import time
 from collections.abc import Iterator
 from itertools import groupby
 
 import click
 
 from roadstead.cli.manifests import Source, documents, read_sources
-from roadstead.cli.messages import hint_for, refusal, warning
+from roadstead.cli.messages import hint_for, refusal
+from roadstead.cli.names import default_namespace
 from roadstead.cli.output import answer_option, client, dump
 from roadstead.cli.progress import progress, say
+from roadstead.cli.run.array import Array, array, spread
+from roadstead.cli.submitted import print_taken, suggest, wait_all
 from roadstead.client import Client
-from roadstead.errors import JobFailed, Rejected, TimedOut
+from roadstead.errors import JobFailed, Rejected
 from roadstead.media_types import JSON, type_of
-from roadstead.models.jobs import Job, Outcome, WholeJob
+from roadstead.models.jobs import Job, Outcome
 
 
 @click.command()
@@ -29,6 +31,12 @@ from roadstead.models.jobs import Job, Outcome, WholeJob
     metavar="SECONDS",
     help="With --wait: give up waiting after this long, with exit code 6. The jobs go on.",
 )
+@click.option(
+    "--array",
+    callback=array,
+    metavar="0-N[%AT-ONCE]",
+    help="Make each an array: one Indexed Job with a pod for each number.",
+)
 @click.option("--key", metavar="KEY", help="Idempotency key: repeating the command submits once.")
 @answer_option
 @click.pass_context
@@ -38,6 +46,7 @@ def submit(
     named: tuple[str, ...],
     wait: bool,
     timeout: float | None,
+    array: Array | None,
     key: str | None,
     output: str,
 ) -> int:
@@ -51,16 +60,20 @@ def submit(
     if timeout is not None and not wait:
         raise click.UsageError("--timeout goes with --wait.")
     given = [one for source in read_sources((*files, *named)) for one in documents(source)]
+    if array is not None:
+        given = [_as_array(one, array) for one in given]
+    if space := default_namespace():
+        given = [_within(one, space) for one in given]
     quiet = output != "text"
     with client(ctx) as hub:
         jobs = _submit_all(hub, given, key, quiet=quiet)
-        ended = _wait_all(hub, jobs, timeout, quiet=quiet) if wait else []
+        ended = wait_all(hub, jobs, timeout, quiet=quiet) if wait else []
     if quiet:
         dump({"items": [job.raw for job in ended or jobs]}, output)
     if failed := [job for job in ended if not job.has_succeeded]:
         raise JobFailed(failed)
     if jobs and not wait and not quiet:
-        _suggest(jobs[0])
+        suggest(jobs[0])
     return Rejected.exit_code if len(jobs) < len(given) else 0
 
 
@@ -73,7 +86,7 @@ def _submit_all(hub: Client, given: list[Source], key: str | None, *, quiet: boo
             elif outcome.job is not None:
                 jobs.append(outcome.job)
                 if not quiet:
-                    _print_taken(outcome.job)
+                    print_taken(outcome.job)
             advance(1)
     return jobs
 
@@ -130,39 +143,23 @@ def _job_in(source: Source) -> bytes | None:
     return body if is_job and found.get("apiVersion") == "batch/v1" else None
 
 
-def _wait_all(
-    hub: Client, jobs: list[Job], timeout: float | None, *, quiet: bool
-) -> list[WholeJob]:
-    deadline = None if timeout is None else time.monotonic() + timeout
-    ended = []
-    with progress("ended", len(jobs)) as advance:
-        for job in jobs:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            try:
-                ended.append(hub.wait(job.uid, timeout_s=left, check=False))
-            except TimedOut:
-                state = hub.job(job.uid).state
-                raise TimedOut(f"{job.full_name} is {state} after {timeout:g} s") from None
-            if not quiet:
-                _print_end(ended[-1])
-            advance(1)
-    return ended
+def _as_array(source: Source, wanted: Array) -> Source:
+    """A Job as an array of it; what is none stays as it is, for the hub to say so."""
+    body = _job_in(source)
+    if body is None:
+        return source
+    return Source(source.label, json.dumps(spread(json.loads(body), wanted)).encode())
 
 
-def _print_taken(job: Job) -> None:
-    say(f"{job.full_name} submitted ({job.uid})")
-    for text in job.warnings:
-        say(f"{job.full_name}: warning: {warning(text)}", err=True)
-
-
-def _print_end(job: WholeJob) -> None:
-    where = f" on {job.cluster}" if job.cluster else ""
-    why = f" ({job.reason})" if job.reason and not job.has_succeeded else ""
-    say(f"{job.full_name} {job.state}{where}{why}")
-
-
-def _suggest(job: Job) -> None:
-    say(f"Next: roadstead explain {job.full_name}  |  roadstead jobs ls --watch", err=True)
+def _within(source: Source, namespace: str) -> Source:
+    """A Job that names no namespace in the one that is set; anything else as it is."""
+    body = _job_in(source)
+    found = json.loads(body) if body is not None else {}
+    metadata = found.get("metadata")
+    if not isinstance(metadata, dict) or metadata.get("namespace"):
+        return source
+    found["metadata"] = {**metadata, "namespace": namespace}
+    return Source(source.label, json.dumps(found).encode())
 
 
 def _print_refusal(label: str, no: Rejected) -> None:

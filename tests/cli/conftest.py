@@ -3,10 +3,17 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.cli.commands import GUIDE, REPOSITORY, Reached
+
+
+@pytest.fixture(autouse=True)
+def _no_contexts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where whoever runs the tests has logged in to decides nothing."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 
 
 @pytest.fixture(scope="session")

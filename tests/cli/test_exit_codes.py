@@ -141,6 +141,7 @@ def test_the_codes_belong_to_the_errors_of_the_sdk():
         "RoadsteadError": 1,
         "JobFailed": 1,
         "WrongAddress": 2,
+        "WrongContext": 2,
         "Rejected": 3,
         "NotFound": 3,
         "SomeRejected": 3,

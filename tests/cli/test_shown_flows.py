@@ -40,7 +40,7 @@ def ended(name: str, **more: Any) -> Answer:
 
 
 def test_what_was_taken_is_told_and_what_was_not_is_told_beside(tmp_path: Path) -> None:
-    """Names and uids to standard output; warnings, refusals and the next step to standard error."""
+    """Names and uids to standard output; warnings and refusals to standard error."""
     first, third = taken("a"), taken("c")
     batch = {
         "items": [{"index": 0, **first}, {"index": 1, **REFUSED}, {"index": 2, **third}],
@@ -55,7 +55,6 @@ def test_what_was_taken_is_told_and_what_was_not_is_told_beside(tmp_path: Path) 
         "  kind: is a Pod\n"
         "  submit takes Jobs; roadstead apply -f FILE takes every kind.\n"
         "namespace/c: warning: stored and not acted on: spec.x\n"
-        "Next: roadstead explain namespace/a  |  roadstead jobs ls --watch\n"
     )
 
 

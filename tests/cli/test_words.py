@@ -182,7 +182,10 @@ HINTS: list[tuple[RoadsteadError, str]] = [
     (JobFailed([A_JOB]), "Why: roadstead explain team-a/ok"),
     (
         NotAllowed("no"),
-        "A token comes from --token, ROADSTEAD_TOKEN, or ROADSTEAD_DATA=DIR of `roadstead up`.",
+        (
+            "A token comes from `roadstead login`, --token, ROADSTEAD_TOKEN, or ROADSTEAD_DATA=DIR of "
+            "`roadstead up`."
+        ),
     ),
     (NotAllowed("no", 403), ""),
     (Unreachable("the store does not answer; try again", answered=True), ""),
@@ -192,11 +195,17 @@ HINTS: list[tuple[RoadsteadError, str]] = [
     ),
     (
         Unreachable("no"),
-        "Start a hub: roadstead up. Or name one: --server, ROADSTEAD_SERVER, or ROADSTEAD_DATA=DIR.",
+        (
+            "Start a hub: roadstead up. Or name one: roadstead login, --server, ROADSTEAD_SERVER, or "
+            "ROADSTEAD_DATA=DIR."
+        ),
     ),
     (
         WrongAddress("no"),
-        "It comes from --server, ROADSTEAD_SERVER, or the file `server` in ROADSTEAD_DATA.",
+        (
+            "It comes from --server, ROADSTEAD_SERVER, `roadstead login`, or the file `server` in "
+            "ROADSTEAD_DATA."
+        ),
     ),
     (TimedOut("late"), ""),
 ]

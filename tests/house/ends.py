@@ -134,6 +134,24 @@ def _submit(reader: Reader) -> None:
     assert len(reader.items("jobs?namespace=nightly&name=many-")) == 20
 
 
+def _run(reader: Reader) -> None:
+    reader.succeeded("default/first", "default/printed", "default/sweep", "default/odd")
+    assert reader.job("default/first")["cluster"] == "gpu-1"
+    assert reader.job("default/odd")["completions"] == 5
+    reader.succeeded("default/study", "default/study-again")
+    reader.cancelled("default/long")
+
+
+def _from_slurm(reader: Reader) -> None:
+    reader.succeeded("default/prepare", "default/learn")
+
+
+def _from_kueuectl(reader: Reader) -> None:
+    assert (
+        reader.ask("objects/kueue.x-k8s.io/ClusterQueue/from-kueuectl")["origin"] == "hub-cluster"
+    )
+
+
 def _queues(reader: Reader) -> None:
     reader.succeeded("team-t/train")
     assert reader.job("team-t/train")["cluster"] == "gpu-1"
@@ -207,6 +225,9 @@ def _client(reader: Reader) -> None:
 ENDS: dict[str, Callable[[Reader], None]] = {
     "README.md": _tour,
     "docs/tutorial/first-fleet.md": _tutorial,
+    "docs/howto/run.md": _run,
+    "docs/howto/from-slurm.md": _from_slurm,
+    "docs/howto/from-kueuectl.md": _from_kueuectl,
     "docs/howto/submit.md": _submit,
     "docs/howto/queues.md": _queues,
     "docs/howto/admission-checks.md": _checks,

@@ -1,0 +1,111 @@
+"""Which jobs are meant: by namespace, queue, state, member, labels and age."""
+
+import datetime as dt
+import heapq
+from collections.abc import Callable, Iterator
+from itertools import islice, takewhile
+from typing import Any, Final
+
+import click
+
+from roadstead.cli.names import default_namespace
+from roadstead.cli.output import instant_before
+from roadstead.cli.run.amounts import seconds
+from roadstead.client import Client
+from roadstead.models.jobs import Job, JobState
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def _states(_ctx: click.Context, _option: click.Parameter, given: str | None) -> tuple[str, ...]:
+    """States there are, in whatever case they were typed, one or several with commas between."""
+    known = {each.lower(): each.value for each in JobState}
+    words = [word.strip() for word in (given or "").split(",")] if given else []
+    for word in words:
+        if word.lower() not in known:
+            raise click.BadParameter(f"{word!r} is none of {', '.join(JobState)}.")
+    return tuple(dict.fromkeys(known[word.lower()] for word in words))
+
+
+NAMESPACE: Final[Decorator] = click.option(
+    "-n", "--namespace", metavar="NAME", help="Only jobs of this namespace."
+)
+FILTERS: Final[tuple[Decorator, ...]] = (
+    NAMESPACE,
+    click.option(
+        "-A", "--all-namespaces", is_flag=True, help="Of all namespaces, whatever is set."
+    ),
+    click.option("-q", "--queue", metavar="NAME", help="Only jobs of this queue."),
+    click.option(
+        "--state",
+        callback=_states,
+        metavar="STATE[,STATE...]",
+        help="Only jobs in these states, such as running,failed.",
+    ),
+    click.option("--cluster", metavar="NAME", help="Only jobs on this member."),
+    click.option(
+        "-l", "--selector", metavar="SELECTOR", help="Only jobs with these labels: a=b,c!=d."
+    ),
+    click.option(
+        "--since",
+        callback=seconds,
+        metavar="DURATION",
+        help="Only jobs submitted within this time: 90s, 2h, 1d.",
+    ),
+)
+
+
+def filters(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add all of them to a verb."""
+    for each in reversed(FILTERS):
+        command = each(command)
+    return command
+
+
+def namespace_of(given: str | None, *, everywhere: bool) -> str | None:
+    """The namespace that is listed: the one given, else the one that is set; None is all of them.
+
+    Raises click.UsageError where both are asked for.
+    """
+    if given and everywhere:
+        raise click.UsageError("-n names one namespace, -A means all: give one of them.")
+    return given or (None if everywhere else default_namespace() or None)
+
+
+def matching(
+    hub: Client,
+    *,
+    state: tuple[str, ...] = (),
+    selector: str | None = None,
+    since: int | None = None,
+    limit: int | None = None,
+    **exact: Any,
+) -> Iterator[Job]:
+    """Jobs that match, newest first, read from the hub as they are iterated; `limit` at most.
+
+    `exact`: namespace, queue, cluster. `since` is in seconds.
+    """
+    lists = [
+        hub.jobs(state=each, label_selector=selector, limit=limit, **exact)
+        for each in state or (None,)
+    ]
+    # Of each state the newest first, and so of all of them; a job that changes state meanwhile counts once.
+    found = iter(lists[0])
+    if len(lists) > 1:
+        found = _once(heapq.merge(*lists, key=_age, reverse=True))
+    if since is not None:
+        oldest = instant_before(since)
+        found = takewhile(lambda job: job.created_at >= oldest, found)
+    return islice(found, limit)
+
+
+def _age(job: Job) -> tuple[dt.datetime, str]:
+    return job.created_at, job.uid
+
+
+def _once(jobs: Iterator[Job]) -> Iterator[Job]:
+    last = ""
+    for job in jobs:
+        if job.uid != last:
+            yield job
+        last = job.uid

@@ -1,0 +1,206 @@
+"""`roadstead run`: a Job made from a command, submitted, and waited for if you like."""
+
+import os
+import secrets
+from typing import Any
+
+import click
+
+from roadstead.cli.examples import examples
+from roadstead.cli.names import default_namespace
+from roadstead.cli.output import answer_option, client, dump
+from roadstead.cli.run import amounts
+from roadstead.cli.run.array import Array, array
+from roadstead.cli.run.manifest import DEFAULT_IMAGE, Wanted, manifest, name_for
+from roadstead.cli.submitted import print_taken, suggest, wait_all
+from roadstead.errors import JobFailed
+
+# No vowels: a suffix is no word, as Kubernetes has it.
+_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+
+
+def _pairs(_ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    """`KEY=VALUE` each. Of an environment variable KEY alone is what it is here."""
+    found = {}
+    for each in given:
+        key, is_pair, value = each.partition("=")
+        if not is_pair and option.name == "env" and key in os.environ:
+            value = os.environ[key]
+        elif not key or not is_pair:
+            raise click.BadParameter(f"{each!r}: give KEY=VALUE.")
+        found[key] = value
+    return found
+
+
+@examples(
+    "roadstead run --gpus 2 --cpu 8 --memory 16Gi -- python train.py --epochs 3",
+    "roadstead run --array 0-199%20 -- python sweep.py",
+    "roadstead run --wait -n team-a -q local-queue -- ./test.sh",
+    "roadstead run --dry-run -- python train.py | kubectl apply -f -",
+)
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.argument(
+    "command", metavar="[--] COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED
+)
+@click.option("--name", metavar="NAME", help="Its name [default: the script's, and some letters].")
+@click.option("-n", "--namespace", metavar="NAME", help="Its namespace [default: default].")
+@click.option(
+    "--image",
+    envvar="ROADSTEAD_IMAGE",
+    default=DEFAULT_IMAGE,
+    show_default=True,
+    metavar="IMAGE",
+    help="What to run it in [ROADSTEAD_IMAGE].",
+)
+@click.option(
+    "--cpu",
+    callback=amounts.cpu,
+    default="1",
+    show_default=True,
+    metavar="N",
+    help="CPUs of each pod, such as 8 or 500m.",
+)
+@click.option(
+    "--memory",
+    callback=amounts.memory,
+    metavar="BYTES",
+    help="Memory of each pod, such as 16Gi, and its limit [default: 1Gi, no limit].",
+)
+@click.option(
+    "--gpus",
+    callback=amounts.gpus,
+    metavar="[RESOURCE=]N",
+    help="GPUs of each pod; nvidia.com/gpu unless RESOURCE says otherwise.",
+)
+@click.option(
+    "--resource",
+    "more",
+    callback=amounts.resources,
+    multiple=True,
+    metavar="NAME=QUANTITY",
+    help="Anything else that each pod takes, such as example.com/fpga=1.",
+)
+@click.option("-q", "--queue", metavar="NAME", help="Its LocalQueue.")
+@click.option("--priority", metavar="CLASS", help="Its WorkloadPriorityClass.")
+@click.option(
+    "-e",
+    "--env",
+    callback=_pairs,
+    multiple=True,
+    metavar="KEY[=VALUE]",
+    help="A variable of its environment; KEY alone: with the value it has here.",
+)
+@click.option(
+    "--array",
+    callback=array,
+    metavar="FIRST-LAST[:STEP][%AT-ONCE]",
+    help="Once for each number, in one Indexed Job; told as ROADSTEAD_ARRAY_INDEX.",
+)
+@click.option(
+    "--parallelism",
+    type=click.IntRange(1, 100_000),
+    metavar="N",
+    help="So many pods of it, all at once, each told its JOB_COMPLETION_INDEX.",
+)
+@click.option(
+    "--retries",
+    type=click.IntRange(0, 1000),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Start a failed pod again so often; with --array, each number's.",
+)
+@click.option(
+    "--time",
+    "limit",
+    callback=amounts.seconds,
+    metavar="DURATION",
+    help="Stop it after so long: 90s, 2h, 1h30m.",
+)
+@click.option("--label", "labels", callback=_pairs, multiple=True, metavar="KEY=VALUE",
+              help="A label of the Job.")  # fmt: skip
+@click.option("--annotation", "annotations", callback=_pairs, multiple=True, metavar="KEY=VALUE",
+              help="An annotation, such as roadstead.dev/cluster-selector=tier=gpu.")  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Print the Job as YAML; submit nothing.")
+@click.option("--wait", is_flag=True, help="Return when it has ended: 0 if it succeeded, else 1.")
+@click.option(
+    "--timeout",
+    callback=amounts.seconds,
+    metavar="DURATION",
+    help="With --wait: give up waiting after this long, with exit code 6. The job goes on.",
+)
+@answer_option
+@click.pass_context
+def run(ctx: click.Context, /, output: str, *, dry_run: bool, wait: bool, **given: Any) -> int:
+    """Run a command as a Job, wherever there is room for it.
+
+    COMMAND is what runs in the image, word for word; `--` before it ends the options. --dry-run prints
+    the Job, which `submit` and `kubectl` take as well.
+    """
+    timeout = given.pop("timeout")
+    if timeout is not None and not wait:
+        raise click.UsageError("--timeout goes with --wait.")
+    if given["array"] and given["parallelism"]:
+        raise click.UsageError("--array says by itself how many run at once: FIRST-LAST%AT-ONCE.")
+    made = manifest(_wanted(**given))
+    if dry_run:
+        dump(made, "json" if output == "json" else "yaml")
+        return 0
+    quiet = output != "text"
+    with client(ctx) as hub:
+        job = hub.submit(made)
+        if not quiet:
+            print_taken(job)
+        ended = wait_all(hub, [job], timeout, quiet=quiet) if wait else []
+    if quiet:
+        dump((ended[0] if ended else job).raw, output)
+    if ended and not ended[0].has_succeeded:
+        raise JobFailed(ended)
+    if not wait and not quiet:
+        suggest(job)
+    return 0
+
+
+def _wanted(
+    command: tuple[str, ...],
+    name: str | None,
+    namespace: str | None,
+    image: str,
+    cpu: str,
+    memory: str | None,
+    gpus: tuple[str, str] | None,
+    more: dict[str, str],
+    queue: str | None,
+    priority: str | None,
+    env: dict[str, str],
+    array: Array | None,
+    parallelism: int | None,
+    retries: int,
+    limit: int | None,
+    labels: dict[str, str],
+    annotations: dict[str, str],
+) -> Wanted:
+    devices = {**dict([gpus] if gpus else []), **more}
+    suffix = "".join(secrets.choice(_LETTERS) for _ in range(5))
+    return Wanted(
+        command,
+        name or name_for(command, suffix),
+        namespace or default_namespace() or "default",
+        image,
+        queue or "",
+        priority or "",
+        {"cpu": cpu, "memory": memory or "1Gi", **devices},
+        {**({"memory": memory} if memory else {}), **devices},
+        env,
+        labels,
+        {k: v for k, v in annotations.items() if not k.startswith(_POD_S)},
+        {k: v for k, v in annotations.items() if k.startswith(_POD_S)},
+        parallelism or 1,
+        array,
+        retries,
+        limit,
+    )
+
+
+# What the simulated kubelet goes by stands at the pods.
+_POD_S = "sim.roadstead.dev/"

@@ -1,0 +1,149 @@
+"""`roadstead top`: clusters, queues, what runs and what waits, on one screen that is brought up to date."""
+
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+
+import click
+
+from roadstead.cli.examples import examples
+from roadstead.cli.job_filters import NAMESPACE, matching
+from roadstead.cli.names import default_namespace
+from roadstead.cli.output import age, client, terminal
+from roadstead.cli.queues import COLUMNS as QUEUES
+from roadstead.cli.tables import Column, table
+from roadstead.client import Client
+from roadstead.errors import Unreachable
+from roadstead.models.clusters import Cluster
+from roadstead.models.jobs import Job, JobState
+
+_BAR: Final = 10
+_MOST_QUEUES: Final = 10
+_MOST_CLUSTERS: Final = 20
+_MOST_JOBS: Final = 100
+_RUNNING: Final = (JobState.RUNNING, JobState.APPLIED, JobState.WITHDRAWING)
+_WAITING: Final = (JobState.PENDING, JobState.RESERVED, JobState.PLACED, JobState.OFFERED)
+
+
+def _bar(resource: str) -> Any:
+    """How much of a resource is taken, as a bar and a number; "" where a member has none."""
+
+    def cell(cluster: Cluster) -> str:
+        from shared.errors import Rejected
+        from shared.quantity import number
+
+        room = cluster.resources.get(resource)
+        try:
+            whole = number(room.allocatable) if room else 0
+            taken = whole - number(room.free) if room and whole else 0
+        except Rejected:
+            return ""
+        if not whole:
+            return ""
+        share = min(1.0, max(0.0, float(taken / whole)))
+        full = round(share * _BAR)
+        return f"{'#' * full}{'.' * (_BAR - full)} {share:4.0%}"
+
+    return cell
+
+
+_CLUSTERS: Final = [
+    Column("CLUSTER", lambda c: c.name, shrinks=True),
+    Column("STATE", lambda c: c.state, coloured=True),
+    Column("CPU", _bar("cpu")),
+    Column("MEMORY", _bar("memory")),
+    Column("GPU", _bar("nvidia.com/gpu")),
+    Column("JOBS", lambda c: c.jobs),
+    Column("HEARTBEAT", lambda c: age(c.heartbeat_at)),
+]
+_JOBS: Final = [
+    Column("JOB", lambda j: j.full_name, shrinks=True),
+    Column("STATE", lambda j: j.state, coloured=True),
+    Column("QUEUE", lambda j: j.queue, shrinks=True),
+    Column("WHERE OR WHY", lambda j: j.cluster or j.reason, shrinks=True),
+    Column("FOR", lambda j: age(j.started_at if j.state == JobState.RUNNING else j.created_at)),
+]
+
+
+@examples("roadstead top", "roadstead top -n team-a --every 5", "roadstead top --once")
+@click.command("top")
+@NAMESPACE
+@click.option(
+    "--every",
+    type=click.FloatRange(0.5, 3600),
+    default=2.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How often it is brought up to date.",
+)
+@click.option("--once", is_flag=True, help="Print it once, as it is where no terminal is.")
+@click.pass_context
+def top(ctx: click.Context, namespace: str | None, every: float, once: bool) -> None:
+    """Show clusters, queues, what runs and what waits, on one screen until Ctrl-C."""
+    space = namespace or default_namespace() or None
+    with client(ctx) as hub:
+        if once or not sys.stdout.isatty():
+            click.echo(page(hub, space, _MOST_JOBS))
+            return
+        try:
+            _live(hub, space, every)
+        except KeyboardInterrupt:
+            return
+
+
+def page(hub: Client, namespace: str | None, jobs_at_most: int, width: int | None = None) -> str:
+    """The screen, as text: a line of counts and up to four tables."""
+    overview = hub.overview()
+    clusters, queues = list(hub.clusters()), list(hub.queues())
+    running = list(matching(hub, namespace=namespace, state=_RUNNING, limit=jobs_at_most))
+    waiting = list(matching(hub, namespace=namespace, state=_WAITING, limit=jobs_at_most))
+    counts = "  ".join(f"{state} {n}" for state, n in sorted(overview.jobs.items()) if n)
+    ready = sum(each.ready for each in clusters)
+    queues.sort(key=lambda q: (-q.pending, -q.admitted, q.name))
+    parts = [
+        f"{ready} of {len(clusters)} clusters ready   {len(queues)} queues   {counts or 'no jobs'}",
+        _part(clusters, _CLUSTERS, _MOST_CLUSTERS, width),
+        _part(queues, [c for c in QUEUES if not c.wide], _MOST_QUEUES, width),
+    ]
+    # Half of what is left is for each, and what one does not need is the other's.
+    half = jobs_at_most // 2
+    shown = min(len(running), max(half, jobs_at_most - len(waiting)))
+    parts.append(_part(running, _JOBS, shown, width, "Nothing runs."))
+    parts.append(_part(waiting, _JOBS, jobs_at_most - shown, width, "Nothing waits."))
+    return "\n\n".join(each for each in parts if each)
+
+
+def _part(
+    rows: Sequence[Cluster | Job | Any],
+    columns: Sequence[Column],
+    at_most: int,
+    width: int | None,
+    empty: str = "",
+) -> str:
+    if not rows:
+        return empty
+    drawn = table(rows[:at_most], columns, width=width)
+    left = len(rows) - at_most
+    return drawn + (f"\n... {left} more" if left > 0 else "")
+
+
+def _live(hub: Client, namespace: str | None, every: float) -> None:
+    from rich.console import Group
+    from rich.live import Live
+    from rich.text import Text
+
+    shown, words = Text("reading ..."), Text("")
+    with Live(console=terminal(), auto_refresh=False, screen=True) as live:
+        while True:
+            size = shutil.get_terminal_size((80, 24))
+            try:
+                # Counts, headings and blank lines take some; a screen that is small shows a few jobs.
+                room = max(4, size.lines - 12 - _MOST_QUEUES // 2)
+                shown = Text.from_ansi(page(hub, namespace, room, size.columns))
+                words = Text("")
+            except Unreachable as failure:
+                words = Text(f"{failure}; trying again", "red")
+            live.update(Group(words, shown) if words else shown, refresh=True)
+            time.sleep(every)

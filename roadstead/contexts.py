@@ -1,0 +1,127 @@
+"""Contexts: hubs that somebody has logged in to, in a file that nobody else may read.
+
+`$XDG_CONFIG_HOME/roadstead/contexts.json` (else `~/.config/roadstead`), 0600 in a folder of 0700. It holds
+credentials, so a file that others may read is not read at all. Each write replaces the file whole.
+"""
+
+import contextlib
+import json
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from roadstead.errors import WrongContext
+
+LOCAL: Final = "local"  # the hub of the data folder: always there, and in force where no other is
+_TEXTS: Final = ("server", "token", "ca", "namespace")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One hub: its address, a credential for it alone, its CA, and the namespace of what names none."""
+
+    server: str
+    token: str = field(default="", repr=False)
+    ca: str = ""
+    namespace: str = ""
+
+
+@dataclass(frozen=True)
+class Contexts:
+    """All of them by name; `current` is the name of the one in force, "" for the data folder's."""
+
+    current: str = ""
+    named: Mapping[str, Stored] = field(default_factory=dict)
+
+    def find(self, name: str) -> Stored | None:
+        """The context of this name, None for the data folder's. Raises WrongContext."""
+        if name in {"", LOCAL}:
+            return self.named.get(LOCAL)
+        if name not in self.named:
+            raise WrongContext(f"there is no context {name!r}; roadstead context ls lists them")
+        return self.named[name]
+
+    def using(self, name: str) -> "Contexts":
+        """With another one in force. Raises WrongContext."""
+        self.find(name)
+        return replace(self, current="" if name == LOCAL else name)
+
+    def having(self, name: str, stored: Stored) -> "Contexts":
+        """With one more, or another one of this name."""
+        return replace(self, named={**self.named, name: stored})
+
+    def without(self, name: str) -> "Contexts":
+        """Without one; where it was in force the data folder's is. Raises WrongContext."""
+        if name not in self.named:
+            raise WrongContext(f"there is no context {name!r} to forget")
+        left = {each: stored for each, stored in self.named.items() if each != name}
+        return Contexts("" if self.current == name else self.current, left)
+
+
+def path() -> Path:
+    """Where they are kept."""
+    home = os.environ.get("XDG_CONFIG_HOME") or ""
+    folder = Path(home) if Path(home).is_absolute() else Path.home() / ".config"
+    return folder / "roadstead" / "contexts.json"
+
+
+def load() -> Contexts:
+    """What is kept; none where there is no file. Raises WrongContext."""
+    file = path()
+    try:
+        with file.open("rb") as opened:
+            mode = os.fstat(opened.fileno()).st_mode
+            content = opened.read()
+    except FileNotFoundError:
+        return Contexts()
+    except OSError as failure:
+        raise WrongContext(f"{file} can not be read: {failure.strerror}") from failure
+    if stat.S_IMODE(mode) & 0o077:
+        raise WrongContext(f"{file} may be read by others; it holds credentials: chmod 600 {file}")
+    try:
+        return _read(json.loads(content))
+    except (ValueError, TypeError, KeyError, AttributeError) as fault:
+        raise WrongContext(
+            f"{file} can not be understood; move it away, and log in anew"
+        ) from fault
+
+
+def save(contexts: Contexts) -> None:
+    """Keep these. Raises WrongContext."""
+    file = path()
+    told = {
+        "current": contexts.current,
+        "contexts": {name: asdict(each) for name, each in sorted(contexts.named.items())},
+    }
+    made = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            made.unlink()
+        descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as opened:
+            json.dump(told, opened, indent=2)
+            opened.write("\n")
+            opened.flush()
+            os.fsync(opened.fileno())
+        made.replace(file)
+    except OSError as failure:
+        raise WrongContext(f"{file} can not be written: {failure.strerror}") from failure
+
+
+def _read(told: Any) -> Contexts:
+    named = {
+        str(name): Stored(**{key: _text(each.get(key) or "") for key in _TEXTS})
+        for name, each in told["contexts"].items()
+    }
+    current = _text(told.get("current") or "")
+    return Contexts(current if current in named else "", named)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value

@@ -1,0 +1,99 @@
+"""`roadstead get` and `diff`: objects of any kind, and what applying files would change."""
+
+import json
+
+import pytest
+import yaml
+
+from tests.cli.build import a_job, text
+from tests.cli.commands import GUIDE
+
+SPACE = "get-and-diff"
+CONFIG = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "c", "namespace": SPACE},
+    "data": {"a": "1", "b": "2"},
+}
+
+
+@pytest.fixture
+def made(hub, tmp_path):
+    """A ConfigMap, a Secret and a Job that the hub holds, and the file they came from."""
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "s", "namespace": SPACE},
+        "stringData": {"password": "hunter2"},
+    }
+    file = tmp_path / "all.yaml"
+    file.write_text(text(CONFIG, secret, a_job("j", SPACE)))
+    assert hub.run("apply", "-f", str(file)).code == 0
+    return file
+
+
+def test_all_of_a_kind_and_one(hub, made):
+    """A table with conditions; one by name, in a namespace or with it; -o yaml prints it alone."""
+    listed = hub.run("get", "clusterqueues")
+    assert listed.lines[0].split() == ["NAME", "CONDITIONS", "AGE"]
+    assert "Active" in hub.run("get", "cq", "cluster-queue").out
+    for given in (("cm", "c", "-n", SPACE), ("configmap", f"{SPACE}/c")):
+        assert yaml.safe_load(hub.run("get", *given, "-o", "yaml").out)["data"] == CONFIG["data"]
+    assert hub.run("get", "configmaps", "-n", SPACE, "-o", "name").out == f"{SPACE}/c\n"
+
+
+def test_jobs_are_a_kind_too(hub, made):
+    """`get job` shows them as `jobs ls` does, with their manifests by name."""
+    assert "CLUSTER" in hub.run("get", "jobs").lines[0]
+    found = json.loads(hub.run("get", "job", "j", "-n", SPACE, "-o", "json").out)
+    assert found["manifest"]["spec"] == a_job("j", SPACE)["spec"]
+
+
+def test_a_secret_shows_no_value(hub, made):
+    """Neither `get` nor `diff` prints what is in one."""
+    done = hub.run("get", "secret", f"{SPACE}/s", "-o", "json")
+    assert (done.code, "hunter2" in done.out) == (0, False)
+    changed = made.with_name("other.yaml")
+    changed.write_text(made.read_text().replace("password: hunter2", "other: hunter3"))
+    done = hub.run("diff", "-f", str(changed))
+    assert "+  other: '[hidden]'" in done.lines
+    assert "hunter" not in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("get", "cq", "no-such"), "no ClusterQueue no-such"),
+        (("get", "gadget"), "gadget is no kind that the hub holds"),
+        (("get", "job", "default/no-such"), "no job default/no-such"),
+    ],
+)
+def test_what_is_not_there_is_3(hub, arguments, said):
+    """Named, with exit code 3."""
+    done = hub.run(*arguments)
+    assert (done.code, said in done.err) == (3, True)
+
+
+def test_nothing_differs_after_an_apply(hub, made):
+    """What was applied and is as it was: no line, exit code 0; the guide's objects as well."""
+    for files in ((str(made),), tuple(map(str, sorted(GUIDE.glob("*.yaml"))))):
+        done = hub.run("diff", *(word for each in files for word in ("-f", each)))
+        assert (done.code, done.out) == (0, ""), done.out + done.err
+
+
+def test_what_would_change_is_told_line_by_line(hub, made):
+    """A unified diff with the document's place; what is not held yet is new; exit code 1."""
+    made.write_text(text({**CONFIG, "data": {"a": "9", "b": "2"}}, a_job("new", SPACE)))
+    done = hub.run("diff", "-f", str(made))
+    assert done.code == 1
+    assert {"-  a: '1'", "+  a: '9'"} <= set(done.lines)
+    assert f"+++ Job {SPACE}/new ({made}, document 2)" in done.lines
+    assert "--- /dev/null" in done.lines
+    assert not any(line.startswith(("-  b", "+  b")) for line in done.lines)
+
+
+@pytest.mark.parametrize("content", ["", "kind: X", "a: [", "- 1"])
+def test_files_that_describe_nothing_are_refused(hub, tmp_path, content):
+    """Wrong usage, before anything is asked."""
+    (tmp_path / "f.yaml").write_text(content)
+    assert hub.run("diff", "-f", str(tmp_path / "f.yaml")).code == 2
