@@ -42,6 +42,7 @@ class Settings:
 GATE_OPTIONS: Final = (
     ("profile", "profile", "what is written here: jobs alone, or objects too"),
     ("kinds", "kinds", "kinds of objects, as patterns of GROUP/KIND (core/ConfigMap)"),
+    ("logs", "logs", "on: people may read logs of jobs' pods through the hub"),
     ("pod-security", "level", "Pod Security level: privileged, baseline or restricted"),
     ("pod-security-levels", "levels", "other levels of namespaces, as NAMESPACE=LEVEL"),
     ("namespaces", "namespaces", "namespaces, as patterns, in which anything is written"),
@@ -126,11 +127,13 @@ def _policy(parser: argparse.ArgumentParser, given: argparse.Namespace) -> Membe
     own = [_OWN_NAMESPACE.read_text().strip()] if _OWN_NAMESPACE.exists() else []
     denied += [each for each in (given.properties_namespace, *own) if each not in denied]
     values["denied_namespaces"] = ",".join(denied)
-    profile, kinds = values.pop("profile"), values.pop("kinds")
+    profile, kinds, logs = (values.pop(name) for name in ("profile", "kinds", "logs"))
     if profile not in PROFILES:
         parser.error(f"--profile {profile}: expected {' or '.join(PROFILES)}")
+    if logs not in {"on", "off"}:
+        parser.error(f"--logs {logs}: expected on or off")
     try:
-        return MemberPolicy(Rules(**values), profile, kinds)
+        return MemberPolicy(Rules(**values), profile, kinds, logs)
     except ValueError as wrong:
         parser.error(str(wrong))
 

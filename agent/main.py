@@ -4,6 +4,7 @@
 """
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from agent.hub import credential as identity
 from agent.hub.client import HubClient, HubError
 from agent.hub.credential import Credential
 from agent.hub.link import Link, Untrusted
+from agent.hub.streams import CONNECTIONS, Streams
 from agent.hub.sync import AcceptedError, Exchange, RevokedError, SupersededError
 from agent.member.declared import DeclaredProperties
 from agent.member.health import Health
@@ -68,6 +70,7 @@ class Agent:
         self._transport = transport
         self._log = log
         self._held = Credential("", "", "")  # of the session
+        self._line: Callable[[], HubClient] | None = None  # one more connection to the hub
 
     async def run(self) -> int:
         """Run until cancelled; returns an exit code when it can not go on: 1 refused, 3 superseded."""
@@ -82,10 +85,12 @@ class Agent:
             return EXIT_REFUSED
         async with client:
             try:
-                hub = HubClient(self._link(), self._clock)
+                link = self._link()
+                hub = HubClient(link, self._clock)
             except (OSError, ValueError) as refusal:
                 self._log.error("agent.refused", error=str(refusal))
                 return EXIT_REFUSED
+            self._line = lambda: HubClient(link, self._clock)
             async with hub:
                 return await self._serve(hub, client)
 
@@ -177,6 +182,7 @@ class Agent:
             asyncio.create_task(self.exchange.run()),
             asyncio.create_task(health.run()),
             asyncio.create_task(declared.run()),
+            asyncio.create_task(self._streams().run()),
         ]
         metrics = await self._serve_metrics(loops)
         self._log.info("agent.started")
@@ -195,6 +201,25 @@ class Agent:
             if metrics is not None:
                 await metrics.close()
         return EXIT_STOPPED
+
+    def _streams(self) -> Streams:
+        """What answers people's questions, with clients of its own: it takes nothing from what jobs need."""
+        assert self._line is not None
+        settings = self.settings
+
+        async def member() -> KubeClient:
+            return await KubeClient.connect(
+                settings.kubeconfig, clock=self._clock, connections=CONNECTIONS
+            )
+
+        return Streams(
+            self._line,
+            lambda: self._held.secret,
+            member,
+            settings.policy,
+            self._clock,
+            self.meters,
+        )
 
     def _news(self) -> None:
         if self.exchange is not None:

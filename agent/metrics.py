@@ -36,6 +36,9 @@ class Meters:
         self.observed = Gauge(
             "roadstead_agent_observed", "Entries observed", registry=self.registry
         )
+        self.streams = Gauge(
+            "roadstead_agent_streams", "Logs and pods being told to people", registry=self.registry
+        )
         self.lease_left = Gauge(
             "roadstead_agent_lease_seconds",
             "Seconds for which Jobs may still be created",

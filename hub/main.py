@@ -36,6 +36,7 @@ from hub.controllers.expiry import Expiry
 from hub.controllers.flavor_reach import FlavorReach
 from hub.controllers.heartbeats import SilenceLoop
 from hub.controllers.history_log import HistoryLog
+from hub.controllers.last_lines import LastLines
 from hub.controllers.lease import Lease
 from hub.controllers.lifetimes import Lifetimes
 from hub.controllers.placements import Placements
@@ -201,6 +202,7 @@ async def _composed(
                 SilenceLoop(hub, sync, lease.term).run,
                 Lifetimes(hub, lease.term, observe_turn).run,
                 Placements(hub, lease.term, lambda: _promised(scheduling)).run,
+                LastLines(hub, app.state.open_streams, observe_turn).run,
                 Expiry(hub, lease.term, observe_turn).run,
                 Resealing(hub, lease.term, observe_turn).run,
                 HistoryLog(hub, lease.term, observe_turn).run,

@@ -50,6 +50,7 @@ class MemberPolicy:
     rules: Rules = field(default_factory=Rules)
     profile: Profile = "objects"
     kinds: str = "*"
+    logs: Literal["off", "on"] = "off"  # whether people read pods' logs through the hub
 
     def refuse(self, work: Work, step: Do) -> Trouble | None:
         """Why a step is not taken, naming the field and the rule; None: it may be."""

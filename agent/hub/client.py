@@ -7,7 +7,8 @@ a sync is tried once, because the loop that calls it recomputes its content each
 import ssl
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
+from urllib.parse import quote
 
 import httpx
 import orjson
@@ -23,18 +24,29 @@ from shared.wire.agent_v1 import (
     CA_PATH,
     REGISTER_PATH,
     SYNC_PATH,
+    Message,
     Register,
     Registered,
     SyncReply,
     SyncRequest,
 )
+from shared.wire.streams_v1 import (
+    POLL_S,
+    STREAMS_PATH,
+    StreamPart,
+    StreamRequest,
+    StreamRequests,
+    StreamTaken,
+)
 
 log = structlog.get_logger(__name__)
 
+M = TypeVar("M", bound=Message)
 _UPGRADE = 426
 _NO_HEADERS: Mapping[str, str] = {}
 _OWN_SECRET = 2  # the first protocol in which an agent's first secret is of its own making
 _ANSWER_S = 15.0  # beyond what the hub was allowed to hold the request
+_PART_S = 20.0  # the hub may hold a part for some seconds, until there is room for it
 _LONGEST_ASKED_S = 60.0  # what stands before the hub may ask for a day
 
 
@@ -180,16 +192,38 @@ class HubClient:
             raw = await self._sync(
                 secret, request
             )  # an older hub has taken the place of a newer one
-        try:
-            return SyncReply.model_validate_json(raw)
-        except ValidationError as fault:
-            raise HubError(0, "BadReply", str(fault)[:300], None) from fault
+        return _read(SyncReply, raw)
 
     async def _sync(self, secret: str, request: SyncRequest) -> bytes:
         said = request.model_copy(update={"proto": self.protocol, "availability": None})
         held = {versions.RULES_HEADER: str(request.availability or 0)}
         body = said.model_dump_json(exclude_defaults=True).encode()
         return await self._post(SYNC_PATH, body, secret, request.wait_s + _ANSWER_S, held)
+
+    async def asked(self, secret: str) -> list[StreamRequest]:
+        """What is asked of this member; hangs while nothing is. Raises `HubError`."""
+        await self._renew()
+        try:
+            response = await self._http.get(
+                STREAMS_PATH,
+                headers={"Authorization": f"Bearer {secret}"},
+                timeout=httpx.Timeout(POLL_S + _ANSWER_S, connect=5.0),
+            )
+        except httpx.HTTPError as failure:
+            raise _unanswered(failure) from failure
+        if response.status_code >= 300:
+            raise _refusal(response)
+        return _read(StreamRequests, response.content).requests
+
+    async def bring(self, secret: str, stream: str, part: StreamPart) -> int:
+        """Bring a part of an answer; the number of the last one that was taken. Raises `HubError`."""
+        body = part.model_dump_json(exclude_defaults=True).encode()
+        raw = await self._post(f"{STREAMS_PATH}/{quote(stream, safe='')}", body, secret, _PART_S)
+        return _read(StreamTaken, raw).seq
+
+    async def close(self) -> None:
+        """Let the connections go."""
+        await self.__aexit__(None, None, None)
 
     async def _post(
         self,
@@ -215,6 +249,14 @@ class HubClient:
         if response.status_code >= 300:
             raise _refusal(response)
         return response.content
+
+
+def _read(kind: type[M], raw: bytes) -> M:
+    """A message of the hub's; what is none counts as no answer. Raises `HubError`."""
+    try:
+        return kind.model_validate_json(raw)
+    except ValidationError as fault:
+        raise HubError(0, "BadReply", str(fault)[:300], None) from fault
 
 
 def _unanswered(failure: httpx.HTTPError) -> HubError:

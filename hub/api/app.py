@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute, Match
 
 from hub.api import (
     access,
+    agent_streams,
     apply,
     availability,
     batch,
@@ -24,6 +25,7 @@ from hub.api import (
     health,
     hub_cluster,
     jobs,
+    logs,
     objects,
     placed,
     plan,
@@ -41,6 +43,7 @@ from hub.api.request_log import was_refused
 from hub.api.routing import new_router
 from hub.api.validation import refusal_of
 from hub.services.context.hub import Hub
+from hub.services.live.open_streams import OpenStreams
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
@@ -62,6 +65,8 @@ ROUTERS: Final = (
     visibility.router,
     checks.router,
     changes.router,
+    logs.router,
+    agent_streams.router,
 )
 
 
@@ -91,6 +96,7 @@ def create_app(
         redirect_slashes=False,  # a redirect would be built from what the client says of itself
     )
     app.state.hub = hub
+    app.state.open_streams = OpenStreams(hub.clock, hub.settings.logs, hub.closing)
     app.state.nothing_here = nothing_here
     for router in (*HOT, *more, *ROUTERS, _description(app)):
         app.router.routes.extend(router.routes)  # flat: every route is there to be checked

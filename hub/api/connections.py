@@ -27,6 +27,7 @@ _FOR_ALL: Final = 0.9  # of the connections; the rest is for networks that have 
 _UNREAD_BYTES: Final = 16 << 10  # of an answer that may wait here before its maker has to
 # Streams say little at a time: what nobody takes is not kept in the kernel either, by the megabyte.
 _STREAMS: Final = frozenset({b"/v1/changes", b"/v1/workloads:watch", b"/live"})
+_LOGS: Final = b"/logs"
 _STREAM_BYTES: Final = 64 << 10
 _LEAST_RATE: Final = 1 << 16  # bytes a second that a body must come at, on the average
 _logger = structlog.get_logger(__name__)
@@ -178,7 +179,8 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._refusal is not None:
             return
         self._head_bytes = self._body_bytes = 0
-        if self.url.partition(b"?")[0] in _STREAMS:
+        path = self.url.partition(b"?")[0]
+        if path in _STREAMS or path.endswith(_LOGS):
             self.transport.get_extra_info("socket").setsockopt(
                 socket.SOL_SOCKET, socket.SO_SNDBUF, _STREAM_BYTES
             )

@@ -17,6 +17,7 @@ from starlette.routing import BaseRoute
 from hub.api.errors import PROBLEM_TYPE
 from hub.api.models.fleet import FeedChange
 from hub.api.models.objects import DeleteOptions, JobManifest, Manifest
+from hub.api.models.pods import LogRecord
 from hub.api.models.problem import Problem
 from hub.api.models.workloads import (
     WorkloadChanges,
@@ -29,6 +30,7 @@ from hub.api.routing import refusals_of
 from shared.documents import Json, JsonView
 from shared.reject_codes import RejectCode
 from shared.wire.agent_v1 import REGISTER_PATH, Register, SyncRequest
+from shared.wire.streams_v1 import StreamPart
 
 Described = Json
 TITLE: Final = "Roadstead"
@@ -38,9 +40,11 @@ RAW: Final = (
     DeleteOptions,
     FeedChange,
     JobManifest,
+    LogRecord,
     Manifest,
     Problem,
     Register,
+    StreamPart,
     SyncRequest,
     WorkloadChanges,
     WorkloadManifest,

@@ -25,7 +25,12 @@ from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 from shared.wire.agent_v1 import REGISTER_PATH
 
-_SERVED: Final = ("application/json", "application/problem+json", "text/event-stream")
+_SERVED: Final = (
+    "application/json",
+    "application/problem+json",
+    "application/x-ndjson",
+    "text/event-stream",
+)
 _BULK: Final = frozenset({"/v1/jobs:batch", "/v1/apply"})
 _READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 # Of every answer that says nothing else: it is no page, and no other site's page may hold or read it.

@@ -44,6 +44,11 @@ CREDENTIALS: Final = Counter(
 LIMITED: Final = Counter(
     "roadstead_http_limited", "Requests that were asked to come later, by budget", ("budget",)
 )
+LOG_STREAMS: Final = Level("roadstead_log_streams", "Logs that people are reading at the moment")
+LOG_LINES: Final = Counter("roadstead_log_lines", "Lines of logs that were given to people")
+LOG_STREAMS_ENDED: Final = Counter(
+    "roadstead_log_streams_ended", "Logs that people read, by why they ended", ("reason",)
+)
 CERTIFICATE_DAYS: Final = Level(
     "roadstead_tls_certificate_days", "Days until a certificate in use ends", ("certificate",)
 )

@@ -82,6 +82,13 @@ AnyInstant = Annotated[
     ],
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
+Amount = Annotated[
+    int,
+    Field(ge=0, lt=2**31),
+    WrapValidator(_digits),
+    refused_as(RejectCode.INVALID_NUMBER, "must be a whole number below 2147483648"),
+]
+AnyAmount = Annotated[Amount | None, WithJsonSchema({"type": "integer", "minimum": 0})]
 AnyNumber = Annotated[Number | None, WithJsonSchema({"type": "integer", "minimum": 0})]
 # A Kubernetes kind: a DNS label, of which letters may be large (apiextensions: names.kind).
 KindName = Annotated[
@@ -267,6 +274,25 @@ class WatchFilters(Revision):
     queue: str = ""
     kind: str = ""
     state: str = ""
+
+
+class LogFilters(Filters):
+    """Which lines, of which pods."""
+
+    pod: Annotated[str, Field(max_length=253)] = ""
+    """Of this pod alone."""
+    container: Annotated[str, Field(max_length=253)] = ""
+    """Of this container alone; by default of all."""
+    follow: Flag = False
+    """Goes on with what is written, and with pods that start, until the job ends."""
+    previous: Flag = False
+    """Of the run before a container's last restart."""
+    timestamps: Flag = False
+    """When each line was written."""
+    since: AnyAmount = None
+    """Of the last so many seconds."""
+    tail: AnyAmount = None
+    """The last so many lines of each container."""
 
 
 class Removal(Filters):

@@ -106,7 +106,7 @@ class EventRecorder:
                 "resourceVersion": metadata["resourceVersion"],
             },
             "reason": told.reason,
-            "message": told.message[:1024],
+            "message": told.message.partition("\n")[0][:1024],  # no lines of logs
             "type": told.type,
             "firstTimestamp": stamp,
             "lastTimestamp": stamp,

@@ -56,7 +56,7 @@ def _tell(told: Sequence[StoredEvent], left_out: int) -> None:
             namespace=each.namespace,
             name=each.name,
             uid=each.uid,
-            message=each.message,
+            message=each.message.partition("\n")[0],  # the others are of a container's log
             at=each.at.isoformat(),
         )
     if left_out:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from sqlalchemy import BindParameter, ColumnElement, func, literal, select, tuple_, type_coerce
 
 from hub.domain.access import UNKNOWN
-from hub.domain.workloads.states import CHARGED
+from hub.domain.workloads.states import CHARGED, State
 from hub.store import manifests, scoping
 from hub.store.columns import StateColumn
 from hub.store.records.workloads import ListedJob
@@ -42,6 +42,16 @@ def page(
         query = query.where(tuple_(c.created_at, c.uid) < tuple_(*_bound(after)))
     query = query.order_by(c.created_at.desc(), c.uid.desc()).limit(limit)
     return [ListedJob._make(row) for row in tx.conn.execute(query)]
+
+
+def failed_since(tx: Transaction, since: dt.datetime, limit: int) -> list[tuple[str, str]]:
+    """Jobs that have failed in a cluster since an instant, the newest first: uid and cluster."""
+    c = workloads.c
+    query = select(c.uid, c.cluster).where(
+        c.finished_at > since, c.state == State.FAILED, c.cluster != ""
+    )
+    rows = tx.conn.execute(query.order_by(c.finished_at.desc()).limit(limit))
+    return [(str(uid), str(cluster)) for uid, cluster in rows]
 
 
 def count_by_cluster(tx: Transaction) -> dict[str, int]:

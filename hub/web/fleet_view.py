@@ -200,7 +200,7 @@ def event_line(event: StoredEvent, now: dt.datetime) -> EventLine:
         reason=text(event.reason),
         tone="bad" if event.type == "Warning" else "calm",
         object=_object(event),
-        message=text(event.message),
+        message=text(event.message.partition("\n")[0]),  # the others are of a log
     )
 
 

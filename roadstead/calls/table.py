@@ -6,6 +6,7 @@ from roadstead.calls import (
     clusters as cluster_calls,
     hub as hub_calls,
     jobs as job_calls,
+    logs as log_calls,
     objects as object_calls,
     placed as placed_calls,
     rollouts as rollout_calls,
@@ -25,6 +26,8 @@ class Calls:
     job = Call(job_calls.job)
     explain = Call(job_calls.explain)
     job_events = Call(job_calls.job_events)
+    logs = Following(log_calls.logs)
+    job_pods = Call(log_calls.job_pods)
     cancel = Call(job_calls.cancel)
     hold = Call(job_calls.hold)
     release = Call(job_calls.release)

@@ -20,7 +20,7 @@ COLUMNS = [
         lambda e: f"{e.kind} " + "/".join(p for p in (e.namespace, e.name) if p),
         wraps=True,
     ),
-    Column("MESSAGE", lambda e: e.message, wraps=True),
+    Column("MESSAGE", lambda e: e.message.partition("\n")[0], wraps=True),
 ]
 
 

@@ -254,6 +254,7 @@ class Fleet:
                 f"--kubeconfig={self.member_kubeconfig(member.name)}",
                 f"--credential={self._credential(member.name)}",
                 f"--join-token={self._join_token(member.name)}",
+                f"--logs={os.environ.get('ROADSTEAD_AGENT_LOGS') or 'on'}",
                 "--die-with-parent",
             ),
             rests={_REFUSED: _REFUSED_REST_S},

@@ -1,5 +1,6 @@
 """`roadstead jobs`: the list and the page; the other verbs stand in modules of their own."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -7,14 +8,21 @@ import click
 from roadstead.cli import job_acts, job_sort, job_waits, lost_clusters
 from roadstead.cli.job_filters import FILTERS, matching, namespace_of
 from roadstead.cli.job_sort import in_order
+from roadstead.cli.messages import plain
 from roadstead.cli.names import full_name
 from roadstead.cli.nouns import list_verb
 from roadstead.cli.output import age, answer_option, client, dump, moment
+from roadstead.cli.pods import as_lines, pods
 from roadstead.cli.resubmit import resubmit
 from roadstead.cli.tables import Column, wrapped
+from roadstead.cli.visible import visible
 from roadstead.client import Client
+from roadstead.errors import RoadsteadError
 from roadstead.models.jobs import Event, Job, JobState, WholeJob
 
+_WITH_PODS = frozenset(
+    {JobState.OFFERED, JobState.APPLIED, JobState.RUNNING, JobState.WITHDRAWING, JobState.FAILED}
+)
 COLUMNS = [
     Column("NAMESPACE", lambda j: j.namespace),
     Column("NAME", lambda j: j.name),
@@ -98,18 +106,30 @@ def show(ctx: click.Context, job: str, namespace: str | None, watch: bool, outpu
             return
         found = hub.job(name)
         events = hub.job_events(found.uid)
+        seen = _pods_now(hub, found) if output == "text" else []
     if output == "text":
-        click.echo(_as_text(found, events))
+        click.echo(_as_text(found, events, seen))
     else:
         dump({**found.raw, "events": [each.raw for each in events]}, output)
 
 
+def _pods_now(hub: Client, job: WholeJob) -> list[str]:
+    """The pods of a job that is in a cluster, or why they are not shown: the page does not need them."""
+    if not job.cluster or job.state not in _WITH_PODS:
+        return []
+    try:
+        return as_lines(hub.job_pods(job.uid))
+    except RoadsteadError as failure:
+        return wrapped(f"pods now: {plain(str(failure))}", "  ")
+
+
+jobs.add_command(pods)
 jobs.add_command(job_waits.wait)
 jobs.add_command(resubmit)
 job_acts.add_to(jobs)
 
 
-def _as_text(job: WholeJob, events: list[Event]) -> str:
+def _as_text(job: WholeJob, events: list[Event], seen: Sequence[str] = ()) -> str:
     lines = [
         job.full_name,
         f"  uid       {job.uid}",
@@ -127,10 +147,15 @@ def _as_text(job: WholeJob, events: list[Event]) -> str:
     ]
     lines += lost_clusters.lines(job.cluster_loss, job.earlier_epochs)
     lines += _evictions(job)
+    lines += seen
     if events:
         lines.append("  events")
         for e in events:
-            lines += wrapped(f"{moment(e.at)}  {e.reason}: {e.message}", "    ")
+            first, *others = e.message.split("\n")  # the others are of a container's log
+            lines += wrapped(f"{moment(e.at)}  {e.reason}: {visible(first)}", "    ")
+            lines += [f"      | {visible(each)}" for each in others]
+    if job.cluster and job.started_at:
+        lines.append(f"Logs: roadstead logs {job.full_name}")
     lines.append(f"Why? roadstead explain {job.full_name}")
     return "\n".join(lines)
 

@@ -33,7 +33,8 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "get": ("get", "get", "Objects of any kind, as a table or as they are."),
     "hand-over": ("hand_over", "hand_over", "Hand an object over, from kubectl to REST or back."),
     "hub-cluster": ("hub_cluster", "hub_cluster", "The bridge to the hub cluster: show, resume."),
-    "jobs": ("jobs", "jobs", "Jobs: list, show, wait, resubmit, cancel, delete."),
+    "jobs": ("jobs", "jobs", "Jobs: list, show, pods, wait, resubmit, cancel, delete."),
+    "logs": ("logs", "logs", "What the pods of a job write, wherever it runs."),
     "plan": ("plan", "plan", "Where manifests would go, were they applied now."),
     "login": ("login", "login", "Keep a hub's address and your token for it."),
     "placements": (

@@ -18,10 +18,12 @@ from shared.kube.connection import (
     APPLY_PATCH,
     JSON,
     MERGE_PATCH,
+    POOL_SIZE,
     TIMEOUT_S,
     Connection,
 )
 from shared.kube.discovery import Discovery, Endpoint, root_of
+from shared.kube.pod_log import read_log
 from shared.kube.watch import STALL_S, Batch, WatchEvent, batches
 
 Propagation = Literal["Background", "Foreground", "Orphan"]
@@ -64,12 +66,17 @@ class KubeClient:
         context: str | None = None,
         qps: float | None = None,
         clock: Clock | None = None,
+        connections: int = POOL_SIZE,
     ) -> Self:
         """A client for the cluster of a kubeconfig; None: the cluster this pod runs in.
 
         `qps` bounds the requests started per second (None: no bound). Raises as `Connection.open`.
         """
-        return cls(await Connection.open(kubeconfig, context=context, qps=qps, clock=clock))
+        return cls(
+            await Connection.open(
+                kubeconfig, context=context, qps=qps, clock=clock, connections=connections
+            )
+        )
 
     async def __aenter__(self) -> Self:
         return self
@@ -353,6 +360,10 @@ class KubeClient:
         response = await self._connection.stream(endpoint.path(namespace), params, stall_s)
         async for batch in batches(response):
             yield batch
+
+    def log(self, namespace: str, pod: str, asked: dict[str, str]) -> AsyncIterator[bytes]:
+        """A container's log, as `shared.kube.pod_log` reads it."""
+        return read_log(self._connection, namespace, pod, asked)
 
     # --- internals -------------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"  # JSON is YAML
 
 _USER_AGENT = "roadstead"
-_POOL_SIZE = 100
+POOL_SIZE = 100
 _READ_BUFFER = 1 << 21  # one watch line may hold an object of etcd's maximal size, 1.5 MiB
 _MAX_THROTTLED = 5
 _LONGEST_THROTTLE_S = 10.0
@@ -65,6 +65,7 @@ class Connection:
         context: str | None = None,
         qps: float | None = None,
         clock: Clock | None = None,
+        connections: int = POOL_SIZE,
     ) -> Self:
         """Connect as a kubeconfig says, or as the pod's service account with None.
 
@@ -79,7 +80,7 @@ class Connection:
             )
             told = " ".join(str(fault).split()) or type(fault).__name__
             raise errors.NotConfigured(f"{where} can not be used: {told}") from fault
-        configuration.connection_pool_maxsize = _POOL_SIZE
+        configuration.connection_pool_maxsize = connections
         return cls(ApiClient(configuration=configuration), qps, clock or SystemClock())
 
     async def close(self) -> None:
@@ -166,15 +167,18 @@ class Connection:
         except (aiohttp.ClientError, OSError) as failure:
             raise errors.Unavailable(0, "NoConnection", _told("GET", path, failure)) from failure
 
-    async def stream(self, path: str, params: Params, stall_s: float) -> aiohttp.ClientResponse:
-        """Open a watch; reading it fails with TimeoutError after `stall_s` of silence.
+    async def stream(
+        self, path: str, params: Params, stall_s: float | None, buffer: int = _READ_BUFFER
+    ) -> aiohttp.ClientResponse:
+        """Open a watch or a log; reading it fails with TimeoutError after `stall_s` of silence.
 
-        The caller releases the response. Raises as `request` does.
+        No more than twice `buffer` is read ahead of who takes it. The caller releases the response. Raises
+        as `request` does.
         """
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=10.0, sock_read=stall_s)
         try:
             response: aiohttp.ClientResponse = await self._send(
-                "GET", path, params, None, await self._headers(JSON), timeout
+                "GET", path, params, None, await self._headers(JSON), timeout, buffer
             )
             if response.status < 400:
                 return response
@@ -183,7 +187,7 @@ class Connection:
                 retry_after = response.headers.get("Retry-After")
                 raise errors.from_status(response.status, _readable(raw), retry_after)
         except TimeoutError:
-            raise errors.Unavailable(0, "Timeout", f"watch {path}: no answer") from None
+            raise errors.Unavailable(0, "Timeout", f"GET {path}: no answer") from None
         except (aiohttp.ClientError, OSError) as failure:
             raise errors.Unavailable(0, "NoConnection", _told("GET", path, failure)) from failure
 
@@ -195,6 +199,7 @@ class Connection:
         payload: bytes | None,
         headers: dict[str, str],
         timeout: aiohttp.ClientTimeout,
+        buffer: int = _READ_BUFFER,
     ) -> Any:
         text = f"{self._host}{path}?{urlencode(params)}" if params else f"{self._host}{path}"
         return self._session.request(
@@ -206,6 +211,7 @@ class Connection:
             proxy=self._proxy,
             server_hostname=self._server_hostname,
             allow_redirects=False,
+            read_bufsize=buffer,
         )
 
     async def _headers(self, content_type: str) -> dict[str, str]:

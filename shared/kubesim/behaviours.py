@@ -6,6 +6,7 @@ so that a pass is a consistent step and many changes cost one look.
 """
 
 import asyncio
+import datetime as dt
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
@@ -183,12 +184,21 @@ class Behaviours:
         tail: int | None = None,
         timestamps: bool = False,
         previous: bool = False,
+        since: dt.datetime | None = None,
     ) -> str | AsyncIterator[str]:
         """A container's log: a text, or its parts as they come with `follow`. Raises ApiError."""
         if follow and not previous:
-            return self._logs.follow(namespace, name, container, tail=tail, timestamps=timestamps)
+            return self._logs.follow(
+                namespace, name, container, tail=tail, timestamps=timestamps, since=since
+            )
         return self._logs.read(
-            namespace, name, container, tail=tail, timestamps=timestamps, previous=previous
+            namespace,
+            name,
+            container,
+            tail=tail,
+            timestamps=timestamps,
+            previous=previous,
+            since=since,
         )
 
     def add_node(self, name: str, **node: Any) -> Object:

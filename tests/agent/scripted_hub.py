@@ -28,7 +28,9 @@ from shared.wire.agent_v1 import (
     Work,
 )
 from shared.wire.availability_rules import AvailabilityRule, AvailabilityRules
+from shared.wire.streams_v1 import STREAMS_PATH
 from tests import waiting
+from tests.agent.scripted_streams import ScriptedStreams
 
 HUB_ID = "hub-1"
 WAIT_S = 20.0
@@ -162,6 +164,7 @@ class ScriptedHub(httpx.AsyncBaseTransport):
         self.removes_strays = True
         self.gone_sessions: set[str] = set()
         self.incarnation = "i-1"
+        self.streams = ScriptedStreams()
         self.stray_action: Literal["Remove", "Quarantine"] = "Remove"
         self._revision = itertools.count(1)
         self.revision = 0
@@ -257,6 +260,8 @@ class ScriptedHub(httpx.AsyncBaseTransport):
         if self.refusal is not None:
             status, code = self.refusal
             return httpx.Response(status, json={"code": code, "detail": code}, request=request)
+        if request.url.path.startswith(STREAMS_PATH):
+            return await self.streams.answer(request, body)
         if request.url.path == CA_PATH:  # of protocol 1, which knows no such route
             return httpx.Response(404, json={"code": "NotFound"}, request=request)
         if request.url.path == REGISTER_PATH:

@@ -24,6 +24,7 @@ from roadstead.models.placements import DriftedField, Placement, SettledDrift
 from roadstead.models.plan import Evicted, Plan, Rebalanced, RenderedPlacement
 from roadstead.models.queues import ClusterQueue, LocalQueue, PendingWorkload
 from tests.cli.access_calls import ACCESS
+from tests.cli.log_calls import LOGS
 from tests.cli.rollout_calls import ROLLOUTS
 
 AT_C1 = {"cluster": "c1"}
@@ -389,6 +390,7 @@ CALLS: list[Call] = [
     ),
     ("retention", (), {}, "GET /v1/retention", None, Kept),
     ("run_retention", (), {}, "POST /v1/retention:run", None, Removed),
+    *LOGS,
     *ROLLOUTS,
     *ACCESS,
 ]

@@ -12,6 +12,7 @@ from roadstead import AsyncClient, Client
 from roadstead.calls.table import Calls
 from roadstead.method import Following
 from roadstead.models.hub import Change
+from roadstead.models.pods import LogRecord
 from roadstead.models.record import Record
 from tests.cli.client_calls import CALLS, Call
 from tests.cli.filled import filled
@@ -27,7 +28,7 @@ def answer_of(method: str, gives: Any) -> Answer:
     listed = items(filled(gives[0]))
     if not isinstance(vars(Calls)[method], Following):
         return listed
-    event = filled(gives[0]) if gives[0] is Change else listed.body
+    event = filled(gives[0]) if gives[0] in {Change, LogRecord} else listed.body
     return Answer(b"data: " + json.dumps(event).encode() + b"\n\n")
 
 

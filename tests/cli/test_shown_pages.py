@@ -39,6 +39,7 @@ namespace/name
   evicted   k-evictions 35
   events
     2020-01-03T00:00:00.000Z  reason: message
+Logs: roadstead logs namespace/name
 Why? roadstead explain namespace/name
 """,
     ),

@@ -48,6 +48,10 @@ PLACES = {
 }
 
 
+# Asked of a member while one waits: tests/api/test_logs.py, where there is one.
+OF_MEMBERS = {"/v1/jobs/{uid}/pods", "/agent/v1/streams"}
+
+
 def paths_of(hub: Seeded, path: str) -> list[str]:
     """A route's path with names that are there."""
     if "{uid}" in path:
@@ -68,6 +72,8 @@ async def test_what_is_read_is_as_described(tmp_path):
         admin = hub.http["token"]
         asked = 0
         for route in described_routes(hub.app.routes):
+            if route.path in OF_MEMBERS:
+                continue
             if route.methods == {"GET"} and route.response_model is not None:
                 for path in paths_of(hub, route.path):
                     holds(route.response_model, await admin.get(path))

@@ -44,6 +44,7 @@ BY_HAND = {
     "/v1/workloads/{namespace}/{name}/status": "asked often; a merge patch",
     "/agent/v1/register": "the token is looked at before a byte of the body is",
     "/agent/v1/sync": "asked most; faulty entries are refused by themselves",
+    "/agent/v1/streams/{stream}": "many lines at a time; refused before it is read where nobody waits",
 }
 
 

@@ -190,6 +190,26 @@ class Retention:
 
 
 @dataclass(frozen=True, slots=True)
+class Logs:
+    """Logs and pods that people read from members, through their agents."""
+
+    per_principal: int = 20
+    """Logs and pods that one principal may be reading at a time."""
+    per_cluster: int = 50
+    """… of one cluster, by whomever."""
+    streams: int = 200
+    """… of this hub process."""
+    buffer_bytes: int = 128 << 10
+    """What waits of one stream for who reads it; then its agent waits."""
+    answer_s: float = 10.0
+    """An agent that has not begun to answer after this long is not waited for, s."""
+    silent_s: float = 15.0
+    """A stream whose agent is not heard for this long has ended, s."""
+    longest_s: float = 14400.0
+    """A stream ends after this long; whoever wants more asks again, s."""
+
+
+@dataclass(frozen=True, slots=True)
 class Api:
     """The HTTP edge."""
 
@@ -294,6 +314,7 @@ class Settings:
     rollouts: Rollouts = field(default_factory=Rollouts)
     bridge: BridgeSettings = field(default_factory=BridgeSettings)
     retention: Retention = field(default_factory=Retention)
+    logs: Logs = field(default_factory=Logs)
     api: Api = field(default_factory=Api)
     tls: Tls = field(default_factory=Tls)
 

@@ -5,6 +5,7 @@ that following a log shows them come. `sim.roadstead.dev/log-lines` is either ho
 or the lines themselves.
 """
 
+import bisect
 import datetime as dt
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -47,11 +48,12 @@ class PodLogs:
         tail: int | None = None,
         timestamps: bool = False,
         previous: bool = False,
+        since: dt.datetime | None = None,
     ) -> str:
         """All that was written so far. Raises ApiError NotFound or BadRequest, in the server's words."""
         pod = self._pod(namespace, name)
         entry = self._container(pod, container)
-        lines = self._written(pod, entry, previous=previous)
+        lines = _since(self._written(pod, entry, previous=previous), since)
         if tail is not None:
             lines = lines[len(lines) - min(tail, len(lines)) :]
         return _render(lines, timestamps=timestamps)
@@ -64,19 +66,34 @@ class PodLogs:
         *,
         tail: int | None = None,
         timestamps: bool = False,
+        since: dt.datetime | None = None,
     ) -> AsyncIterator[str]:
         """What was written so far, then each line as it comes, until the container ends."""
         pod = self._pod(namespace, name)
         uid = pod["metadata"]["uid"]
         shown = 0
-        if tail is not None:
+        if tail is not None or since is not None:
             lines = self._written(pod, self._container(pod, container), previous=False)
-            shown = max(0, len(lines) - tail)
+            young = len(_since(lines, since))
+            shown = len(lines) - (young if tail is None else min(tail, young))
+        plan: list[Line] = []
+        made_of: tuple[Any, ...] = ()
         while pod["metadata"]["uid"] == uid:
-            lines = self._written(pod, self._container(pod, container), previous=False)
-            if len(lines) > shown:
-                yield _render(lines[shown:], timestamps=timestamps)
-                shown = len(lines)
+            entry = self._container(pod, container)
+            run = _run_of(pod, entry, previous=False)
+            now_of = (
+                run["startedAt"],
+                run.get("finishedAt"),
+                (pod.get("status") or {}).get("phase"),
+            )
+            if (
+                now_of != made_of
+            ):  # a hundred that are followed at once must not be made anew each time
+                plan, made_of = _planned(pod, entry, run), now_of
+            count = bisect.bisect_right(plan, self._until(run), key=lambda line: line.at)
+            if count > shown:
+                yield _render(plan[shown:count], timestamps=timestamps)
+                shown = count
             if (pod.get("status") or {}).get("phase") in TERMINAL:
                 return
             await self._clock.sleep(_POLL_S)
@@ -114,24 +131,39 @@ class PodLogs:
         )
 
     def _written(self, pod: Object, entry: dict[str, Any], *, previous: bool) -> list[Line]:
-        status = _status_of(pod, entry["name"])
-        name, pod_name = entry["name"], pod["metadata"]["name"]
-        state = (status.get("lastState") if previous else status.get("state")) or {}
-        run = state.get("running") or state.get("terminated")
-        if run is None and previous:
-            message = f'previous terminated container "{name}" in pod "{pod_name}" not found'
-            raise errors.bad_request(message)
-        if run is None:
-            reason = (state.get("waiting") or {}).get("reason", "ContainerCreating")
-            message = f'container "{name}" in pod "{pod_name}" is waiting to start: {reason}'
-            raise errors.bad_request(message)
-        start = metadata.parse_stamp(run["startedAt"])
+        run = _run_of(pod, entry, previous=previous)
+        until = self._until(run)
+        return [line for line in _planned(pod, entry, run) if line.at <= until]
+
+    def _until(self, run: dict[str, Any]) -> dt.datetime:
+        """Up to when a run has written by now."""
         ended = run.get("finishedAt")
-        lines = _lines(pod, entry, start, ended=ended is not None)
         # Stamps keep whole seconds: the last line of a finished run is inside its last second.
-        until = metadata.parse_stamp(ended) + dt.timedelta(seconds=1) if ended else None
-        now = self._clock.now()
-        return [line for line in lines if line.at <= (until or now)]
+        return (
+            metadata.parse_stamp(ended) + dt.timedelta(seconds=1) if ended else self._clock.now()
+        )
+
+
+def _run_of(pod: Object, entry: dict[str, Any], *, previous: bool) -> dict[str, Any]:
+    """The run whose lines are asked for. Raises ApiError where there is none."""
+    status = _status_of(pod, entry["name"])
+    name, pod_name = entry["name"], pod["metadata"]["name"]
+    state = (status.get("lastState") if previous else status.get("state")) or {}
+    run: dict[str, Any] | None = state.get("running") or state.get("terminated")
+    if run is None and previous:
+        message = f'previous terminated container "{name}" in pod "{pod_name}" not found'
+        raise errors.bad_request(message)
+    if run is None:
+        reason = (state.get("waiting") or {}).get("reason", "ContainerCreating")
+        message = f'container "{name}" in pod "{pod_name}" is waiting to start: {reason}'
+        raise errors.bad_request(message)
+    return run
+
+
+def _planned(pod: Object, entry: dict[str, Any], run: dict[str, Any]) -> list[Line]:
+    """Every line that a run writes, now or later."""
+    start = metadata.parse_stamp(run["startedAt"])
+    return _lines(pod, entry, start, ended=run.get("finishedAt") is not None)
 
 
 def _status_of(pod: Object, name: str) -> dict[str, Any]:
@@ -168,6 +200,10 @@ def _texts(pod: Object, entry: dict[str, Any], *, ended: bool) -> list[str]:
     if ended and (pod.get("status") or {}).get("phase") in TERMINAL:
         texts.append(f"{meta['name']}: ended with exit code {exit_code(pod)}")
     return texts
+
+
+def _since(lines: list[Line], since: dt.datetime | None) -> list[Line]:
+    return lines if since is None else [line for line in lines if line.at >= since]
 
 
 def _render(lines: list[Line], *, timestamps: bool) -> str:

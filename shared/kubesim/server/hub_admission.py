@@ -100,6 +100,6 @@ class AbsentPods:
             if meta["uid"] == uid and ours:
                 where = f"{namespace}/{meta['name']}"
                 raise errors.bad_request(
-                    f"Job {where} has no pods here: it runs in a member cluster, and its logs are "
-                    f"there; `roadstead explain {where}` says in which"
+                    f"Job {where} has no pods here: it runs in a member cluster, and its pods and logs are "
+                    f"there; type `roadstead logs {where}` or `roadstead jobs pods {where}`"
                 )

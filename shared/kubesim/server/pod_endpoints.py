@@ -1,5 +1,6 @@
 """The subresources of pods that do something: log, binding, eviction."""
 
+import datetime as dt
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -22,7 +23,7 @@ class PodEndpoints:
     async def log(self, call: Call, send: Send) -> None:
         """Send a container's log, whole or as it is written. ApiError before the first byte."""
         container, tail = call.arg("container") or None, call.number("tailLines")
-        timestamps = call.flag("timestamps")
+        timestamps, since = call.flag("timestamps"), self._since(call)
         text = self._logs.read(
             call.namespace,
             call.name,
@@ -30,6 +31,7 @@ class PodEndpoints:
             tail=tail,
             timestamps=timestamps,
             previous=call.flag("previous"),
+            since=since,
         )
         await send({"type": "http.response.start", "status": 200, "headers": _TEXT})
         if not call.flag("follow"):
@@ -38,11 +40,27 @@ class PodEndpoints:
             await send({"type": "http.response.body", "body": body[:limit] if limit else body})
             return
         lines = self._logs.follow(
-            call.namespace, call.name, container, tail=tail, timestamps=timestamps
+            call.namespace, call.name, container, tail=tail, timestamps=timestamps, since=since
         )
         async for line in lines:
             await send({"type": "http.response.body", "body": line.encode(), "more_body": True})
         await send({"type": "http.response.body", "body": b""})
+
+    def _since(self, call: Call) -> dt.datetime | None:
+        """The instant from which on lines are asked for. Raises ApiError as an API server does."""
+        seconds, text = call.number("sinceSeconds"), call.arg("sinceTime")
+        if seconds is not None and text:
+            raise _invalid_options("at most one of `sinceTime` or `sinceSeconds` may be specified")
+        if seconds is not None:
+            if seconds < 1:
+                raise _invalid_options("sinceSeconds: must be greater than 0")
+            return self._store.clock.now() - dt.timedelta(seconds=seconds)
+        if not text:
+            return None
+        try:
+            return metadata.parse_stamp(text)
+        except ValueError:
+            raise errors.bad_request(f"sinceTime: {text} is no instant of RFC 3339") from None
 
     async def bind(self, call: Call) -> Reply:
         """Put a pod on a node, as a scheduler does."""
@@ -92,6 +110,10 @@ class PodEndpoints:
             dry_run=call.dry_run or "All" in (options.get("dryRun") or ()),
         )
         return _success(201)
+
+
+def _invalid_options(text: str) -> errors.ApiError:
+    return errors.bad_request(f"PodLogOptions is invalid: {text}")
 
 
 def _posted(call: Call) -> None:

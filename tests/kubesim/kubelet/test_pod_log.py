@@ -1,6 +1,7 @@
 """What the logs of simulated pods say, and when."""
 
 import asyncio
+import datetime as dt
 
 import pytest
 
@@ -109,3 +110,14 @@ def test_a_log_can_be_followed_to_its_end(world):
     parts = asyncio.run(read())
     assert "".join(parts) == "a\nb\nc\nd\n"
     assert len(parts) > 1
+
+
+def test_only_what_was_written_since(world):
+    """since goes before tail: the last lines of those that are young enough."""
+    world.create("pods", a_talking_pod("a\nb\nc\nd"))
+    world.advance(5)
+    logs = world.behaviours.pod_log
+    at = world.clock.now() - dt.timedelta(seconds=2.5)
+    assert logs("default", "p", since=at) == "d\n"
+    assert logs("default", "p", since=at - dt.timedelta(seconds=1), tail=1) == "d\n"
+    assert logs("default", "p", since=world.clock.now()) == ""

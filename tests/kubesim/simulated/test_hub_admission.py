@@ -64,6 +64,16 @@ def test_multikueue_jobs_are_left_as_they_are(hub):
     assert managed_by(job) == labels.MULTIKUEUE_CONTROLLER
 
 
+def test_who_waits_for_pods_is_told_what_to_type(hub):
+    """`kubectl logs job/NAME` looks for the Job's pods, which are in a member: it ends at once."""
+    job = hub.create("jobs", a_job(meta=QUEUED))
+    selector = f"batch.kubernetes.io/controller-uid={job['metadata']['uid']}"
+    reply = hub.http.get(hub.url("pods", watch="1", labelSelector=selector))
+    where = f"{job['metadata']['namespace']}/{job['metadata']['name']}"
+    assert reply.status_code == 400
+    assert f"type `roadstead logs {where}`" in reply.json()["message"]
+
+
 def test_jobs_of_a_controller_are_not(hub):
     """A Job with a controller owner belongs to that controller."""
     owner = {

@@ -1,0 +1,233 @@
+"""Comes for what people ask of this member's pods, and brings it: logs, and how pods are.
+
+One request hangs at the hub; the question that it brings is answered over the connection that it came by, so
+that it is the same hub process that is told. Whatever happens here, the exchange with the hub goes on: this
+loop is beside it, has connections of its own to hub and member, and never ends by itself.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import structlog
+
+from agent.decide.member_policy import MemberPolicy
+from agent.hub.client import HubClient, HubError
+from agent.member.job_logs import BATCH_BYTES, Batch, JobLogs, cost_of, end_of
+from agent.member.job_pods import tell_last, tell_pods
+from agent.metrics import Meters
+from shared import podsecurity
+from shared.clock import Clock
+from shared.kube import errors
+from shared.kube.client import KubeClient
+from shared.reject_codes import RejectCode
+from shared.retry import jittered
+from shared.wire.streams_v1 import (
+    BEAT_S,
+    MOST_LINES,
+    LogLine,
+    StreamEnd,
+    StreamPart,
+    StreamRequest,
+)
+
+log = structlog.get_logger(__name__)
+MOST_AT_ONCE: Final = 50  # questions that are answered at a time
+CONNECTIONS: Final = 1000  # to the member's API server, for logs alone
+_BATCHES: Final = 16  # that wait for being told, of one question
+_LINGER_S: Final = 0.1  # for lines that come together
+_OLDER_HUB_S: Final = 300.0  # until it is asked again
+_REST_S: Final = (1.0, 10.0)
+_UNTOLD_S: Final = 60.0  # a hub that does not answer for so long has forgotten who asked
+_UID: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.]{0,61}[A-Za-z0-9]")
+_NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+class Streams:
+    """Answers questions. `hub` makes a connection, `member` a client, `secret` gives the newest one."""
+
+    def __init__(
+        self,
+        hub: Callable[[], HubClient],
+        secret: Callable[[], str],
+        member: Callable[[], Awaitable[KubeClient]],
+        policy: MemberPolicy,
+        clock: Clock,
+        meters: Meters,
+    ) -> None:
+        self._hub, self._secret, self._member = hub, secret, member
+        self._policy, self._clock, self._meters = policy, clock, meters
+        self._idle: list[HubClient] = []
+        self._answering: set[asyncio.Task[None]] = set()
+        self._kube: KubeClient | None = None
+        self._rest_s = _REST_S[0]
+
+    async def run(self) -> None:
+        """Ask and answer until cancelled."""
+        line: HubClient | None = None
+        try:
+            while True:
+                if len(self._answering) >= MOST_AT_ONCE:
+                    await asyncio.wait(self._answering, return_when=asyncio.FIRST_COMPLETED)
+                    continue
+                try:
+                    line = line or self._line()
+                    asked = await self._ask(line)
+                except Exception as fault:  # noqa: BLE001 - the agent's other loops go on
+                    log.warning("streams.failed", error=str(fault)[:200])
+                    await self._clock.sleep(_REST_S[1])
+                    continue
+                if asked is not None:
+                    task = asyncio.create_task(self._answer(line, asked))
+                    self._answering.add(task)
+                    task.add_done_callback(self._answering.discard)
+                    line = None
+        finally:
+            for task in self._answering:
+                task.cancel()
+            await asyncio.gather(*self._answering, return_exceptions=True)
+            for each in (*self._idle, *((line,) if line else ())):
+                await each.close()
+            if self._kube is not None:
+                await self._kube.close()
+
+    def _line(self) -> HubClient:
+        return self._idle.pop() if self._idle else self._hub()
+
+    async def _ask(self, line: HubClient) -> StreamRequest | None:
+        """What is asked next; None where nothing is, or the hub does not say."""
+        began = self._clock.monotonic()
+        try:
+            found = await line.asked(self._secret())
+        except HubError as refusal:
+            older = refusal.status in {404, 405}
+            await self._clock.sleep(_OLDER_HUB_S if older else jittered(self._rest_s, 0.2))
+            self._rest_s = min(_REST_S[1], self._rest_s * 2)
+            return None
+        self._rest_s = _REST_S[0]
+        if not found and self._clock.monotonic() - began < 0.5:
+            await self._clock.sleep(1.0)  # a hub that does not hold requests
+        return found[0] if found else None
+
+    # --- one question ----------------------------------------------------------------------------
+
+    async def _answer(self, line: HubClient, asked: StreamRequest) -> None:
+        self._meters.streams.inc()
+        try:
+            await self._told(line, asked)
+        except Exception as fault:  # noqa: BLE001 - one question's fault is not the others'
+            log.warning("stream.failed", stream=asked.id, error=str(fault)[:200])
+            text = "the agent failed while it answered; its log says how"
+            end = StreamEnd(code=RejectCode.MEMBER_NOT_ANSWERING, message=text)
+            await self._deliver(line, asked, StreamPart(seq=1, end=end))
+        finally:
+            self._meters.streams.dec()
+            self._idle.append(line)
+
+    async def _told(self, line: HubClient, asked: StreamRequest) -> None:
+        refusal = self._refusal(asked)
+        if refusal is not None:
+            await self._deliver(line, asked, StreamPart(seq=1, end=refusal))
+            return
+        if self._kube is None:
+            self._kube = await self._member()
+        if asked.what == "logs":
+            await self._tell_logs(line, asked, self._kube)
+            return
+        logs = self._policy.logs == "on"
+        try:
+            if asked.what == "last":
+                part = await tell_last(self._kube, asked, logs=logs)
+            else:
+                part = await tell_pods(self._kube, asked)
+        except errors.KubeError as failure:
+            part = StreamPart(seq=1, end=end_of(failure))
+        await self._deliver(line, asked, part)
+
+    def _refusal(self, asked: StreamRequest) -> StreamEnd | None:
+        """Why this member's own rules keep it from being answered."""
+        named = _UID.fullmatch(asked.uid) and _NAMESPACE.fullmatch(asked.namespace)
+        if not named or podsecurity.check_target(asked.namespace, self._policy.rules):
+            text = f"this member tells nothing of namespace {asked.namespace[:63]}"
+            return StreamEnd(code=RejectCode.REFUSED_BY_MEMBER, message=text)
+        if asked.what == "logs" and self._policy.logs != "on":
+            text = (
+                "this member gives no logs: its administrator has not opted in "
+                "(chart value logs.enabled, option --logs=on of the agent)"
+            )
+            return StreamEnd(code=RejectCode.LOGS_OFF, message=text)
+        return None
+
+    async def _tell_logs(self, line: HubClient, asked: StreamRequest, kube: KubeClient) -> None:
+        out: asyncio.Queue[Batch] = asyncio.Queue(_BATCHES)
+        reading = asyncio.create_task(JobLogs(kube, asked, self._clock, out).read())
+        seq = 0
+        try:
+            while True:
+                lines = await _gathered(out, reading)
+                end = reading.result() if reading.done() and out.empty() else None
+                seq += 1
+                part = StreamPart.model_construct(seq=seq, lines=lines, end=end)
+                if not await self._deliver(line, asked, part) or end is not None:
+                    return
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+
+    async def _deliver(self, line: HubClient, asked: StreamRequest, part: StreamPart) -> bool:
+        """Bring a part until it is taken; False if nobody waits for it any more."""
+        tried_at, rest_s = self._clock.monotonic(), 0.2
+        while True:
+            try:
+                taken = await line.bring(self._secret(), asked.id, part)
+            except HubError as refusal:
+                if not refusal.unreachable:
+                    return False
+                if self._clock.monotonic() - tried_at > _UNTOLD_S:
+                    return False
+                await self._clock.sleep(jittered(rest_s, 0.2))
+                rest_s = min(5.0, rest_s * 2)
+                continue
+            if taken >= part.seq:
+                return True
+            tried_at = self._clock.monotonic()  # there was no room: its reader is slow
+
+
+async def _gathered(out: "asyncio.Queue[Batch]", reading: "asyncio.Task[StreamEnd]") -> Batch:
+    """Lines that have come: at once where there is much, a moment later where there is little.
+
+    Empty after `BEAT_S` without any, and where reading has begun or ended.
+    """
+    found: list[LogLine] = []
+    size = 0
+    wait_s = BEAT_S
+    while size < BATCH_BYTES and len(found) < MOST_LINES // 2:
+        batch = await _next(out, reading, wait_s)
+        if batch is None:
+            break
+        found += batch
+        size += sum(map(cost_of, batch))
+        if not batch:
+            break
+        wait_s = _LINGER_S
+    return found
+
+
+async def _next(
+    out: "asyncio.Queue[Batch]", reading: "asyncio.Task[StreamEnd]", wait_s: float
+) -> Batch | None:
+    """The next batch; None if none comes in time, or reading has ended."""
+    if not out.empty():
+        return out.get_nowait()
+    if reading.done():
+        return None
+    getting = asyncio.ensure_future(out.get())
+    try:
+        await asyncio.wait({getting, reading}, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
+        if getting.done():
+            return getting.result()
+        return None
+    finally:
+        if not getting.done():
+            getting.cancel()

@@ -1,0 +1,99 @@
+"""Tells how the pods of a job are, with the member's events about them: read when somebody asks."""
+
+from typing import Any, Final
+
+from agent.member.job_logs import pods_of
+from agent.objects import pod_reports
+from agent.objects.log_lines import Lines, ReadLine
+from shared.kube import errors
+from shared.kube.client import KubeClient
+from shared.reject_codes import RejectCode
+from shared.wire.streams_v1 import (
+    LAST_BYTES,
+    LAST_LINES,
+    MOST_EVENTS,
+    MOST_FAILED,
+    EventTold,
+    LogLine,
+    PodTold,
+    StreamEnd,
+    StreamPart,
+    StreamRequest,
+)
+
+Object = dict[str, Any]
+_MOST_ASKED: Final = 10  # pods whose events are read: those that do not do well first
+_NOT_WELL: Final = ("Failed", "Pending", "Unknown", "Running", "Succeeded")
+
+
+async def tell_pods(kube: KubeClient, asked: StreamRequest) -> StreamPart:
+    """The whole answer. Raises the members of `shared.kube.errors`."""
+    pods, left_out = pod_reports.told(await pods_of(kube, asked))
+    events, unread = await _events(kube, asked, pods)
+    ended = StreamEnd(code="Ended")
+    return StreamPart(seq=1, pods=pods, left_out=left_out, events=events, unread=unread, end=ended)
+
+
+async def tell_last(kube: KubeClient, asked: StreamRequest, *, logs: bool) -> StreamPart:
+    """The newest pods that failed, and the last lines of the container that did; lines only with `logs`.
+
+    A log that can not be read is left out: how the pod failed is told all the same. Raises the members of
+    `shared.kube.errors`.
+    """
+    found = await pods_of(kube, asked)
+    told = [each for each in pod_reports.told(found)[0] if pod_reports.failed_container(each)]
+    told = sorted(told, key=lambda each: (each.finished_at, each.name))[-MOST_FAILED:]
+    lines: list[LogLine] = []
+    for pod in told if logs else ():
+        container = pod_reports.failed_container(pod)
+        try:
+            lines += await _last_of(kube, asked.namespace, pod.name, container)
+        except errors.KubeError:
+            continue
+    return StreamPart(seq=1, pods=told, lines=lines, end=StreamEnd(code="Ended"))
+
+
+async def _last_of(kube: KubeClient, namespace: str, pod: str, container: str) -> list[LogLine]:
+    given = {"container": container, "timestamps": "true", "tailLines": str(LAST_LINES)}
+    lines = Lines(LAST_BYTES)
+    found: list[LogLine] = []
+    async for piece in kube.log(namespace, pod, given):
+        found += _as_told(lines.feed(piece), pod, container)
+        del found[:-LAST_LINES]
+    found = (found + _as_told(lines.end(), pod, container))[-LAST_LINES:]
+    while sum(len(each.line) for each in found) > LAST_BYTES:
+        del found[0]
+    return found
+
+
+def _as_told(lines: list[ReadLine], pod: str, container: str) -> list[LogLine]:
+    return [
+        LogLine(pod=pod, container=container, line=each.text, at=each.at, cut=each.cut)
+        for each in lines
+    ]
+
+
+async def _events(
+    kube: KubeClient, asked: StreamRequest, pods: list[PodTold]
+) -> tuple[list[EventTold], str]:
+    """The newest events of the Job and of its pods, oldest first; why there are none to be read."""
+    names = [("Job", asked.name)]
+    worst = sorted(pods, key=lambda pod: _rank(pod.phase))
+    names += [("Pod", pod.name) for pod in worst[:_MOST_ASKED]]
+    found: list[Object] = []
+    for kind, name in names:
+        selector = f"involvedObject.kind={kind},involvedObject.name={name}"
+        try:
+            found += (
+                await kube.list("v1", "Event", asked.namespace, field_selector=selector)
+            ).items
+        except errors.KubeError as failure:
+            if isinstance(failure, errors.Forbidden):
+                return [], f"{RejectCode.REFUSED_BY_MEMBER}: {failure.message}"[:1000]
+            return [], failure.message[:1000]
+    told = sorted((pod_reports.event_told(each) for each in found), key=lambda each: each.at)
+    return told[-MOST_EVENTS:], ""
+
+
+def _rank(phase: str) -> int:
+    return _NOT_WELL.index(phase) if phase in _NOT_WELL else 0

@@ -1,0 +1,279 @@
+"""`/v1/jobs/{uid}/logs` and `/pods`: read from the member while somebody waits, through its agent.
+
+The agent comes for what is asked (`hub.api.agent_streams`); nothing is kept here but what waits between the
+two connections (`hub.services.live`).
+"""
+
+from collections.abc import AsyncIterator, Callable
+from typing import Annotated, Final
+
+import orjson
+from fastapi import Query
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from hub.api import openapi_parts
+from hub.api.limits import spend
+from hub.api.measures import LOG_LINES, LOG_STREAMS, LOG_STREAMS_ENDED
+from hub.api.models.pods import JobPods, LogRecord
+from hub.api.openapi_parts import EVENTS, NDJSON
+from hub.api.parameters import LogFilters
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, authorize, caller, hub_of
+from hub.api.reply import JsonResponse
+from hub.api.routing import new_router, refuses
+from hub.services.context.hub import Hub
+from hub.services.live import places, shown
+from hub.services.live.open_streams import OpenStreams
+from hub.services.live.places import PodsPlace
+from hub.services.live.shown import Hiding
+from hub.services.live.stream import Stream
+from shared.documents import Json
+from shared.errors import Rejected
+from shared.reject_codes import RejectCode
+from shared.wire.streams_v1 import StreamPart, StreamRequest
+
+router = new_router("jobs")
+LOOK_S: Final = 1.0  # between two looks at whether a quiet stream goes on
+UNHEARD_S: Final = 3.0  # for an agent none of whose requests hangs here
+BEAT_S: Final = 5.0  # between two looks at the credential; also keeps proxies from hanging up
+_PEOPLE: Final = frozenset({ADMINISTRATOR, VIEWER})
+ENDED: Final = "Ended"
+_GONE: Final = "ReaderGone"
+_REFUSED: Final = (
+    RejectCode.NOT_FOUND,
+    RejectCode.JOB_WAITS,
+    RejectCode.PODS_REMOVED,
+    RejectCode.CLUSTER_SILENT,
+    RejectCode.AGENT_NOT_LISTENING,
+    RejectCode.MEMBER_NOT_ANSWERING,
+    RejectCode.REFUSED_BY_MEMBER,
+    RejectCode.NO_PODS_YET,
+    RejectCode.TOO_MANY_STREAMS,
+)
+# What an agent may say instead of an answer; whatever else it says is its member not answering.
+_OF_AGENTS: Final = frozenset(
+    {
+        *(RejectCode.NO_PODS_YET, RejectCode.PODS_REMOVED, RejectCode.NOT_BEGUN),
+        *(RejectCode.POD_NOT_FOUND, RejectCode.CONTAINER_NOT_FOUND),
+        *(RejectCode.LOGS_OFF, RejectCode.REFUSED_BY_MEMBER, RejectCode.MEMBER_NOT_ANSWERING),
+    }
+)
+Encode = Callable[[Json], bytes]
+
+
+@router.get(
+    "/v1/jobs/{uid}/logs",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "Lines as they come, one record each; the last one says why it ends.",
+            "content": {
+                NDJSON: {"schema": openapi_parts.ref(LogRecord)},
+                EVENTS: {"schema": {"type": "string"}},
+            },
+        }
+    },
+)
+@allow(ADMINISTRATOR, VIEWER)
+@refuses(
+    *_REFUSED,
+    RejectCode.LOGS_OFF,
+    RejectCode.NOT_BEGUN,
+    RejectCode.POD_NOT_FOUND,
+    RejectCode.CONTAINER_NOT_FOUND,
+)
+async def follow_job_logs(
+    request: Request, uid: str, asked: Annotated[LogFilters, Query()]
+) -> Response:
+    """Logs of all pods of a job, in order for each container, as JSON lines or server-sent events.
+
+    Values of environment variables of its manifest are hidden from viewers.
+    """
+    hub, who = hub_of(request), caller(request)
+    spend(hub, who, "streams")
+    place = await _place(request, uid)
+    wanted = StreamRequest(
+        id="",
+        what="logs",
+        uid=place.uid,
+        namespace=place.namespace,
+        name=place.name,
+        **asked.model_dump(exclude={"timestamps", "since", "follow", "previous"}),
+        follow=asked.follow,
+        previous=asked.previous,
+        since_s=asked.since,
+    )
+    streams = open_streams_of(request)
+    stream = streams.ask(who.id, place.cluster, wanted)
+    try:
+        first = await _first(hub, streams, stream)
+    except BaseException:
+        streams.leave(stream, _GONE)
+        raise
+    events = "text/event-stream" in request.headers.get("accept", "")
+    told = _Told(request, hub, streams, stream, Hiding(place.hidden), timestamps=asked.timestamps)
+    return _LogResponse(
+        streams,
+        stream,
+        told.records(first, _event if events else _json_line),
+        media_type=EVENTS if events else NDJSON,
+        headers={"Cache-Control": "no-store"},
+    )
+
+
+@router.get("/v1/jobs/{uid}/pods", response_model=JobPods)
+@allow(ADMINISTRATOR, VIEWER)
+@refuses(*_REFUSED)
+async def list_job_pods(request: Request, uid: str) -> Response:
+    """Pods of a job as its member has them now: phase, node, containers, exit codes, why they wait.
+
+    With the member's events about them. Asked of the member each time; nothing of it is kept.
+    """
+    hub, who = hub_of(request), caller(request)
+    place = await _place(request, uid)
+    wanted = StreamRequest(
+        id="", what="pods", uid=place.uid, namespace=place.namespace, name=place.name
+    )
+    streams = open_streams_of(request)
+    stream = streams.ask(who.id, place.cluster, wanted)
+    try:
+        part = await _first(hub, streams, stream)
+    finally:
+        streams.leave(stream, ENDED)
+    hiding = Hiding(place.hidden)
+    answer = {
+        "cluster": place.cluster,
+        "items": [shown.pod(each, hiding) for each in part.pods],
+        "leftOut": part.left_out,
+        "events": [shown.event(each, hiding) for each in part.events],
+        "eventsUnread": part.unread,
+    }
+    return JsonResponse(answer)
+
+
+def open_streams_of(request: Request) -> OpenStreams:
+    """Where questions to members wait, of this process."""
+    streams = request.app.state.open_streams
+    assert isinstance(streams, OpenStreams)
+    return streams
+
+
+async def _place(request: Request, uid: str) -> PodsPlace:
+    hub = hub_of(request)
+    suspect_s = hub.settings.scheduling.suspect_after_s
+    return await hub.read(places.find, uid, caller(request).role, suspect_s)
+
+
+async def _first(hub: Hub, streams: OpenStreams, stream: Stream) -> StreamPart:
+    """The first part of the answer. Raises Rejected where there is none, or the agent refuses."""
+    wait_s = streams.limits.answer_s
+    if not streams.is_listening(stream.cluster):
+        wait_s = min(wait_s, UNHEARD_S)
+    until = hub.clock.monotonic() + wait_s
+    part: StreamPart | None = None
+    while part is None and stream.end is None:
+        left_s = until - hub.clock.monotonic()
+        if left_s <= 0:
+            text = (
+                f"no agent of {stream.cluster} has answered at this hub process within "
+                f"{wait_s:g} s: it may be of an older release, be busy, or ask at another "
+                "replica; ask again"
+            )
+            raise Rejected(RejectCode.AGENT_NOT_LISTENING, text)
+        part = await stream.get(min(left_s, LOOK_S))
+        streams.why_ended(stream)
+    end = stream.end if part is None else part.end
+    if end is not None and end.code != ENDED:
+        known = end.code in _OF_AGENTS
+        code = RejectCode(end.code) if known else RejectCode.MEMBER_NOT_ANSWERING
+        raise Rejected(code, end.message or f"{stream.cluster}: {end.code}")
+    return part or StreamPart(seq=1, end=end)
+
+
+class _LogResponse(StreamingResponse):
+    """A stream that lets its agent go when its reader goes, however that is."""
+
+    def __init__(
+        self,
+        streams: OpenStreams,
+        stream: Stream,
+        content: AsyncIterator[bytes],
+        media_type: str,
+        headers: dict[str, str],
+    ) -> None:
+        super().__init__(content, media_type=media_type, headers=headers)
+        self._streams, self._stream = streams, stream
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        LOG_STREAMS.inc()
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            LOG_STREAMS.dec()
+            self._streams.leave(self._stream, _GONE)
+            end = self._stream.end
+            LOG_STREAMS_ENDED.labels(_reason(end.code if end is not None else _GONE)).inc()
+
+
+class _Told:
+    """What is sent of one stream."""
+
+    def __init__(
+        self,
+        request: Request,
+        hub: Hub,
+        streams: OpenStreams,
+        stream: Stream,
+        hiding: Hiding,
+        *,
+        timestamps: bool,
+    ) -> None:
+        self._request, self._hub, self._streams, self._stream = request, hub, streams, stream
+        self._hiding, self._timestamps = hiding, timestamps
+
+    async def records(self, first: StreamPart, encode: Encode) -> AsyncIterator[bytes]:
+        """Records of all parts, and why there are no more."""
+        clock, stream = self._hub.clock, self._stream
+        part: StreamPart | None = first
+        looked = sent = clock.monotonic()
+        while True:
+            if part is not None and part.lines:
+                LOG_LINES.inc(len(part.lines))
+                yield b"".join(map(encode, self._lines(part)))
+                sent = clock.monotonic()
+            if clock.monotonic() - looked >= BEAT_S:
+                looked = clock.monotonic()
+                try:
+                    await authorize(self._request, _PEOPLE)
+                except Rejected as refusal:
+                    stream.finish(refusal.code, "the credential does not hold any more")
+                    break
+            if clock.monotonic() - sent >= BEAT_S:
+                sent = clock.monotonic()
+                yield b": beat\n\n" if encode is _event else b"\n"
+            part = await stream.get(LOOK_S)
+            self._streams.why_ended(stream)
+            if part is None and stream.end is not None and not stream.waiting_bytes:
+                break
+        if stream.end is not None:
+            yield encode(shown.ended(stream.end))
+
+    def _lines(self, part: StreamPart) -> list[Json]:
+        return [
+            shown.record(each, self._hiding, timestamps=self._timestamps) for each in part.lines
+        ]
+
+
+def _reason(code: str) -> str:
+    """A label of few values, whatever an agent says."""
+    known = {ENDED, _GONE, "AgentSilent", "HubStopped", "LongestReached", "OutOfOrder"}
+    return code if code in known | _OF_AGENTS else "other"
+
+
+def _json_line(told: Json) -> bytes:
+    return orjson.dumps(told, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _event(told: Json) -> bytes:
+    return b"data: %b\n\n" % orjson.dumps(told)

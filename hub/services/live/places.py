@@ -1,0 +1,74 @@
+"""Where the pods of a job are, as the store knows it: whose agent is asked, or why there is nobody to ask."""
+
+from typing import Final, NamedTuple
+
+import orjson
+
+from hub.domain.workloads.states import State
+from hub.services.access.credentials import ADMINISTRATOR
+from hub.services.index.fleet import state_of
+from hub.store import clusters, manifests, workloads
+from hub.store.transaction import Transaction
+from shared.errors import Rejected
+from shared.reject_codes import RejectCode
+
+_NOT_THERE: Final = frozenset({State.HELD, State.PENDING, State.RESERVED, State.PLACED})
+_LEAST_CHARACTERS: Final = 4  # of a value that is looked for: a shorter one is in every other word
+_MOST_VALUES: Final = 200
+
+
+class PodsPlace(NamedTuple):
+    """The job, its cluster, and what must not be read in its logs (longest first)."""
+
+    uid: str
+    namespace: str
+    name: str
+    cluster: str
+    hidden: tuple[str, ...] = ()
+
+
+def find(tx: Transaction, uid: str, role: str, suspect_after_s: float) -> PodsPlace:
+    """Where the job's pods are. Raises Rejected: NotFound, JobWaits, ClusterSilent."""
+    row = workloads.get(tx, uid)
+    if row is None:
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no job {uid[:64]}")
+    name = f"{row.namespace}/{row.name}"
+    if not row.cluster or row.state in _NOT_THERE:
+        text = f"{name} is {row.state}: no cluster holds pods of it; roadstead explain {name}"
+        raise Rejected(RejectCode.JOB_WAITS, text)
+    member = clusters.get(tx, row.cluster)
+    if member is None:
+        text = f"{name} ran in {row.cluster}, which is no member any more"
+        raise Rejected(RejectCode.PODS_REMOVED, text)
+    state = state_of(member, tx.now, suspect_after_s)
+    if state in {"Suspect", "Declared", "Fenced"}:
+        heard = "never" if member.heartbeat_at is None else f"{member.heartbeat_at:%H:%M:%S} UTC"
+        text = f"{name} is in {row.cluster}, whose agent is silent (last heard: {heard})"
+        raise Rejected(RejectCode.CLUSTER_SILENT, f"{text}; ask again when it is back")
+    hidden = () if role == ADMINISTRATOR else _values(tx, uid)
+    return PodsPlace(row.uid, row.namespace, row.name, row.cluster, hidden)
+
+
+def _values(tx: Transaction, uid: str) -> tuple[str, ...]:
+    """Values of environment variables in the job's manifest, longest first."""
+    found = manifests.latest(tx, uid)
+    if found is None:
+        return ()
+    values: set[str] = set()
+    _collect(orjson.loads(found[1]), values)
+    return tuple(sorted(values, key=lambda each: (-len(each), each))[:_MOST_VALUES])
+
+
+def _collect(value: object, into: set[str]) -> None:
+    if isinstance(value, list):
+        for each in value:
+            _collect(each, into)
+    if not isinstance(value, dict):
+        return
+    for name, each in value.items():
+        if name == "env" and isinstance(each, list):
+            given = (str(one.get("value") or "") for one in each if isinstance(one, dict))
+            lines = (line.strip() for text in given for line in text.splitlines())
+            into.update(line for line in lines if len(line) >= _LEAST_CHARACTERS)
+        else:
+            _collect(each, into)

@@ -1,0 +1,112 @@
+"""One question to an agent and what it brings: a buffer of few bytes between two connections.
+
+The agent's requests wait while the buffer is full, so nothing is read faster than somebody takes it; and
+who asked finds the end of it, with its reason, whatever becomes of the agent.
+"""
+
+import asyncio
+from collections import deque
+from typing import Final
+
+from shared.clock import Clock
+from shared.wire.streams_v1 import StreamEnd, StreamPart, StreamRequest
+
+ROOM_S: Final = 8.0  # a part waits so long for room before its agent is asked to send it again
+AGENT_SILENT: Final = "AgentSilent"
+OUT_OF_ORDER: Final = "OutOfOrder"
+
+
+class Stream:
+    """Between an agent that brings parts and one who takes them; `most_bytes` of them wait at a time."""
+
+    def __init__(
+        self, cluster: str, who: str, request: StreamRequest, clock: Clock, most_bytes: int
+    ) -> None:
+        self.cluster, self.who, self.request = cluster, who, request
+        self.asked_at = self.heard_at = clock.monotonic()
+        self.end: StreamEnd | None = None  # no more is taken; what waits can still be had
+        self._clock = clock
+        self._most_bytes = most_bytes
+        self._parts: deque[tuple[StreamPart, int]] = deque()
+        self._bytes = 0
+        self._seq = 0  # of the last part that was taken
+        self._news = asyncio.Event()
+        self._room = asyncio.Event()
+        self._one_at_a_time = asyncio.Lock()
+
+    @property
+    def seq(self) -> int:
+        """Number of the last part that was taken; 0: the agent has not answered yet."""
+        return self._seq
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes of parts that nobody has taken yet."""
+        return self._bytes
+
+    async def put(self, part: StreamPart, size: int, room_s: float = ROOM_S) -> int:
+        """Take a part of `size` bytes when there is room for it; the number of the last one taken.
+
+        A part that came before is known, and not taken twice. The stream ends where one is missing.
+        """
+        self.heard_at = self._clock.monotonic()
+        async with self._one_at_a_time:
+            if part.seq <= self._seq or self.end is not None:
+                return self._seq
+            if part.seq != self._seq + 1:
+                self.finish(OUT_OF_ORDER, f"part {self._seq + 1} of the answer is missing")
+                return self._seq
+            if not await self._has_room(size, room_s):
+                return self._seq
+            self._parts.append((part, size))
+            self._bytes += size
+            self._seq = part.seq
+            if part.end is not None:
+                self.end = part.end
+            self._news.set()
+            return self._seq
+
+    async def get(self, wait_s: float) -> StreamPart | None:
+        """The next part; None if there is none in time, or no more comes (`end`)."""
+        if not self._parts and self.end is None:
+            self._news.clear()
+            await _in_time(self._news, wait_s)
+        if not self._parts:
+            return None
+        part, size = self._parts.popleft()
+        self._bytes -= size
+        self._room.set()
+        return part
+
+    def finish(self, code: str, message: str) -> None:
+        """No more is taken, for this reason; the first one counts."""
+        if self.end is None:
+            self.end = StreamEnd(code=code, message=message)
+        self._news.set()
+        self._room.set()
+
+    def is_silent(self, after_s: float) -> bool:
+        """Whether the agent has not been heard for so long since it has begun to answer."""
+        return self._seq > 0 and self._clock.monotonic() - self.heard_at > after_s
+
+    async def _has_room(self, size: int, room_s: float) -> bool:
+        """Wait for room; False if there is none in time. One part has room where none waits."""
+        until = self._clock.monotonic() + room_s
+        while self._bytes and self._bytes + size > self._most_bytes:
+            left_s = until - self._clock.monotonic()
+            self._room.clear()
+            if left_s <= 0 or not await _in_time(self._room, left_s):
+                return False
+            self.heard_at = self._clock.monotonic()
+            if self.end is not None:
+                return False
+        return True
+
+
+async def _in_time(event: asyncio.Event, seconds: float) -> bool:
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return False
+    return True

@@ -1,0 +1,100 @@
+"""`roadstead jobs pods`: the pods of a job as its member has them now, and as `jobs show` tells of them."""
+
+import click
+
+from roadstead.cli.names import full_name
+from roadstead.cli.output import client, dump, moment_of
+from roadstead.cli.tables import Column, indented, table, wrapped
+from roadstead.cli.visible import visible
+from roadstead.models.pods import JobPods, Pod
+
+
+def _state(pod: Pod) -> str:
+    return pod.reason if pod.phase in {"Pending", "Failed"} and pod.reason else ""
+
+
+def _exit(pod: Pod) -> str:
+    return "" if pod.exit_code is None else str(pod.exit_code)
+
+
+COLUMNS = [
+    Column("POD", lambda p: p.name),
+    Column("PHASE", lambda p: p.phase, coloured=True),
+    Column("REASON", _state, shrinks=True),
+    Column("EXIT", _exit),
+    Column("RESTARTS", lambda p: p.restarts),
+    Column("NODE", lambda p: p.node, shrinks=True),
+    Column("STARTED", lambda p: _moment(p.started_at)),
+    Column("FINISHED", lambda p: _moment(p.finished_at)),
+    Column("EPOCH", lambda p: p.epoch, wide=True),
+    Column("UID", lambda p: p.uid, wide=True),
+]
+EVENTS = [
+    Column("AT", lambda e: _moment(e.at)),
+    Column("REASON", lambda e: e.reason),
+    Column("OBJECT", lambda e: e.object, shrinks=True),
+    Column("COUNT", lambda e: e.count),
+    Column("MESSAGE", lambda e: e.message, wraps=True),
+]
+
+
+@click.command("pods")
+@click.argument("job")
+@click.option("--events", is_flag=True, help="The member's events about them, too.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "wide", "json", "yaml"]),
+    default="table",
+    show_default=True,
+    help="How to print the answer.",
+)
+@click.pass_context
+def pods(ctx: click.Context, job: str, output: str, *, events: bool) -> None:
+    """Show a job's pods as its cluster has them now.
+
+    With node, reason, exit code and restarts. They are asked of the cluster's agent each time.
+    """
+    with client(ctx) as hub:
+        found = hub.job_pods(full_name(job, None))
+    if output in {"json", "yaml"}:
+        dump(found.raw, output)
+        return
+    shown = [each for each in COLUMNS if output == "wide" or not each.wide]
+    if found.items:
+        click.echo(table(found.items, shown))
+    else:
+        click.echo(f"No pods in {found.cluster}.", err=True)
+    for line in _words(found, ""):
+        click.echo(line)
+    if events:
+        click.echo()
+        click.echo(table(found.events, EVENTS) if found.events else "No events.")
+    if events and found.events_unread:
+        click.echo(f"Events can not be read: {visible(found.events_unread)}", err=True)
+
+
+def as_lines(found: JobPods) -> list[str]:
+    """Pods as a part of a page."""
+    if not found.items:
+        return []
+    shown = [each for each in COLUMNS if not each.wide]
+    return ["  pods now", *indented(found.items, shown), *_words(found, "    ")]
+
+
+def _words(found: JobPods, indent: str) -> list[str]:
+    """Why pods do not run, each reason once, and how many pods are not shown."""
+    said = {
+        f"{_state(each)}: {each.message}" for each in found.items if each.message and _state(each)
+    }
+    lines = [line for text in sorted(said)[:5] for line in wrapped(visible(text), indent)]
+    if found.left_out:
+        lines.append(f"{indent}{found.left_out} more pods are not shown")
+    return lines
+
+
+def _moment(text: str) -> str:
+    try:
+        return moment_of(text)
+    except ValueError:
+        return text

@@ -1,0 +1,135 @@
+"""Logs and pods, asked of an agent while somebody waits: `GET` and `POST /agent/v1/streams`.
+
+The agent asks what is wanted of it (a request hangs until there is something), and brings what it finds in
+numbered parts, each in a request of its own. The hub takes them in order, each once: a part that is sent
+again is known by its number, and one that there is no room for yet is not taken, and is sent again later.
+Nothing of this touches what is reported of jobs (`shared.wire.agent_v1`).
+"""
+
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from shared.wire.agent_v1 import Message
+
+STREAMS_PATH: Final = "/agent/v1/streams"
+
+POLL_S: Final = 45.0  # for so long a question hangs while nothing is wanted
+BEAT_S: Final = 4.0  # an agent that has nothing to bring says so this often
+MOST_PART_BYTES: Final = 64 << 10  # of the lines of one part
+MOST_LINES: Final = 2000  # of one part
+MOST_PODS: Final = 200  # of one job that are told of, or whose logs are read at a time
+MOST_CONTAINERS: Final = 40  # of a pod
+MOST_EVENTS: Final = 100
+MOST_FAILED: Final = 5  # pods whose last lines are told
+LAST_LINES: Final = 20
+LAST_BYTES: Final = 4 << 10
+LINE_BYTES: Final = 16 << 10  # of a line; what is longer is cut, and marked as such
+
+Text = Annotated[str, Field(max_length=2048)]
+Name = Annotated[str, Field(max_length=253)]
+Number = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
+
+
+class StreamRequest(Message):
+    """What is wanted of the pods of one job. `what`: their logs, how they are, or the last lines of those
+    that failed, with how they did (`MOST_FAILED` pods, `LAST_LINES` of each, `LAST_BYTES` in all of each).
+    """
+
+    id: str
+    what: Literal["logs", "pods", "last"]
+    uid: str  # of the job
+    namespace: str
+    name: str
+    pod: str = ""  # "": all of them
+    container: str = ""
+    follow: bool = False
+    previous: bool = False  # of the run before the last restart
+    since_s: int | None = None
+    tail: int | None = None  # the last lines of each container
+
+
+class StreamRequests(Message):
+    """The answer to an agent that asks what is wanted."""
+
+    requests: list[StreamRequest]
+
+
+class LogLine(Message):
+    """One line of one container; `cut`: it is longer. A `note` is the agent's, on why there are no lines."""
+
+    pod: Name
+    container: Name
+    line: Annotated[str, Field(max_length=LINE_BYTES)]  # no character is less than a byte
+    at: Annotated[str, Field(max_length=40)] = ""  # RFC 3339, as the kubelet wrote it
+    cut: bool = False
+    note: bool = False
+
+
+class ContainerTold(Message):
+    """One container of a pod. `state`: waiting, running or terminated; "" where it is not known."""
+
+    name: Name
+    init: bool = False
+    state: Annotated[str, Field(max_length=32)] = ""
+    reason: Text = ""
+    message: Text = ""
+    exit_code: Number | None = None
+    restarts: Number = 0
+    ready: bool = False
+    started_at: Annotated[str, Field(max_length=40)] = ""
+    finished_at: Annotated[str, Field(max_length=40)] = ""
+    last_reason: Text = ""  # of the run before: why it ended
+    last_exit_code: Number | None = None
+
+
+class PodTold(Message):
+    """One pod of a job. `reason`: why it does not run, or how it ended, as one word."""
+
+    name: Name
+    uid: Annotated[str, Field(max_length=128)] = ""
+    epoch: Number = 0
+    node: Name = ""
+    phase: Annotated[str, Field(max_length=32)] = ""
+    reason: Text = ""
+    message: Text = ""
+    created_at: Annotated[str, Field(max_length=40)] = ""
+    started_at: Annotated[str, Field(max_length=40)] = ""
+    finished_at: Annotated[str, Field(max_length=40)] = ""
+    containers: list[ContainerTold] = Field(default_factory=list, max_length=MOST_CONTAINERS)
+
+
+class EventTold(Message):
+    """One event of the member, of a job or of one of its pods (`about`: Job/NAME, Pod/NAME)."""
+
+    at: Annotated[str, Field(max_length=40)] = ""
+    type: Annotated[str, Field(max_length=32)] = ""
+    reason: Text = ""
+    message: Text = ""
+    about: Text = ""
+    count: Number = 1
+
+
+class StreamEnd(Message):
+    """Why no more follows. The code is `Ended` where all has been said."""
+
+    code: Annotated[str, Field(max_length=64)]
+    message: Text = ""
+
+
+class StreamPart(Message):
+    """A part of what was asked for, numbered from 1; one that says nothing tells that the agent is there."""
+
+    seq: int = Field(ge=1)
+    lines: list[LogLine] = Field(default_factory=list, max_length=MOST_LINES)
+    pods: list[PodTold] = Field(default_factory=list, max_length=MOST_PODS)
+    left_out: Number = 0  # pods of which nothing is said, for there are too many
+    events: list[EventTold] = Field(default_factory=list, max_length=MOST_EVENTS)
+    unread: Text = ""  # why events can not be read
+    end: StreamEnd | None = None
+
+
+class StreamTaken(Message):
+    """Up to which part all was taken; a part after it is to be sent again."""
+
+    seq: int

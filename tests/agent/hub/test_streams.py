@@ -1,0 +1,143 @@
+"""An agent answers what people ask of its member's pods: a scripted hub, a simulated member."""
+
+from dataclasses import replace
+
+import pytest
+
+from agent.decide.member_policy import MemberPolicy
+from tests import waiting
+from tests.agent.scripted_hub import a_job
+
+pytestmark = pytest.mark.anyio
+LINES = "sim.roadstead.dev/log-lines"
+ON = MemberPolicy(logs="on")
+
+
+async def a_running_job(member, lines="5", run_seconds="2", policy=ON, **spec):
+    """A job of uid u-1, applied by the agent; its pods are there."""
+    spec["annotations"] = {LINES: lines, **spec.get("annotations", {})}
+    member.start(policy=policy)
+    member.hub.put(a_job(run_seconds=run_seconds, **spec))
+    await waiting.eventually(lambda: pods(member), within_s=20)
+
+
+def pods(member):
+    return list(member.cluster.store.list("pods", "team"))
+
+
+async def test_a_log_is_followed_to_the_end_of_the_job(member):
+    """All lines of all pods, each pod's in order, and the end says that all has been said."""
+    await a_running_job(member, lines="20", parallelism=3, completions=3)
+    asked = member.hub.streams.ask(follow=True)
+    assert await member.hub.streams.ended(asked) == "Ended"
+    told = member.hub.streams.lines(asked)
+    assert len(pods(member)) == 3
+    for pod in pods(member):
+        name = pod["metadata"]["name"]
+        mine = [line for line in told if line.startswith(f"{name}:")]
+        assert mine == [f"{name}: line {number} of 20" for number in range(1, 21)]
+
+
+async def test_parts_whose_answer_is_lost_are_told_once(member):
+    """The same part is sent again by the same number: no line is lost, and none comes twice."""
+    await a_running_job(member, lines="20")
+    member.hub.streams.loses = 2
+    asked = member.hub.streams.ask(follow=True)
+    assert await member.hub.streams.ended(asked) == "Ended"
+    assert len(member.hub.streams.lines(asked)) == 20
+
+
+async def test_what_is_not_taken_waits(member):
+    """A hub without room is asked again with the same part: back-pressure, and nothing is dropped."""
+    await a_running_job(member, lines="20")
+    streams = member.hub.streams
+    streams.full = True
+    asked = streams.ask(follow=True)
+    await waiting.eventually(lambda: streams.untaken > 3)
+    streams.full = False
+    assert await streams.ended(asked) == "Ended"
+    assert len(streams.lines(asked)) == 20
+
+
+async def test_nobody_waits_any_more(member):
+    """A part that is refused ends the reading: no further part is brought."""
+    await a_running_job(member, lines="1000", run_seconds="300")
+    streams = member.hub.streams
+    asked = streams.ask(follow=True)
+    await waiting.eventually(lambda: streams.parts[asked])
+    streams.gone.add(asked)
+    await waiting.eventually(lambda: streams.refused)
+    assert member.agent is not None
+    gauge = member.agent.meters.streams
+    await waiting.eventually(lambda: gauge._value.get() == 0)
+    assert streams.refused == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "lines", "code"),
+    [
+        ({}, 5, "Ended"),
+        ({"tail": 2}, 2, "Ended"),
+        ({"pod": "nobody"}, 0, "PodNotFound"),
+        ({"container": "side"}, 0, "ContainerNotFound"),
+        ({"previous": True}, 0, "NotBegun"),
+        ({"uid": "another"}, 0, "NoPodsYet"),
+        ({"uid": "another", "name": "none"}, 0, "PodsRemoved"),
+        ({"uid": "a,b in (c)"}, 0, "RefusedByMember"),
+        ({"namespace": "kube-system"}, 0, "RefusedByMember"),
+        ({"namespace": "team/pods"}, 0, "RefusedByMember"),
+    ],
+)
+async def test_what_is_asked_is_answered_in_words(member, asked, lines, code):
+    """Lines where there are some; else a code that says why not. What is no name reaches no path."""
+    await a_running_job(member, run_seconds="1")
+    streams = member.hub.streams
+    await waiting.eventually(lambda: pods(member)[0]["status"]["phase"] == "Running")
+    if "uid" not in asked:
+        await member.hub.finished("u-1")
+    else:
+        asked = {"name": "job", **asked}
+    stream = streams.ask(**asked)
+    assert await streams.ended(stream) == code
+    assert len(streams.lines(stream)) == lines
+
+
+async def test_a_pod_that_waits_says_why(member):
+    """Without following it is an answer of its own; followed, it is a note beside the lines."""
+    await a_running_job(member, image="nothing.invalid/x:1", run_seconds="300")
+    streams = member.hub.streams
+    followed = streams.ask(follow=True)
+    await waiting.eventually(lambda: [n for n in streams.notes(followed) if "ImagePull" in n])
+    once = streams.ask()
+    assert await streams.ended(once) == "NotBegun"
+
+
+async def test_logs_are_off_until_somebody_says_on(member):
+    """The member's own word: no log is read; how pods are is told all the same."""
+    await a_running_job(member, policy=replace(ON, logs="off"))
+    streams = member.hub.streams
+    await member.hub.finished("u-1")
+    assert await streams.ended(streams.ask()) == "LogsOff"
+    told = streams.ask("pods")
+    assert await streams.ended(told) == "Ended"
+    (part,) = streams.parts[told]
+    assert [pod.phase for pod in part.pods] == ["Succeeded"]
+    assert {event.about.partition("/")[0] for event in part.events} == {"Job", "Pod"}
+
+
+async def test_hostile_lines_are_told_as_they_are(member):
+    """Control sequences, quotes and what looks like a record travel as text."""
+    hostile = '\x1b[2J"}\\n{"end":{}}'
+    await a_running_job(member, lines=hostile, run_seconds="1")
+    await member.hub.finished("u-1")
+    asked = member.hub.streams.ask()
+    assert await member.hub.streams.ended(asked) == "Ended"
+    assert member.hub.streams.lines(asked) == [hostile]
+
+
+async def test_the_exchange_goes_on_whatever_streams_do(member):
+    """A job ends and is told while a stream's hub takes nothing."""
+    await a_running_job(member, lines="1000", run_seconds="1")
+    member.hub.streams.full = True
+    member.hub.streams.ask(follow=True)
+    await member.hub.finished("u-1")
