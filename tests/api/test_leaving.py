@@ -40,7 +40,7 @@ async def test_whoever_leaves_in_the_middle_leaves_no_trace(tmp_path, caplog, pa
         with capture_logs() as told:
             await leave(hub, head, body[: int(part * len(body))])
             assert (await hub.ask(hub.head("GET", "/healthz"))).status == 200
-        assert told == []
+        assert [each for each in told if each["log_level"] != "info"] == []
         assert caplog.records == []
         for listed in ("/v1/jobs", "/v1/clusters"):
             assert json.loads((await hub.ask(hub.head("GET", listed))).body)["items"] == []
@@ -55,6 +55,6 @@ async def test_whoever_leaves_before_the_answer_was_heard_all_the_same(tmp_path,
         with capture_logs() as told:
             await leave(hub, hub.head("POST", "/v1/jobs:batch", *about), body, "SERVED")
             heard = await hub.ask(hub.head("GET", "/v1/jobs?limit=500"))
-        assert told == []
+        assert [each for each in told if each["log_level"] != "info"] == []
         assert caplog.records == []
         assert len(json.loads(heard.body)["items"]) == 200
