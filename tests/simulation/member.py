@@ -379,7 +379,10 @@ class Member:
         self.world.after(grace if pod["status"]["phase"] == "Running" else 0.0, self._killed, uid)
 
     def _killed(self, uid: str) -> None:
-        self._pod_over(uid, "Succeeded" if self.world.random.random() < 0.1 else "Failed")
+        in_time = self.world.random.random() < 0.1
+        pod = self.pods.get(uid)
+        ran = pod is not None and pod["status"]["phase"] == "Running"
+        self._pod_over(uid, "Succeeded" if ran and in_time else "Failed")
 
     def _pod_gone(self, uid: str) -> None:
         pod = self.pods.pop(uid)

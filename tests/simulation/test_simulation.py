@@ -44,7 +44,9 @@ def test_no_seed_breaks_an_invariant():
     assert sum(each.steps for each in played) > 300 * 100
 
 
-@pytest.mark.parametrize("seed", [14978, 97704, 98721, 119970, 154387, 156962, 160264])
+@pytest.mark.parametrize(
+    "seed", [14978, 26479, 95361, 97704, 98721, 119970, 154387, 156962, 160264]
+)
 def test_no_seed_that_once_did_breaks_an_invariant(seed):
     """Agents that were behind let go what a later one had begun; hubs forgot whom they had awaited."""
     assert runner.play(draw(seed)).text == ""
