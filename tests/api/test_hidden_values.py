@@ -1,0 +1,68 @@
+"""Values of environment variables in logs: hidden all, or nothing is shown; and nobody waits for it."""
+
+import asyncio
+import dataclasses
+from typing import Any
+
+import pytest
+
+from tests import waiting
+from tests.api.serving import a_job
+from tests.api.streaming import World, a_line, records, running_world
+
+pytestmark = pytest.mark.anyio
+
+
+async def with_values(w: World, values: list[str]) -> World:
+    """The same world about another job, whose variables have these values."""
+    job: dict[str, Any] = a_job("many", queue="all")
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    container["env"] = [{"name": f"V{n}", "value": value} for n, value in enumerate(values)]
+    made = await w.http["administrator"].post("/v1/jobs", json=job)
+    uid = made.json()["uid"]
+    await w.hub.settle()
+    await w.hub.change(uid, cluster="c1")
+    for step in ("offer", "start"):
+        await w.hub.transition(step, uid)
+    return dataclasses.replace(w, uid=uid)
+
+
+async def test_the_shortest_of_many_values_is_hidden(tmp_path):
+    """However many longer ones there are."""
+    async with running_world(tmp_path) as first:
+        w = await with_values(first, [*(f"a-longer-value-{n}" for n in range(300)), "s3cret"])
+        reading = w.ask(who="viewer")
+        asked = await w.question()
+        await w.bring(asked, 1, lines=[a_line("it is s3cret")], end={"code": "Ended"})
+        assert records(await reading)[0]["line"] == "it is [hidden]"
+
+
+async def test_where_there_is_too_much_to_hide_nothing_is_shown(tmp_path):
+    """To who may not read it; an administrator is shown all."""
+    async with running_world(tmp_path) as first:
+        w = await with_values(first, [f"value-{n}" for n in range(501)])
+        for what in ("logs", "pods"):
+            reply = await w.ask(what, who="viewer")
+            assert (reply.status_code, reply.json()["code"]) == (403, "Forbidden")
+        reading = w.ask()
+        asked = await w.question()
+        await w.bring(asked, 1, lines=[a_line("value-7")], end={"code": "Ended"})
+        assert records(await reading)[0]["line"] == "value-7"
+
+
+async def test_long_lines_are_looked_through_beside_the_event_loop(tmp_path):
+    """A part as large as an agent may send, and hundreds of values: others go on meanwhile."""
+    async with running_world(tmp_path) as first:
+        w = await with_values(first, [f"{'a' * 20}{n}" for n in range(300)])
+        reading = w.ask(who="viewer")
+        asked = await w.question()
+        brought = asyncio.create_task(
+            w.bring(asked, 1, lines=[a_line("a" * 16_000)] * 40, end={"code": "Ended"})
+        )
+        await brought
+        others = 0
+        while not reading.done():
+            await waiting.turns()
+            others += 1
+        assert len(records(await reading)) == 41
+        assert others > 100
