@@ -5,11 +5,11 @@ import asyncio
 import pytest
 
 from hub.services.live.stream import MOST_PUTS, Stream
+from shared.clock import ManualClock
 from shared.wire.streams_v1 import StreamPart, StreamRequest
 from tests import waiting
 from tests.api.serving import START
 from tests.api.streaming import STREAMS, a_line, records, running_world
-from shared.clock import ManualClock
 
 pytestmark = pytest.mark.anyio
 

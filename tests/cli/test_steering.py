@@ -5,8 +5,8 @@ import json
 import pytest
 
 from roadstead.cli.tables import wrapped
-from tests.cli.commands import run
 from tests.cli.build import a_listed_job
+from tests.cli.commands import run
 from tests.cli.scripted import Answer, answering, items
 from tests.cli.terminal import on_terminal
 from tests.cli.test_explain import TOLD

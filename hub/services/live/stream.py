@@ -12,7 +12,7 @@ from shared.clock import Clock
 from shared.wire.streams_v1 import StreamEnd, StreamPart, StreamRequest
 
 ROOM_S: Final = 8.0  # a part waits so long for room before its agent is asked to send it again
-MOST_PUTS: Final = 2  # parts that wait for room at a time: one, and its copy after a lost connection
+MOST_PUTS: Final = 2  # parts that wait for room: one, and its copy after a lost connection
 AGENT_SILENT: Final = "AgentSilent"
 OUT_OF_ORDER: Final = "OutOfOrder"
 
