@@ -235,6 +235,7 @@ class _Told:
     ) -> None:
         self._request, self._hub, self._streams, self._stream = request, hub, streams, stream
         self._hiding, self._timestamps = hiding, timestamps
+        self._role = caller(request).role
 
     async def records(self, first: StreamPart, encode: Encode) -> AsyncIterator[bytes]:
         """Records of all parts, and why there are no more."""
@@ -249,7 +250,8 @@ class _Told:
             if clock.monotonic() - looked >= BEAT_S:
                 looked = clock.monotonic()
                 try:
-                    await authorize(self._request, _PEOPLE)
+                    if (await authorize(self._request, _PEOPLE)).role != self._role:
+                        raise Rejected(RejectCode.FORBIDDEN, "")  # other things are to be hidden
                 except Rejected as refusal:
                     stream.finish(refusal.code, "the credential does not hold any more")
                     break

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from hub.services.access import bindings, people
+from hub.services.access.bindings import WantedBinding
 from tests import waiting
 from tests.api.serving import a_job
 from tests.api.streaming import World, a_line, records, running_world
@@ -66,3 +68,31 @@ async def test_long_lines_are_looked_through_beside_the_event_loop(tmp_path):
             others += 1
         assert len(records(await reading)) == 41
         assert others > 100
+
+
+async def test_an_administrator_no_more_reads_no_further(tmp_path):
+    """Whose role becomes a viewer's while a stream is open: values of variables would be hidden by now."""
+    async with running_world(tmp_path) as w:
+        made = await w.hub.hub.write(people.issue, "user", "root", "test")
+        headers = {"Authorization": f"Bearer {made['token']}"}
+        for role, seen in (("cluster-administrator", "open sesame"), ("viewer", "[hidden]")):
+            given = WantedBinding("root", role, users=["root"])
+            await w.hub.hub.write(bindings.bind, given, "test")
+            asking = w.http["viewer"].get(
+                f"/v1/jobs/{w.uid}/logs", params={"follow": "true"}, headers=headers
+            )
+            reading = asyncio.create_task(asking)
+            asked = await w.question()
+            await w.bring(asked, 1, lines=[a_line("open sesame")])
+            await waiting.turns(50)
+            given = WantedBinding("root", "viewer", users=["root"])
+            await w.hub.hub.write(bindings.bind, given, "test")
+            w.hub.clock.advance(6)
+            await w.bring(asked, 2, lines=[a_line("more")])
+            if role != "viewer":
+                await waiting.eventually(reading.done)
+            await w.bring(asked, 3, lines=[a_line("open sesame")], end={"code": "Ended"})
+            *lines, last = records(await reading)
+            assert lines[0]["line"] == seen
+            assert last["end"]["code"] == ("Forbidden" if role != "viewer" else "Ended")
+            assert [each["line"] for each in lines].count("open sesame") == (role != "viewer")
