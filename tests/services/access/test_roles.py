@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import pytest
 
@@ -44,7 +44,7 @@ async def test_a_late_reader_does_not_bring_back_a_binding(tmp_path):
         wanted = WantedBinding("ana", "viewer", users=["ana"])
         await hub.db.write(lambda tx: bindings.bind(tx, wanted, "test"))
         late = SlowFirstReader(hub.db)
-        roles = Roles(late)
+        roles = Roles(cast(Database, late))
         asked = asyncio.create_task(roles.bindings())
         await late.read_it.wait()
         await hub.db.write(lambda tx: bindings.unbind(tx, "ana", "test"))
