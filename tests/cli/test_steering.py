@@ -9,7 +9,6 @@ from tests.cli.build import a_listed_job
 from tests.cli.commands import run
 from tests.cli.scripted import Answer, answering, items
 from tests.cli.terminal import on_terminal
-from tests.cli.test_explain import TOLD
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\u009b31m\u202e"
 STEERS = ("\x1b[2J", "\x1b]0", "\x07", "\u009b", "\u202e")
@@ -23,8 +22,19 @@ def test_a_sentence_of_a_page_steers_nothing():
 def test_an_explanation_shows_what_would_steer():
     """Its message, owner and reason, and the log lines that its events hold."""
     event = {"at": "2026-01-01T00:00:00Z", "reason": "PodFailed", "message": f"line\n{HOSTILE}"}
-    told = {**TOLD, "message": HOSTILE, "owner": HOSTILE, "reason": HOSTILE, "timeline": [event]}
-    with answering(Answer({**told, "namespace": "team-a"})) as script:
+    told = {
+        "uid": "u1",
+        "namespace": "team-a",
+        "name": "big",
+        "queue": "main",
+        "state": "Pending",
+        "epoch": 0,
+        "message": HOSTILE,
+        "owner": HOSTILE,
+        "reason": HOSTILE,
+        "timeline": [event],
+    }
+    with answering(Answer(told)) as script:
         done = run("--server", script.address, "explain", "u1")
     assert done.code == 0, done.err
     assert not [each for each in STEERS if each in done.out]
