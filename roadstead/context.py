@@ -39,14 +39,15 @@ def resolve(
     Order: the arguments; the context `name`; ROADSTEAD_SERVER, ROADSTEAD_TOKEN, ROADSTEAD_CA and
     ROADSTEAD_NAMESPACE; the context that ROADSTEAD_CONTEXT names; the files `server` and `admin.token` in
     the folder that ROADSTEAD_DATA names; the context that is in use; the same files in ~/.roadstead.
-    A context's token goes to its own hub only, and so does the folder's. Raises WrongContext.
+    A context's token goes to its own hub only, and so does the folder's. A token or CA of "" is none: that
+    of the environment is not taken in its place. Raises WrongContext.
     """
     env = _environment(named=bool(name))
     stored = _stored(name)
     folder = default_data_dir()
     own = _read(folder / "server") or DEFAULT_SERVER
     address = server or env["SERVER"] or (stored.server if stored and stored.server else own)
-    token = token or env["TOKEN"]
+    token = env["TOKEN"] if token is None else token
     kept = stored if stored and _is_same(stored.server or own, address) else None
     if not token and kept:
         token = kept.token
@@ -55,7 +56,7 @@ def resolve(
     return Context(
         address,
         token or "",
-        ca or env["CA"] or (kept.ca if kept else ""),
+        (env["CA"] if ca is None else ca) or (kept.ca if kept else ""),
         env["NAMESPACE"] or (kept.namespace if kept else ""),
     )
 

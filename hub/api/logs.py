@@ -39,6 +39,7 @@ UNHEARD_S: Final = 3.0  # for an agent none of whose requests hangs here
 BEAT_S: Final = 5.0  # between two looks at the credential; also keeps proxies from hanging up
 _PEOPLE: Final = frozenset({ADMINISTRATOR, VIEWER})
 ENDED: Final = "Ended"
+_AT_ONCE: Final = 8 << 10  # characters of lines that are looked through in the event loop
 _GONE: Final = "ReaderGone"
 _REFUSED: Final = (
     RejectCode.NOT_FOUND,
@@ -141,15 +142,18 @@ async def list_job_pods(request: Request, uid: str) -> Response:
         part = await _first(hub, streams, stream)
     finally:
         streams.leave(stream, ENDED)
+    return JsonResponse(await hub.beside(_pods, place, part))
+
+
+def _pods(place: PodsPlace, part: StreamPart) -> Json:
     hiding = Hiding(place.hidden)
-    answer = {
+    return {
         "cluster": place.cluster,
         "items": [shown.pod(each, hiding) for each in part.pods],
         "leftOut": part.left_out,
         "events": [shown.event(each, hiding) for each in part.events],
         "eventsUnread": part.unread,
     }
-    return JsonResponse(answer)
 
 
 def open_streams_of(request: Request) -> OpenStreams:
@@ -231,6 +235,7 @@ class _Told:
     ) -> None:
         self._request, self._hub, self._streams, self._stream = request, hub, streams, stream
         self._hiding, self._timestamps = hiding, timestamps
+        self._role = caller(request).role
 
     async def records(self, first: StreamPart, encode: Encode) -> AsyncIterator[bytes]:
         """Records of all parts, and why there are no more."""
@@ -240,12 +245,13 @@ class _Told:
         while True:
             if part is not None and part.lines:
                 LOG_LINES.inc(len(part.lines))
-                yield b"".join(map(encode, self._lines(part)))
+                yield await self._encoded(part, encode)
                 sent = clock.monotonic()
             if clock.monotonic() - looked >= BEAT_S:
                 looked = clock.monotonic()
                 try:
-                    await authorize(self._request, _PEOPLE)
+                    if (await authorize(self._request, _PEOPLE)).role != self._role:
+                        raise Rejected(RejectCode.FORBIDDEN, "")  # other things are to be hidden
                 except Rejected as refusal:
                     stream.finish(refusal.code, "the credential does not hold any more")
                     break
@@ -258,6 +264,15 @@ class _Told:
                 break
         if stream.end is not None:
             yield encode(shown.ended(stream.end))
+
+    async def _encoded(self, part: StreamPart, encode: Encode) -> bytes:
+        """Its lines; looking for what is hidden takes long in long ones, and keeps nobody else waiting."""
+
+        def encoded() -> bytes:
+            return b"".join(map(encode, self._lines(part)))
+
+        long = sum(len(each.line) for each in part.lines) > _AT_ONCE
+        return await self._hub.beside(encoded) if long else encoded()
 
     def _lines(self, part: StreamPart) -> list[Json]:
         return [

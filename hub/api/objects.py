@@ -17,8 +17,9 @@ from hub.api.models.objects import (
     uid_of,
 )
 from hub.api.parameters import GroupName, KindName, ObjectFilters, Removal
-from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, grants, hub_of, scope_of
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, grants, hub_of
 from hub.api.reply import JsonResponse, pager
+from hub.api.rights import is_unbounded
 from hub.api.routing import new_router, refuses
 from hub.domain.access import Noun, Verb
 from hub.domain.workloads.origin import Origin
@@ -133,7 +134,7 @@ async def delete_namespaced_object(
 
     A batch administrator deletes LocalQueues of their namespaces.
     """
-    if (group, kind) != (KUEUE, "LocalQueue") and not scope_of(request).is_everything:
+    if (group, kind) != (KUEUE, "LocalQueue") and not is_unbounded(request):
         raise Rejected(RejectCode.FORBIDDEN, f"a cluster administrator may delete a {kind}")
     return await _delete(request, _group(group, kind), kind, namespace, name, options)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from starlette.requests import Request
 
-from hub.api.policy import caller, hub_of, scope_of
+from hub.api.policy import caller, hub_of
 from hub.domain.access import Noun, Rights, Verb
 from hub.services.access.credentials import USER
 from hub.services.context.hub import Hub, HubWithin
@@ -17,7 +17,7 @@ from shared.reject_codes import RejectCode
 
 def judged(request: Request, drafts: Iterable[Draft | Rejected]) -> list[Draft | Rejected]:
     """The drafts, each that the caller may not hand in as its refusal: Forbidden."""
-    if scope_of(request).is_everything:
+    if is_unbounded(request):
         return list(drafts)
     rights = caller(request).rights
     return [given if isinstance(given, Rejected) else _judged(rights, given) for given in drafts]
@@ -33,10 +33,18 @@ def require(request: Request, given: Draft) -> Draft:
 
 def applying(request: Request) -> Hub:
     """The hub as the caller changes what is there already: jobs of their own, or those that they manage."""
-    hub, who = hub_of(request), caller(request)
-    if who.role != USER or scope_of(request).is_everything:
+    hub = hub_of(request)
+    if is_unbounded(request):
         return hub
-    return HubWithin(hub, who.rights.scope(Verb.CHANGE, Noun.JOBS))
+    return HubWithin(hub, caller(request).rights.scope(Verb.CHANGE, Noun.JOBS))
+
+
+def is_unbounded(request: Request) -> bool:
+    """Whether the caller may do all that the route does, to every kind.
+
+    The scope does not tell: who submits jobs everywhere has a scope of everything, for jobs.
+    """
+    return caller(request).role != USER
 
 
 def _judged(rights: Rights, given: Draft) -> Draft | Rejected:

@@ -51,7 +51,7 @@ def _client(ctx: click.Context) -> Client:
     found = resolve(
         given.get("server"), given.get("token"), given.get("ca"), name=given.get("context")
     )
-    return Client(found.server, found.token, ca=found.ca or None, timeout_s=_WITHIN_S)
+    return Client(found.server, found.token, ca=found.ca, timeout_s=_WITHIN_S)
 
 
 def _jobs(hub: Client, incomplete: str) -> Iterable[str]:

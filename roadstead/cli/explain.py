@@ -8,6 +8,7 @@ from roadstead.cli import lost_clusters
 from roadstead.cli.names import full_name
 from roadstead.cli.output import answer_option, client, moment, moment_of, show_one
 from roadstead.cli.tables import Column, indented, wrapped
+from roadstead.cli.visible import visible
 from roadstead.models.checks import CheckState
 from roadstead.models.explanation import Explanation
 from roadstead.models.record import Json
@@ -65,11 +66,11 @@ def explain(ctx: click.Context, job: str, output: str) -> None:
 def as_text(told: Explanation) -> str:
     """The explanation as a page of text."""
     where = f" on {told.cluster}" if told.cluster else ""
-    reason = f" ({told.reason})" if told.reason else ""
+    reason = f" ({visible(told.reason)})" if told.reason else ""
     lines = [
         f"{told.namespace}/{told.name} is {told.state}{where}{reason}",
         *wrapped(told.message, "  "),
-        *([f"  submitted by {told.owner}"] if told.owner else []),
+        *([f"  submitted by {visible(told.owner)}"] if told.owner else []),
         *lost_clusters.lines(told.cluster_loss, told.earlier_epochs),
     ]
     lines += _position(told)

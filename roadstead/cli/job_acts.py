@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import click
+from click.core import ParameterSource
 
 from roadstead.cli.absent import refuse_absent
 from roadstead.cli.each import for_each
@@ -143,6 +144,7 @@ def _meant(
     **given: Any,
 ) -> list[str] | None:
     """What the hub is asked about; None where nothing is to be done. Raises click.UsageError."""
+    _refuse_empty(ctx)
     space, everywhere = given.pop("namespace"), given.pop("all_namespaces")
     narrowed = any(given.values())
     if names:
@@ -173,6 +175,16 @@ def _meant(
     if not yes:
         _confirm(act, jobs)
     return [job.uid for job in jobs]
+
+
+def _refuse_empty(ctx: click.Context) -> None:
+    """Raise click.UsageError where a filter has no text: a variable of a script that holds nothing means
+    no job, not every one.
+    """
+    for each in ctx.command.params:
+        typed = ctx.get_parameter_source(each.name or "") == ParameterSource.COMMANDLINE
+        if typed and ctx.params.get(each.name or "") in ("", ()):
+            raise click.UsageError(f"{each.opts[-1]} is empty: say which jobs, or leave it out.")
 
 
 def _show(act: Act, jobs: list[Job], output: str) -> None:

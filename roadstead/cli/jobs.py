@@ -15,7 +15,7 @@ from roadstead.cli.output import age, answer_option, client, dump, moment
 from roadstead.cli.pods import as_lines, pods
 from roadstead.cli.resubmit import resubmit
 from roadstead.cli.tables import Column, wrapped
-from roadstead.cli.visible import visible
+from roadstead.cli.visible import visible, visible_page
 from roadstead.client import Client
 from roadstead.errors import RoadsteadError
 from roadstead.models.jobs import Event, Job, JobState, WholeJob
@@ -108,7 +108,7 @@ def show(ctx: click.Context, job: str, namespace: str | None, watch: bool, outpu
         events = hub.job_events(found.uid)
         seen = _pods_now(hub, found) if output == "text" else []
     if output == "text":
-        click.echo(_as_text(found, events, seen))
+        click.echo(visible_page(_as_text(found, events, seen)))
     else:
         dump({**found.raw, "events": [each.raw for each in events]}, output)
 
@@ -133,7 +133,7 @@ def _as_text(job: WholeJob, events: list[Event], seen: Sequence[str] = ()) -> st
     lines = [
         job.full_name,
         f"  uid       {job.uid}",
-        f"  state     {job.state}" + (f"  {job.reason}" if job.reason else ""),
+        f"  state     {job.state}" + (f"  {visible(job.reason)}" if job.reason else ""),
     ]
     if job.message:
         lines += wrapped(job.message, "            ")
@@ -173,7 +173,7 @@ def _evictions(job: WholeJob) -> list[str]:
 
 def _by(job: WholeJob) -> str:
     """Who submitted it; an older hub does not say."""
-    return f"  by {job.owner}" if job.owner else ""
+    return f"  by {visible(job.owner)}" if job.owner else ""
 
 
 def _queue(job: WholeJob) -> str:

@@ -11,6 +11,7 @@ import click
 
 from roadstead.cli.messages import plain
 from roadstead.cli.tables import UNLIMITED, Column, is_coloured, table
+from roadstead.cli.visible import visible_json, visible_page
 from roadstead.client import Client
 from roadstead.context import resolve
 from roadstead.errors import Unreachable
@@ -89,7 +90,7 @@ def show_one(item: R, output: str, text: Callable[[R], str]) -> None:
     if is_data(output):
         dump(item.raw, output)
     else:
-        click.echo(text(item))
+        click.echo(visible_page(text(item)))
 
 
 def is_data(output: str) -> bool:
@@ -110,9 +111,11 @@ def dump(item: Any, output: str) -> None:
         from roadstead.cli.jsonpath import render
 
         drawn = render(output.removeprefix(_JSONPATH), item)
+        if sys.stdout.isatty():  # a program is given what there is
+            drawn = visible_page(drawn.replace("\x1b", "^["))
         click.echo(drawn, nl=not drawn.endswith("\n"))
     else:
-        click.echo(json.dumps(item, indent=2, ensure_ascii=False))
+        click.echo(visible_json(json.dumps(item, indent=2, ensure_ascii=False)))
 
 
 def _names(item: Any) -> Iterator[str]:

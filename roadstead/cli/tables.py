@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from roadstead.cli.visible import visible
+
 UNLIMITED: Final = 1_000_000
 _MIN_WIDTH: Final = 8
 _GAP: Final = "  "
@@ -65,7 +67,7 @@ def wrapped(text: str, indent: str, width: int | None = None) -> list[str]:
     """A sentence as lines that fit the terminal, all but the first indented by two more."""
     limit = width if width is not None else terminal_width()
     return textwrap.wrap(
-        text,
+        "\n".join(map(visible, text.split("\n"))),
         max(limit, len(indent) + 20),
         initial_indent=indent,
         subsequent_indent=indent + "  ",

@@ -221,3 +221,13 @@ def test_what_names_no_namespace_is_in_the_one_that_is_set(tmp_path, monkeypatch
     asked = [line.split()[1] for line in script.asked]
     assert asked[1:3] == ["/v1/apply?namespace=team-z", "/v1/plan?namespace=team-z"]
     assert set(asked[3:]) == {"/v1/namespaces/team-z/jobs/own"}
+
+
+def test_a_context_without_a_token_is_sent_no_other_hubs(monkeypatch):
+    """The token of the environment is for the hub of the environment; whoever listens there gets nothing."""
+    monkeypatch.setenv("ROADSTEAD_TOKEN", SECRET)
+    monkeypatch.setenv("ROADSTEAD_CA", "their-ca.pem")
+    found = resolve(name=contexts.LOCAL)
+    assert (found.token, found.ca) == ("", "")
+    again = resolve(found.server, found.token, found.ca)  # as a client does
+    assert (again.token, again.ca) == ("", "")

@@ -60,7 +60,7 @@ def bind(tx: Transaction, wanted: WantedBinding, principal: str) -> Json:
     )
     if row != before:
         access.put(tx, row)
-        audit.add(tx, principal, "bind", f"{_KIND} {row.name}", row.role)
+        audit.add(tx, principal, "bind", f"{_KIND} {row.name} {_whom(row)}", row.role)
     return _view(row)
 
 
@@ -70,7 +70,7 @@ def unbind(tx: Transaction, name: str, principal: str) -> Json:
     if row is None:
         raise Rejected(RejectCode.NOT_FOUND, f"there is no role binding {name[:64]}")
     access.remove(tx, name)
-    audit.add(tx, principal, "unbind", f"{_KIND} {name}", row.role)
+    audit.add(tx, principal, "unbind", f"{_KIND} {name} {_whom(row)}", row.role)
     return _view(row)
 
 
@@ -117,6 +117,17 @@ def _check_names(field: str, given: Sequence[str] | None) -> None:
         if not each or len(each) > LONGEST or not each.isprintable():
             said = f"must be 1 to {LONGEST} printable characters"
             raise Rejected(RejectCode.INVALID_VALUE, said, field)
+
+
+def _whom(row: StoredRoleBinding) -> str:
+    """To whom and where, for the audit: of a binding that was replaced nothing else tells it."""
+    given = {
+        "users": row.users,
+        "groups": row.groups,
+        "namespaces": row.namespaces or ["*"],
+        "queues": row.queues or ["*"],
+    }
+    return " ".join(f"{name}={','.join(each)}" for name, each in given.items() if each)
 
 
 def _view(row: StoredRoleBinding) -> Json:

@@ -56,7 +56,7 @@ def issue(
         raise Rejected(RejectCode.TOO_MANY_ITEMS, f"at most {MOST_GROUPS} groups", "groups")
     _leave_the_first(role, name)
     token = replace_bearer(tx, role, name)
-    _note(tx, principal, "issue-token", role, name)
+    _note(tx, principal, "issue-token", role, name, groups)
     found = tokens.find_principal(tx, role, name)
     assert found is not None
     if role == USER:
@@ -84,8 +84,11 @@ def _leave_the_first(role: str, name: str) -> None:
         raise Rejected(RejectCode.FORBIDDEN, text, "name")
 
 
-def _note(tx: Transaction, principal: str, verb: str, role: str, name: str) -> None:
-    audit.add(tx, principal, verb, f"{role} {name}", about=("Token", "", name))
+def _note(
+    tx: Transaction, principal: str, verb: str, role: str, name: str, groups: Sequence[str] = ()
+) -> None:
+    of = f"{role} {name}" + (f" groups={','.join(sorted(set(groups)))}" if groups else "")
+    audit.add(tx, principal, verb, of, about=("Token", "", name))
 
 
 def _view(row: StoredPrincipal) -> Json:

@@ -31,6 +31,7 @@ class Roles:
         self._db = db
         self._news = db.subscribe(access.FEED)
         self._bindings: tuple[RoleBinding, ...] | None = None
+        self._touched = 0  # how often bindings were
 
     async def principal(self, who: VerifiedIdentity, holder: Principal) -> Principal:
         """`holder`, as whom `who` was verified, with what `who` may do by the bindings of now.
@@ -52,7 +53,12 @@ class Roles:
         """All that hold now; none that was touched is believed any more."""
         if self._news.take() is not None:
             self._bindings = None
-        if self._bindings is None:
-            rows = await self._db.read(access.every)
-            self._bindings = tuple(each for row in rows if (each := binding_of(row)) is not None)
-        return self._bindings
+            self._touched += 1
+        if self._bindings is not None:
+            return self._bindings
+        touched = self._touched
+        rows = await self._db.read(access.every)
+        found = tuple(each for row in rows if (each := binding_of(row)) is not None)
+        if touched == self._touched:  # else another reader knows better by now
+            self._bindings = found
+        return found

@@ -68,7 +68,9 @@ def _how(pod: PodTold) -> str:
         if each.state == "terminated" and each.exit_code
     ]
     words = "; ".join(ended[:5]) or pod.reason or pod.phase
-    return f"pod {pod.name} on {pod.node or 'no node'}: {words}".replace("\n", " ")
+    return f"pod {pod.name} on {pod.node or 'no node'}: {words}".replace("\n", " ").replace(
+        "\0", "\ufffd"
+    )
 
 
 def _lines(told: StreamPart, pod: PodTold) -> list[str]:

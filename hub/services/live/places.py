@@ -14,7 +14,7 @@ from shared.reject_codes import RejectCode
 
 _NOT_THERE: Final = frozenset({State.HELD, State.PENDING, State.RESERVED, State.PLACED})
 _LEAST_CHARACTERS: Final = 4  # of a value that is looked for: a shorter one is in every other word
-_MOST_VALUES: Final = 200
+_MOST_VALUES: Final = 500  # lines of values: looking for them costs time with each
 
 
 class PodsPlace(NamedTuple):
@@ -28,7 +28,9 @@ class PodsPlace(NamedTuple):
 
 
 def find(tx: Transaction, uid: str, role: str, suspect_after_s: float) -> PodsPlace:
-    """Where the job's pods are. Raises Rejected: NotFound, JobWaits, ClusterSilent."""
+    """Where the job's pods are. Raises Rejected: NotFound, JobWaits, ClusterSilent; Forbidden where there
+    is more to hide from `role` than can be looked for.
+    """
     row = workloads.get(tx, uid)
     if row is None:
         raise Rejected(RejectCode.NOT_FOUND, f"there is no job {uid[:64]}")
@@ -50,13 +52,19 @@ def find(tx: Transaction, uid: str, role: str, suspect_after_s: float) -> PodsPl
 
 
 def _values(tx: Transaction, uid: str) -> tuple[str, ...]:
-    """Values of environment variables in the job's manifest, longest first."""
+    """Values of environment variables in the job's manifest, longest first. Raises Rejected: Forbidden."""
     found = manifests.latest(tx, uid)
     if found is None:
         return ()
     values: set[str] = set()
     _collect(orjson.loads(found[1]), values)
-    return tuple(sorted(values, key=lambda each: (-len(each), each))[:_MOST_VALUES])
+    if len(values) > _MOST_VALUES:
+        text = (
+            f"values of its environment variables have more than {_MOST_VALUES} lines, too many to hide "
+            "them in its logs: an administrator may read those"
+        )
+        raise Rejected(RejectCode.FORBIDDEN, text)
+    return tuple(sorted(values, key=lambda each: (-len(each), each)))
 
 
 def _collect(value: object, into: set[str]) -> None:

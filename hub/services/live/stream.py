@@ -12,6 +12,7 @@ from shared.clock import Clock
 from shared.wire.streams_v1 import StreamEnd, StreamPart, StreamRequest
 
 ROOM_S: Final = 8.0  # a part waits so long for room before its agent is asked to send it again
+MOST_PUTS: Final = 2  # parts that wait for room: one, and its copy after a lost connection
 AGENT_SILENT: Final = "AgentSilent"
 OUT_OF_ORDER: Final = "OutOfOrder"
 
@@ -33,6 +34,7 @@ class Stream:
         self._news = asyncio.Event()
         self._room = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
+        self._puts = 0
 
     @property
     def seq(self) -> int:
@@ -48,8 +50,18 @@ class Stream:
         """Take a part of `size` bytes when there is room for it; the number of the last one taken.
 
         A part that came before is known, and not taken twice. The stream ends where one is missing.
+        While others wait for room one more is not taken: the bodies of all that wait are in memory.
         """
         self.heard_at = self._clock.monotonic()
+        if self._puts >= MOST_PUTS:
+            return self._seq
+        self._puts += 1
+        try:
+            return await self._put(part, size, room_s)
+        finally:
+            self._puts -= 1
+
+    async def _put(self, part: StreamPart, size: int, room_s: float) -> int:
         async with self._one_at_a_time:
             if part.seq <= self._seq or self.end is not None:
                 return self._seq

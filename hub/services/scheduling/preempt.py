@@ -30,21 +30,29 @@ def preempt(
     tx: Transaction, evictions: Mapping[str, Sequence[Eviction]], nominations: Sequence[Nominated]
 ) -> None:
     """Tell victims to go, and keep for whom and where; those that no longer wait get nothing."""
-    preemptors = workloads.get_many(tx, {*evictions, *(n.uid for n in nominations)})
+    going = {each.uid for those in evictions.values() for each in those}
+    concerned = {*evictions, *(n.uid for n in nominations), *going}
+    known = workloads.get_many(tx, concerned)
     for uid, those in evictions.items():
-        who = preemptors.get(uid)
+        who = known.get(uid)
         if who is None or who.state != State.PENDING:
             continue
         for cause in dict.fromkeys(e.cause for e in those):
             victims = [e.uid for e in those if e.cause == cause]
-            name = f"{who.namespace}/{who.name}"
-            message = f"preempted to accommodate {name} due to {_CAUSES[cause]}"
-            evict(tx, victims, PREEMPTED, message)
+            own = {v for v in victims if v in known and known[v].namespace == who.namespace}
+            # In other namespaces people may not see whom they made room for: there its uid is told alone.
+            for whom, uids in (
+                (f"{who.namespace}/{who.name}", [v for v in victims if v in own]),
+                (f"job {who.uid}", [v for v in victims if v not in own]),
+            ):
+                if uids:
+                    said = f"preempted to accommodate {whom} due to {_CAUSES[cause]}"
+                    evict(tx, uids, PREEMPTED, said)
             told = f"{len(victims)} workload(s) preempted for it due to {_CAUSES[cause]}"
             tx.say(who, "Preempting", told)
     rows: list[WorkloadChange] = []
     for nominated in nominations:
-        who = preemptors.get(nominated.uid)
+        who = known.get(nominated.uid)
         if who is None or who.state != State.PENDING:
             continue
         before = (who.nomination or {}).get("victims") or ()

@@ -10,7 +10,7 @@ from hub.domain.plan import Assignment, Nominated
 from hub.services.questions import jobs
 from hub.services.scheduling.preempt import preempt
 from tests.services.build import RECLAIM, WITHIN, in_cohort, start, states, submit, urgent
-from tests.services.hubs import Running, a_pool, running
+from tests.services.hubs import Running, a_job, a_pool, running
 
 pytestmark = pytest.mark.anyio
 
@@ -239,3 +239,26 @@ async def test_who_needs_more_victims_than_another_counts_on_those_too(tmp_path:
         assert await states(hub, [large, small]) == ["Withdrawing"] * 2
         reasons = [(await hub.job(uid)).reason for uid in heads]
         assert reasons == ["WaitingForPreemptedWorkloads"] * 2
+
+
+async def test_a_victim_is_not_told_the_name_of_a_job_of_another_namespace(
+    tmp_path: Path,
+) -> None:
+    """Whoever reads its message may see nothing of that namespace: they are told the uid alone."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=2, cpu="8"))
+        await hub.apply(*in_cohort("a", "4", preemption=RECLAIM), *in_cohort("b", "4"))
+        door = next(each for each in in_cohort("a", "4") if each["kind"] == "LocalQueue")
+        elsewhere = {**door, "metadata": {**door["metadata"], "namespace": "team-z"}}
+        await hub.apply(elsewhere)
+        borrowers = await submit(hub, "b", "2", *(f"b{n}" for n in range(4)))
+        await hub.settle()
+        await start(hub, *borrowers)
+        job = a_job("secret-plan", namespace="team-z", queue="a", requests={"cpu": "2"})
+        (own,) = await hub.apply(job)
+        await hub.settle()
+        (gone,) = [u for u in borrowers if (await hub.job(u)).state == "Withdrawing"]
+        message = (await hub.job(gone)).message
+        assert f"job {own} due to reclamation within the cohort" in message
+        told = await hub.hub.read(jobs.job_events, gone, 100)
+        assert "secret-plan" not in message + str(told)

@@ -1,0 +1,57 @@
+"""What others wrote steers no terminal, whatever prints it: their control characters are shown."""
+
+import json
+
+import pytest
+
+from roadstead.cli.tables import wrapped
+from tests.cli.build import a_listed_job
+from tests.cli.commands import run
+from tests.cli.scripted import Answer, answering, items
+from tests.cli.terminal import on_terminal
+
+HOSTILE = "\x1b[2J\x1b]0;owned\x07\u009b31m\u202e"
+STEERS = ("\x1b[2J", "\x1b]0", "\x07", "\u009b", "\u202e")
+
+
+def test_a_sentence_of_a_page_steers_nothing():
+    """Of whatever page."""
+    assert wrapped("a\x1b[31mb\nc", "") == ["a^[[31mb c"]
+
+
+def test_an_explanation_shows_what_would_steer():
+    """Its message, owner and reason, and the log lines that its events hold."""
+    event = {"at": "2026-01-01T00:00:00Z", "reason": "PodFailed", "message": f"line\n{HOSTILE}"}
+    told = {
+        "uid": "u1",
+        "namespace": "team-a",
+        "name": "big",
+        "queue": "main",
+        "state": "Pending",
+        "epoch": 0,
+        "message": HOSTILE,
+        "owner": HOSTILE,
+        "reason": HOSTILE,
+        "timeline": [event],
+    }
+    with answering(Answer(told)) as script:
+        done = run("--server", script.address, "explain", "u1")
+    assert done.code == 0, done.err
+    assert not [each for each in STEERS if each in done.out]
+    assert done.out.count("^[[2J") == 4
+
+
+@pytest.mark.parametrize("output", ["json", "jsonpath={.items[*].message}"])
+def test_what_programs_read_steers_no_terminal(output):
+    """As JSON that says the same; a template's text on a terminal alone, a program is given what there is."""
+    listed = items(a_listed_job(message=HOSTILE))
+    with answering(listed) as script:
+        shown = on_terminal("--server", script.address, "jobs", "ls", "-o", output)
+    assert shown.code == 0, shown.err
+    assert not [each for each in STEERS if each in shown.terminal]
+    with answering(listed) as script:
+        done = run("--server", script.address, "jobs", "ls", "-o", output)
+    if output == "json":
+        assert json.loads(done.out)["items"][0]["message"] == HOSTILE
+    else:
+        assert "\u009b31m\u202e" in done.out
