@@ -21,7 +21,7 @@ from hub.services.placements.selecting import SelectionRules, needed_kinds, read
 from hub.store.records.objects import StoredObject
 from shared.clock import Clock
 from shared.documents import JsonView
-from shared.groups import PLACEMENT
+from shared.groups import KUEUE, PLACEMENT
 from shared.kinds import parse
 from shared.kinds.scopes import is_never_placed
 from shared.kube import errors
@@ -100,8 +100,7 @@ class Following:
             if rules is None or rules == self._index.rules_of(uid):
                 continue
             since = self._held.get(uid, now)
-            waits = now - since < GATHER_S or not await self._is_read(spec)
-            if now - since < HELD_S and waits:
+            if now - since < HELD_S and await self._is_early(spec, now - since):
                 held[uid] = since
                 later.add(place)
             else:
@@ -126,6 +125,18 @@ class Following:
             return str(obj["metadata"]["uid"]), read_rules(place[1], place[2], spec), spec
         except Exception:  # noqa: BLE001 - what is odd about it is said when it is taken
             return "", None, {}
+
+    async def _is_early(self, spec: JsonView, seen_s: float) -> bool:
+        """May there be more of what it selects than is known? It was seen `seen_s` seconds ago.
+
+        One that selects queues is never early: whether their jobs wait for a placement hangs on it.
+        """
+        named, whole = needed_kinds(spec)
+        if any(group == KUEUE for group, _, _ in named):
+            return False
+        if not whole and all((group, kind) in STATIC for group, _, kind in named):
+            return False
+        return seen_s < GATHER_S or not await self._is_read(spec)
 
     async def _is_read(self, spec: JsonView) -> bool:
         """Were all kinds that it selects read, or refused? Begins to follow them."""

@@ -62,3 +62,20 @@ async def test_a_kind_that_is_not_read_in_time_holds_nobody_up(tmp_path: Path) -
         clock.advance(HELD_S)
         assert await taken(turns, it, placement)
         cluster.faults.remove(hold.id)
+
+
+async def test_a_placement_of_queues_is_taken_at_once(tmp_path: Path) -> None:
+    """Jobs of queues that are placed wait for a placement of their own: those that come next must know."""
+    async with crossing(tmp_path, KINDS, ManualClock(NOW)) as (turns, it, cluster):
+        hold = cluster.faults.add("hold", verb="list", resource="configmaps", count=0)
+        made = a_placement("ConfigMap")
+        queue = {
+            "group": "kueue.x-k8s.io",
+            "version": "v1beta1",
+            "kind": "LocalQueue",
+            "name": "q",
+        }
+        made["spec"]["resourceSelectors"].append(queue)
+        placement = await it.create(made)
+        await until(lambda: taken(turns, it, placement))
+        cluster.faults.remove(hold.id)
