@@ -42,6 +42,7 @@ _OTHERS: Final = frozenset(
             "PARENT",
             "DIE_WITH_PARENT",
         ),
+        *("CONTEXT", "NAMESPACE", "IMAGE", "ARRAY_FIRST", "ARRAY_INDEX"),
         *("HUB", "HUB_CA", "HUB_CA_PIN", "HUB_PLAIN_HTTP", "CLIENT_CERT", "CLIENT_KEY"),
         *("CREDENTIAL", "JOIN_TOKEN", "KUBECONFIG", "KUBE_QPS", "PROPERTIES_NAMESPACE"),
         *("DATABASE", "SECRETS_KEY", "METRICS_HOST", "METRICS_PORT", "JOB_UID", "EPOCH"),

@@ -59,6 +59,8 @@ ELSEWHERE = {
         *("RevisionChanges", "RolledBack", "RolledCluster"),
     ),  # by a loop: tests/api/test_placed.py
     *("Decided", "Incarnation", "Leftover"),  # of a store that went back: tests/attack, tests/e2e
+    # by agents: tests/cli/test_logs.py, tests/e2e/test_logs.py
+    *("Container", "JobPods", "LogEnd", "LogRecord", "MemberEvent", "Pod"),
     *("LostCluster", "EarlierEpoch"),  # after minutes of silence: tests/cli/test_lost_clusters.py
     *("ClusterQueue.error", "Metadata.deletion_timestamp", "WholeJob.warnings"),
 }

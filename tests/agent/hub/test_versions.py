@@ -10,6 +10,7 @@ import pytest
 from agent.main import EXIT_REFUSED, Agent
 from shared.wire import agent_v1, versions
 from shared.wire.agent_v1 import CA_PATH, REGISTER_PATH, SyncReply, SyncRequest
+from shared.wire.streams_v1 import STREAMS_PATH
 from shared.wire.versions import NEWEST, OLDEST, NotSpoken
 from tests.agent.scripted_hub import ScriptedHub, a_job
 from tests.services.members import earlier_wire
@@ -28,6 +29,8 @@ class EarlierHub(ScriptedHub):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         body = await request.aread()
         path = request.url.path
+        if path.startswith(STREAMS_PATH):  # it has no such route
+            return httpx.Response(404, json={"code": "NotFound"}, request=request)
         if path != CA_PATH:
             kind = earlier_wire.Register if path == REGISTER_PATH else earlier_wire.SyncRequest
             try:

@@ -62,6 +62,7 @@ async def test_every_field_of_a_story(tmp_path):
             "namespace": "team-a",
             "name": "n",
             "queue": "lq",
+            "owner": "unknown",
             "clusterQueue": "cq",
             "priority": 7,
             "state": "Reserved",
