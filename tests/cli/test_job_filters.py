@@ -16,8 +16,12 @@ def job(name: str, minutes_ago: int, state: str = "Running", **more):
     return a_listed_job(name, uid=f"u-{name}", createdAt=then, state=state, **more)
 
 
-RUNNING = items(job("r1", 1), job("r2", 30), job("r3", 200))
-FAILED = items(job("f1", 5, "Failed"), job("f2", 100, "Failed"))
+def running() -> Answer:
+    return items(job("r1", 1), job("r2", 30), job("r3", 200))
+
+
+def failed() -> Answer:
+    return items(job("f1", 5, "Failed"), job("f2", 100, "Failed"))
 
 
 def _by_state(path: str) -> Answer:
@@ -25,7 +29,7 @@ def _by_state(path: str) -> Answer:
     if "/v1/objects/" in path:
         return problem(404, "NotFound", "there is no Namespace nowhere")
     (state,) = asked.get("state", ["Running"])
-    return {"Running": RUNNING, "Failed": FAILED}.get(state, items())
+    return {"Running": running, "Failed": failed}.get(state, items)()
 
 
 def listed(*arguments: str) -> tuple[Ran, Scripted]:
