@@ -343,13 +343,8 @@ class Member:
         self.checks.pod_runs(self.name, pod)
         self._pod(pod, "Running")
         self._look_soon(pod["job"])
-        ok = self.world.random.random() >= self.failing
-        self.world.after(
-            self.run_s * (0.5 + self.world.random.random()),
-            self._pod_over,
-            uid,
-            "Succeeded" if ok else "Failed",
-        )
+        how = "Succeeded" if self.world.random.random() >= self.failing else "Failed"
+        self.world.after(self.run_s * (0.5 + self.world.random.random()), self._pod_over, uid, how)
 
     def _pod_over(self, uid: str, phase: str) -> None:
         pod = self.pods.get(uid)
@@ -379,10 +374,9 @@ class Member:
         self.world.after(grace if pod["status"]["phase"] == "Running" else 0.0, self._killed, uid)
 
     def _killed(self, uid: str) -> None:
-        in_time = self.world.random.random() < 0.1
-        pod = self.pods.get(uid)
-        ran = pod is not None and pod["status"]["phase"] == "Running"
-        self._pod_over(uid, "Succeeded" if ran and in_time else "Failed")
+        ran = uid in self.pods and self.pods[uid]["status"]["phase"] == "Running"
+        how = "Succeeded" if self.world.random.random() < 0.1 and ran else "Failed"
+        self._pod_over(uid, how)
 
     def _pod_gone(self, uid: str) -> None:
         pod = self.pods.pop(uid)
