@@ -44,8 +44,8 @@ def _true_or_false(value: object, inner: ValidatorFunctionWrapHandler) -> Any:
 
 
 def _instant(value: object, inner: ValidatorFunctionWrapHandler) -> object:
-    """An instant with its offset, no number of seconds; nothing asks for nothing."""
-    if value in {None, ""}:
+    """An instant with its offset, no number of seconds."""
+    if value is None:
         return None
     if not isinstance(value, str) or "T" not in value:
         value = "-"

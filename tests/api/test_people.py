@@ -255,3 +255,11 @@ async def test_the_audit_tells_submissions_and_is_filtered(tmp_path):
             found = (await hub.admin.get(f"/v1/audit?{query}")).json()["items"]
             assert len(found) == count, (query, found)
         assert (await hub.admin.get("/v1/audit?since=yesterday")).status_code == 422
+
+
+async def test_an_instant_that_is_no_instant_is_refused(tmp_path):
+    """Nor is nothing one: a filter that was meant and is empty would show everything."""
+    async with served(tmp_path) as hub:
+        for since in ("", "7", "2026-11-26"):
+            reply = await hub.admin.get("/v1/audit", params={"since": since})
+            assert (reply.status_code, reply.json()["code"]) == (422, "InvalidValue"), since
