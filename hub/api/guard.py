@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hub.api.errors import problem, refused
 from hub.api.measures import REQUESTS
-from hub.api.request_log import RequestLog
+from hub.api.request_log import RequestLog, may_change
 from hub.services.context.hub import Hub
 from hub.services.context.ids import request_id as new_request_id
 from hub.store.errors import StoreUnavailable
@@ -32,7 +32,6 @@ _SERVED: Final = (
     "text/event-stream",
 )
 _BULK: Final = frozenset({"/v1/jobs:batch", "/v1/apply"})
-_READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 # Of every answer that says nothing else: it is no page, and no other site's page may hold or read it.
 _BROWSER: Final = (
     (b"x-content-type-options", b"nosniff"),
@@ -111,8 +110,7 @@ class Guard:
         if scope["query_string"].count(b"&") >= self._limits.query_parameters:
             detail = f"the query has more than {self._limits.query_parameters} parameters"
             raise Rejected(RejectCode.TOO_MANY_PARAMETERS, detail)
-        writes = scope["method"] not in _READING and scope["path"].startswith("/v1/")
-        if writes and self._hub.waiting_writes >= self._limits.queued_writes:
+        if may_change(scope) and self._hub.waiting_writes >= self._limits.queued_writes:
             detail = f"{self._hub.waiting_writes} writes wait for the store; send it again"
             raise Rejected(RejectCode.TOO_MANY_REQUESTS, detail)
 

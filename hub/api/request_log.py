@@ -19,6 +19,11 @@ _LONGEST: Final = 500  # characters of a path
 log = structlog.get_logger(__name__)
 
 
+def may_change(scope: JsonView) -> bool:
+    """Is this a request of people that does more than read?"""
+    return scope["method"] not in _READING and scope["path"].startswith("/v1/")
+
+
 def is_about(request: Request, uid: str) -> None:
     """Name what the request made; of others the path says so."""
     request.state.about = uid
@@ -40,7 +45,7 @@ class RequestLog:
 
     def tell(self, scope: JsonView, status: int, seconds: float) -> None:
         """Write one line; the path as it was sent, for it may hold anything."""
-        if scope["method"] in _READING or not scope["path"].startswith("/v1/"):
+        if not may_change(scope):
             return
         if not self._has_room():
             self._left_out += 1
