@@ -23,6 +23,7 @@ from starlette.responses import RedirectResponse, Response
 from hub.api.limits import check_failures, note_failure
 from hub.api.policy import PUBLIC, allow, hub_of
 from hub.api.routing import new_router
+from hub.domain.access import EVERYTHING, Noun, Scope, Verb
 from hub.services.access import credentials
 from hub.services.access.credentials import ADMINISTRATOR, SESSION, USER, VIEWER, Principal
 from hub.services.context.hub import Hub
@@ -44,9 +45,13 @@ HEADERS: Final = {
     ),
     "Cache-Control": "no-store",
 }
-MARK: Final = "X-Roadstead-Page"  # no form can send it, and no other site may: it is not CORS-safelisted
+MARK: Final = (
+    "X-Roadstead-Page"  # no form can send it, and no other site may: it is not CORS-safelisted
+)
 _TYPES: Final = frozenset({"", "application/json"})
-_ELSEWHERE: Final = "this was sent from another site, or from a page that is out of date: load it again"
+_ELSEWHERE: Final = (
+    "this was sent from another site, or from a page that is out of date: load it again"
+)
 _PORT: Final = re.compile("[0-9]{1,5}")
 router = new_router("page")
 
@@ -100,6 +105,11 @@ async def viewer(request: Request) -> Principal | None:
     return await _all_seeing(hub, await hub.authenticator.authenticate(held, SESSION))
 
 
+def scope_of_viewer(who: Principal, verb: Verb, noun: Noun) -> Scope:
+    """What a person who is signed in sees of `noun`, as a request of theirs to the API would."""
+    return who.rights.scope(verb, noun) if who.role == USER else EVERYTHING
+
+
 async def actor(request: Request) -> Principal | None:
     """The person who is signed in with all that they may do, or None."""
     held = request.cookies.get(_cookie(request), "")
@@ -126,8 +136,16 @@ async def signed_in(request: Request) -> Principal | None:
     if found is None:
         return None
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    own = request.headers.get("origin", "").partition("://")[2] == request.headers.get("host")
-    if not own or kind not in _TYPES or not hmac.compare_digest(mark.encode(), mark_of(request).encode()):
+    origin = request.headers.get(
+        "origin"
+    )  # browsers send none to their own site with what only reads
+    own = origin is None and request.method == "GET"
+    own = own or (origin or "").partition("://")[2] == request.headers.get("host")
+    if (
+        not own
+        or kind not in _TYPES
+        or not hmac.compare_digest(mark.encode(), mark_of(request).encode())
+    ):
         raise Rejected(RejectCode.FORBIDDEN, _ELSEWHERE)
     _same_origin(request)
     return found

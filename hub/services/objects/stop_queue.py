@@ -39,7 +39,9 @@ def set_stop_policy(
     """
     row = find_queue(tx, namespace, name)
     if namespace and not tx.scope.allows(namespace):
-        said = f"no role that {principal} has allows to change queues of namespace {namespace[:64]}"
+        said = (
+            f"no role that {principal} has allows to change queues of namespace {namespace[:64]}"
+        )
         raise Rejected(RejectCode.FORBIDDEN, said)
     if stop_policy_of(row) != policy:
         manifest = {
