@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from hub.api.limits import spend
-from hub.api.policy import PUBLIC, allow, hub_of
+from hub.api.policy import PUBLIC, allow, hub_of, scope_of
 from hub.api.routing import new_router
 from hub.api.streams import count_stream, counted, hear, rest
 from hub.domain.instants import stamp
@@ -54,7 +54,7 @@ async def front(request: Request) -> Response:
         return _html("login.html", wrong="wrong" in request.query_params)
     spend(hub_of(request), who, "reads")
     asked = asked_of(request.query_params)
-    sight = await _board(request).see(asked)
+    sight = await _board(request).see(asked, scope_of(request))
     return _html("page.html", asked=asked, query=address(asked), sight=sight, who=who)
 
 
@@ -129,7 +129,7 @@ async def _renewals(request: Request, asked: Asked) -> AsyncIterator[bytes]:
                 yield b"event: ended\ndata: {}\n\n"
                 return
             feed.take()
-            sight = await board.see(asked)
+            sight = await board.see(asked, scope_of(request))
             news = {name: html for name, html in sight.parts.items() if shown.get(name) != html}
             shown = sight.parts
             yield b"data: %b\n\n" % orjson.dumps({"at": stamp(sight.at), "parts": news})
@@ -144,7 +144,7 @@ def _board(request: Request) -> Board:
     """The board of this application."""
     state = request.app.state
     if not hasattr(state, "board"):
-        state.board = Board(hub_of(request), getattr(state, "schedule_index", _no_index))
+        state.board = Board(state.hub, getattr(state, "schedule_index", _no_index))
     board = state.board
     assert isinstance(board, Board)
     return board
