@@ -25,6 +25,7 @@ from hub.api.policy import (
     allow,
     authorize,
     caller,
+    from_page,
     grants,
     hub_of,
     scope_of,
@@ -88,6 +89,7 @@ Encode = Callable[[Json], bytes]
         }
     },
 )
+@from_page
 @allow(ADMINISTRATOR, VIEWER)
 @grants(*_NEEDS)
 @refuses(
@@ -137,6 +139,7 @@ async def follow_job_logs(
 
 
 @router.get("/v1/jobs/{uid}/pods", response_model=JobPods)
+@from_page
 @allow(ADMINISTRATOR, VIEWER)
 @grants(*_NEEDS)
 @refuses(*_REFUSED)
