@@ -104,7 +104,7 @@ async def follow_job_logs(
 ) -> Response:
     """Logs of all pods of a job, in order for each container, as JSON lines or server-sent events.
 
-    Values of environment variables of its manifest are hidden from viewers.
+    Values of environment variables of its manifest are shown to who may change the job, and to nobody else.
     """
     hub, who = hub_of(request), caller(request)
     spend(hub, who, "streams")
