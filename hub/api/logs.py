@@ -100,10 +100,9 @@ async def follow_job_logs(
         uid=place.uid,
         namespace=place.namespace,
         name=place.name,
-        **asked.model_dump(exclude={"timestamps", "since", "follow", "previous"}),
-        follow=asked.follow,
-        previous=asked.previous,
+        **asked.model_dump(exclude={"timestamps", "since", "after"}),
         since_s=asked.since,
+        after=asked.places(),
     )
     streams = open_streams_of(request)
     stream = streams.ask(who.id, place.cluster, wanted)
