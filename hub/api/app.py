@@ -27,6 +27,7 @@ from hub.api import (
     jobs,
     logs,
     objects,
+    peers,
     placed,
     plan,
     rollouts,
@@ -37,6 +38,7 @@ from hub.api import (
 from hub.api.description import describe
 from hub.api.errors import problem, refused
 from hub.api.guard import Guard
+from hub.api.peers import Peers
 from hub.api.policy import PUBLIC, allow, hub_of, policy_of
 from hub.api.reply import JsonResponse
 from hub.api.request_log import was_refused
@@ -67,6 +69,7 @@ ROUTERS: Final = (
     changes.router,
     logs.router,
     agent_streams.router,
+    peers.router,
 )
 
 
@@ -97,6 +100,7 @@ def create_app(
     )
     app.state.hub = hub
     app.state.open_streams = OpenStreams(hub.clock, hub.settings.logs, hub.closing)
+    app.state.peers = Peers(hub, app.state.open_streams)
     app.state.nothing_here = nothing_here
     for router in (*HOT, *more, *ROUTERS, _description(app)):
         app.router.routes.extend(router.routes)  # flat: every route is there to be checked

@@ -29,6 +29,7 @@ from shared.reject_codes import RejectCode
 __all__ = [
     "ADMINISTRATOR",
     "AGENT",
+    "PEER",
     "PUBLIC",
     "USER",
     "VIEWER",
@@ -44,13 +45,16 @@ __all__ = [
 ]
 
 PUBLIC: Final = "public"
+PEER: Final = (
+    "peer"  # another hub process of the same store: the endpoint checks its seal, of the body
+)
 _PEOPLE: Final = frozenset({ADMINISTRATOR, VIEWER, USER})
 Needs = tuple[Verb, Noun]
 E = TypeVar("E", bound=Callable[..., Any])
 
 
 def allow(*roles: str) -> Callable[[E], E]:
-    """Declare who may call an endpoint: roles, or PUBLIC alone."""
+    """Declare who may call an endpoint: roles, or PUBLIC or PEER alone."""
 
     def declare(endpoint: E) -> E:
         endpoint.policy = frozenset(roles)  # type: ignore[attr-defined]  # read by `policy_of`

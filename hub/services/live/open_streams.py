@@ -61,16 +61,28 @@ class OpenStreams:
     def leave(self, stream: Stream, code: str, message: str = "") -> None:
         """Whoever asked has gone, or has all: the agent's next part is refused, so that it ends too."""
         stream.finish(code, message)
+        if stream.relay is not None:
+            stream.relay.cancel()
         if self._streams.pop(stream.request.id, None) is None:
             return
         _less(self._by_who, stream.who)
         _less(self._by_cluster, stream.cluster)
         _less(self._by_both, (stream.who, stream.cluster))
+        self.withdraw(stream)
+
+    def withdraw(self, stream: Stream) -> bool:
+        """Ask no agent here any more; False where one has taken the question."""
         waiting = self._asked.get(stream.cluster)
-        if waiting is not None and stream in waiting:
+        there = waiting is not None and stream in waiting
+        if waiting is not None and there:
             waiting.remove(stream)
         if not waiting:
             self._asked.pop(stream.cluster, None)
+        return there
+
+    def is_open_here(self, stream: Stream) -> bool:
+        """Whether a question still waits for an agent to take it here."""
+        return stream.end is None and stream in self._asked.get(stream.cluster, ())
 
     def find(self, cluster: str, stream_id: str) -> Stream | None:
         """The stream of this id that an agent of this cluster may answer."""

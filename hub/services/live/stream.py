@@ -27,6 +27,8 @@ class Stream:
         self.cluster, self.who, self.request = cluster, who, request
         self.asked_at = self.heard_at = clock.monotonic()
         self.end: StreamEnd | None = None  # no more is taken; what waits can still be had
+        self.relay: asyncio.Task[None] | None = None  # brings it from another hub process
+        self.is_relayed = False  # another hub process has the answer brought to it
         self._clock = clock
         self._most_bytes = most_bytes
         self._parts: deque[tuple[StreamPart, int]] = deque()
