@@ -14,7 +14,6 @@ from roadstead.cli.submitted import print_taken, suggest
 from roadstead.client import Client
 from roadstead.errors import Rejected
 from roadstead.models.jobs import Job, WholeJob
-from shared.resubmitted import copy_of, is_hidden, next_name, waits_for
 
 Json = dict[str, Any]
 _TRIES: Final = 50
@@ -82,28 +81,32 @@ def resubmit(
 
 def _copy(hub: Client, name: str, new: str | None, after: str) -> Json:
     """The copy of one job. Raises NotFound, and Rejected where it can not be the same."""
+    from shared import resubmitted
+
     job = hub.job(name)
-    copy = copy_of(job.manifest, new or next_name(job.name))
-    copy = waiting_for(_still_after(job, copy), after, job.namespace)
-    if is_hidden(copy):
+    copy = resubmitted.copy_of(job.manifest, new or resubmitted.next_name(job.name))
+    copy = waiting_for(resubmitted.waits_for(copy, _still_after(job)), after, job.namespace)
+    if resubmitted.is_hidden(copy):
         why = "its environment variables are hidden from you, and a copy would run without them"
         problem = {"code": "EnvironmentHidden", "detail": f"{job.full_name}: {why}"}
         raise Rejected(403, problem)
     return copy
 
 
-def _still_after(job: WholeJob, copy: Json) -> Json:
+def _still_after(job: WholeJob) -> list[str]:
     """The copy waits for those that the first one still waits for: what has ended is of the past."""
     left = [f"{each.name}:{each.condition}" for each in job.after if each.state == "Waiting"]
     past = [each.name for each in job.after if each.state != "Waiting"]
     if past:
         text = f"its copy does not wait for {', '.join(past)}; --after says whom it does"
         say(f"{job.full_name}: {text}", err=True)
-    return waits_for(copy, left)
+    return left
 
 
 def _submit(hub: Client, copy: Json, *, may_rename: bool) -> Job:
     """Submit it, by the next name that is free. Raises Rejected."""
+    from shared.resubmitted import next_name
+
     for _ in range(_TRIES - 1 if may_rename else 0):
         try:
             return hub.submit(copy)
