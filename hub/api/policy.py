@@ -12,7 +12,7 @@ from starlette.requests import Request
 from hub.api.client_certificates import check_client_certificate
 from hub.api.limits import check_failures, note_failure, spend
 from hub.api.measures import CREDENTIALS
-from hub.domain.access import EVERYTHING, Noun, Role, Scope, Verb, least
+from hub.domain.access import EVERYTHING, Noun, Role, Scope, Verb, is_of_namespaces, least
 from hub.services.access.budgets import Kind
 from hub.services.access.credentials import (
     ADMINISTRATOR,
@@ -137,6 +137,7 @@ def _refusal(name: str, policy: frozenset[str], needs: Needs | None) -> str:
     """What it would take, in a sentence: whoever reads it knows what to ask an administrator for."""
     if needs is not None:
         what, takes = f"{needs[0]} {needs[1]}", f"the role {least(*needs)}"
+        takes += "" if is_of_namespaces(needs[1]) else " in all namespaces"
     elif VIEWER in policy:
         what, takes = "do this", "a role in all namespaces"
     else:

@@ -220,9 +220,14 @@ _ORDER: Final = tuple(Role)
 
 
 def least(verb: Verb, kind: Noun) -> Role:
-    """The smallest role that may do `verb` to `kind`, be it to one's own alone."""
+    """The smallest role that may do `verb` to `kind`, be it to one's own alone; see `is_of_namespaces`."""
     own = Role.SUBMITTER if (verb, kind) == _OWN else Role.CLUSTER_ADMINISTRATOR
     return min((own, *(r for r in Role if (verb, kind) in _MAY[r])), key=_ORDER.index)
+
+
+def is_of_namespaces(kind: Noun) -> bool:
+    """Whether a role in some namespaces is enough for it."""
+    return kind in _NAMESPACED
 
 
 def rights_of(who: VerifiedIdentity, bindings: Iterable[RoleBinding]) -> Rights:

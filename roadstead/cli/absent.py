@@ -18,7 +18,11 @@ def refuse_absent(hub: Client, filters: Mapping[str, Any]) -> None:
         _refuse_absent(hub, filters)
     except NotAllowed as refused:
         namespace = filters.get("namespace") or ""
-        if refused.status != 403 or not namespace or hub.can_i("get", "jobs", namespace=namespace).allowed:
+        if (
+            refused.status != 403
+            or not namespace
+            or hub.can_i("get", "jobs", namespace=namespace).allowed
+        ):
             return
         detail = f"there is no namespace {namespace} for you: roadstead whoami shows where you have a role"
         raise NotFound(404, {"code": "NotFound", "detail": detail}) from refused
