@@ -5,7 +5,6 @@ change is refused with the role that it takes.
 """
 
 import shlex
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,7 +36,7 @@ class Submitter:
 
 
 @pytest.fixture(scope="module")
-def iris(hub: Reached, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submitter]:
+def iris(hub: Reached, tmp_path_factory: pytest.TempPathFactory) -> Submitter:
     """With a job of hers, one of a colleague's beside it, and one in a namespace that is not hers."""
     folder = tmp_path_factory.mktemp("submitter")
     with hub.client() as admin:
@@ -55,7 +54,7 @@ def iris(hub: Reached, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sub
             (folder / f"{name}.yaml").write_text(document)
         admin.apply((folder / "localqueue.yaml").read_bytes())
         admin.apply((folder / "configmap.yaml").read_bytes())
-    yield Submitter(hub, token, folder)
+    return Submitter(hub, token, folder)
 
 
 def marked(key: str, value: str) -> dict[str, Any]:
