@@ -68,7 +68,16 @@ def logged_in(fleet: RunningFleet, name: str, token: str, namespace: str) -> Per
     """Somebody new: their token goes through a pipe into a login, and nowhere else."""
     home = fleet.folder.parent / "people" / name
     home.mkdir(parents=True, exist_ok=True)
-    login = ("login", "--server", fleet.server, "--token-stdin", "--name", "fleet", "-n", namespace)
+    login = (
+        "login",
+        "--server",
+        fleet.server,
+        "--token-stdin",
+        "--name",
+        "fleet",
+        "-n",
+        namespace,
+    )
     done = spawn(*login, stdin=token, XDG_CONFIG_HOME=str(home), HOME=str(home))
     assert done.code == 0, done.err
     return Person(name, home)
@@ -125,4 +134,3 @@ class NewMember:
             return subprocess.Popen(
                 [sys.executable, "-m", module, *arguments], cwd=REPOSITORY, stdout=log, stderr=log
             )
-
