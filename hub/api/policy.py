@@ -12,7 +12,7 @@ from starlette.requests import Request
 from hub.api.client_certificates import check_client_certificate
 from hub.api.limits import check_failures, note_failure, spend
 from hub.api.measures import CREDENTIALS
-from hub.domain.access import EVERYTHING, Noun, Role, Scope, Verb
+from hub.domain.access import EVERYTHING, Noun, Role, Scope, Verb, is_of_namespaces, least
 from hub.services.access.budgets import Kind
 from hub.services.access.credentials import (
     ADMINISTRATOR,
@@ -164,9 +164,19 @@ def _admitted(
         scope = who.rights.scope(*needs)
         if scope.may:
             return who, scope
-    what = "do this" if needs is None else f"{needs[0]} {needs[1]}"
-    said = f"no role that {who.name} has allows to {what}; roadstead whoami shows which there are"
-    raise Rejected(RejectCode.FORBIDDEN, said)
+    raise Rejected(RejectCode.FORBIDDEN, _refusal(who.name, policy, needs))
+
+
+def _refusal(name: str, policy: frozenset[str], needs: Needs | None) -> str:
+    """What it would take, in a sentence: whoever reads it knows what to ask an administrator for."""
+    if needs is not None:
+        what, takes = f"{needs[0]} {needs[1]}", f"the role {least(*needs)}"
+        takes += "" if is_of_namespaces(needs[1]) else " in all namespaces"
+    elif VIEWER in policy:
+        what, takes = "do this", "a role in all namespaces"
+    else:
+        what, takes = "do this", f"the role {Role.CLUSTER_ADMINISTRATOR}"
+    return f"no role that {name} has allows to {what}: it takes {takes} (roadstead whoami)"
 
 
 async def admit(
