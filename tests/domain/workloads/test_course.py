@@ -1,6 +1,7 @@
 """The course of a workload, told from its events and from how it stands."""
 
 import datetime as dt
+from itertools import pairwise
 
 import pytest
 
@@ -100,9 +101,7 @@ def test_whatever_events_are_kept_it_ends_in_the_state_it_is_in(state, phase):
     for given in ((), RAN, (*RAN, *BACK), (*RAN, (50, "SomethingElse", ""))):
         found = course(state, *given, ended=ended)
         assert found.last.phase is phase
-        assert all(
-            a.until == b.since for a, b in zip(found.stretches, found.stretches[1:], strict=False)
-        )
+        assert all(a.until == b.since for a, b in pairwise(found.stretches))
 
 
 def test_a_state_that_is_none_spoils_nothing():
