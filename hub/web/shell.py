@@ -1,6 +1,7 @@
 """What all pages share: templates, the files beside them, and how a page becomes an answer."""
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -37,15 +38,20 @@ templates = jinja2.Environment(
 
 def html(template: str, status: int = 200, **values: object) -> Response:
     """A page, or a piece of one."""
-    text = templates.get_template(template).render(version=VERSION, **values)
-    return Response(text, status, HEADERS, "text/html")
+    return _answer(template, status, values)
 
 
 def signed_in_page(
     request: Request, template: str, who: Principal, sight: Sight, stream: str, **values: object
 ) -> Response:
     """A page that extends `layout.html`: live by `stream`, with the mark of who is signed in."""
-    return html(template, who=who, sight=sight, stream=stream, mark=mark_of(request), **values)
+    shared = {"who": who, "sight": sight, "stream": stream, "mark": mark_of(request)}
+    return _answer(template, 200, {**values, **shared})
+
+
+def _answer(template: str, status: int, values: Mapping[str, object]) -> Response:
+    text = templates.get_template(template).render(version=VERSION, **values)
+    return Response(text, status, HEADERS, "text/html")
 
 
 def static_file(name: str, version: str) -> Response | None:

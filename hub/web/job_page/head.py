@@ -12,7 +12,7 @@ from shared.documents import Json
 
 _LASTS: Final[Mapping[Phase, str]] = {
     Phase.WAITING: "waits for",
-    Phase.HELD: "held for",
+    Phase.HELD: "for",
     Phase.CHECKED: "checked for",
     Phase.PLACING: "on its way for",
     Phase.STARTING: "starting for",

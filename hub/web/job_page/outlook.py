@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from hub.domain.workloads.states import State
 from hub.web.words import count, path_of, text
 from shared.documents import Json
 
@@ -62,7 +63,9 @@ def outlook_of(told: Json) -> JobOutlook:
         lost=tuple(text(each) for each in (told.get("clusterLoss") or {}).get("choices") or ()),
         elsewhere=tuple(text(_earlier(each)) for each in told.get("earlierEpochs") or ()),
         aside=tuple(
-            _aside(name, at, because) for name, at in (told.get("setAside") or {}).items()
+            _aside(name, at, because)
+            for name, at in (told.get("setAside") or {}).items()
+            if told.get("state") == State.PENDING
         ),
     )
 

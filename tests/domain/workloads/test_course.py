@@ -59,6 +59,16 @@ def test_a_job_that_was_preempted_waits_again_since_it_was_let_go():
     assert (first.ended, first.why) == ("EvictedDueToPreempted", PREEMPTED)
 
 
+def test_a_job_that_is_tried_again_says_what_failed():
+    """It was told to leave in words of its own; that it waits again names them."""
+    failed = (20, "Retrying", "epoch 1 failed in north")
+    found = course(
+        "Pending", *RAN, failed, (21, "PodFailed", "x"), (22, "Requeued", "waits again (Retrying)")
+    )
+    assert phases(found)[-3:] == [(Phase.RUNNING, 5), (Phase.LEAVING, 20), (Phase.WAITING, 22)]
+    assert (found.attempts[0].ended, found.attempts[0].why) == failed[1:]
+
+
 def test_each_placement_is_an_attempt():
     """The second one goes on."""
     found = course(
