@@ -47,11 +47,11 @@ def find(tx: Transaction, uid: str, role: str, suspect_after_s: float) -> PodsPl
         heard = "never" if member.heartbeat_at is None else f"{member.heartbeat_at:%H:%M:%S} UTC"
         text = f"{name} is in {row.cluster}, whose agent is silent (last heard: {heard})"
         raise Rejected(RejectCode.CLUSTER_SILENT, f"{text}; ask again when it is back")
-    hidden = () if role == ADMINISTRATOR else _values(tx, uid)
+    hidden = () if role == ADMINISTRATOR else values_of(tx, uid)
     return PodsPlace(row.uid, row.namespace, row.name, row.cluster, hidden)
 
 
-def _values(tx: Transaction, uid: str) -> tuple[str, ...]:
+def values_of(tx: Transaction, uid: str) -> tuple[str, ...]:
     """Values of environment variables in the job's manifest, longest first. Raises Rejected: Forbidden."""
     found = manifests.latest(tx, uid)
     if found is None:
