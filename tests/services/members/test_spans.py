@@ -10,7 +10,8 @@ from hub.services.context import awaited
 from hub.services.context.settings import Queueing
 from hub.services.members import deadlines, faults, forgotten
 from hub.services.members.api_servers import down_view
-from hub.services.members.judge import RETRY_SET_ASIDE, max_epochs, plain
+from hub.services.members.judge import RETRY_SET_ASIDE, plain
+from hub.services.works.retries import max_epochs
 from hub.services.members.roll_call import FRESH, RollCall, is_fresh
 from hub.services.members.sessions import (
     BURST,
