@@ -93,7 +93,9 @@ def as_text(told: Explanation) -> str:
     if told.timeline:
         lines += ["", "What happened"]
         for event in told.timeline:
-            lines += wrapped(f"{moment(event.at)}  {event.reason}: {event.message}", "  ")
+            said, *more = event.message.splitlines() or [""]
+            lines += wrapped(f"{moment(event.at)}  {event.reason}: {said}", "  ")
+            lines += [f"    | {visible(line)}" for line in more]  # a pod's last ones
     return "\n".join(lines)
 
 

@@ -13,6 +13,7 @@ from roadstead import contexts
 from roadstead.cli.examples import examples
 from roadstead.cli.progress import hint
 from roadstead.client import Client
+from roadstead.errors import NotAllowed
 
 _NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", re.ASCII)
 _LONGEST_TOKEN: Final = 16_384
@@ -75,12 +76,22 @@ def login(
     token = _token(token_file)
     ca = ca or given.get("ca") or ""
     with Client(server, token, ca=ca or None) as hub:
-        next(iter(hub.jobs(limit=1)), None)
+        _let_in(hub)
     name = name or _of_host(server)
     kept = contexts.Stored(server.rstrip("/"), token, ca, namespace or "")
     contexts.save(contexts.load().having(name, kept).using(name))
     click.echo(f"logged in to {server} as context {name}")
     hint("roadstead context ls", "roadstead jobs ls")
+
+
+def _let_in(hub: Client) -> None:
+    """Raises NotAllowed where the hub does not know the token. Whoever has no role yet is known to it."""
+    try:
+        next(iter(hub.jobs(limit=1)), None)
+    except NotAllowed as refused:
+        if refused.status != 403:
+            raise
+        click.echo("note: no role lets you look at jobs yet: an administrator binds one", err=True)
 
 
 def _token(file: Path | None) -> str:
