@@ -93,8 +93,8 @@ async def authorize(
     superseded or has expired is told so: it ends instead of asking for ever.
     """
     text = _presented(request)
-    found = await hub_of(request).authenticator.authenticate(text) if text else None
     audience = frozenset({AGENT}) if AGENT in policy else _PEOPLE
+    found = await _holder(hub_of(request), text, audience)
     if found is None and AGENT in policy:
         refused, reused = await hub_of(request).rotation.refusal(text)
         if reused:
@@ -113,6 +113,13 @@ async def authorize(
         raise Rejected(RejectCode.FORBIDDEN, f"a {found.role} may not do this")
     request.state.principal = found
     return found
+
+
+async def _holder(hub: Hub, text: str, audience: frozenset[str]) -> Principal | None:
+    """Who holds what was presented. Raises Rejected for a token of somebody else that is not accepted."""
+    if audience is _PEOPLE and hub.sign_in.takes(text):
+        return await hub.sign_in.principal(text)
+    return await hub.authenticator.authenticate(text) if text else None
 
 
 def _admitted(
@@ -145,7 +152,9 @@ async def admit(
     """
     hub = hub_of(request)
     audience = AGENT if AGENT in policy else ""
-    if len(hub.budgets.failures) and not hub.authenticator.remembers(_presented(request)):
+    text = _presented(request)
+    known = hub.sign_in if hub.sign_in.takes(text) else hub.authenticator
+    if len(hub.budgets.failures) and not known.remembers(text):
         check_failures(request, hub, audience)
     try:
         found = await authorize(request, policy, needs)
