@@ -40,7 +40,7 @@ class AsyncClient(Calls, Awaiting):
     ) -> None:
         context = resolve(server, token, ca)
         self.server = context.server
-        self._address = Address(context.server, context.token, context.ca)
+        self._address = Address(context.server, context.token, context.ca, context.renewed)
         from roadstead.async_transport import AsyncTransport  # noqa: PLC0415 - as in Client
 
         self._transport = AsyncTransport(self._address, timeout_s)

@@ -45,7 +45,7 @@ class Client(Calls, Blocking):
     ) -> None:
         context = resolve(server, token, ca)
         self.server = context.server
-        self._address = Address(context.server, context.token, context.ca)
+        self._address = Address(context.server, context.token, context.ca, context.renewed)
         from roadstead.transport import Transport  # noqa: PLC0415 - httpx takes a tenth of a second
 
         self._transport = Transport(self._address, timeout_s)

@@ -1,7 +1,8 @@
 """Which hub to talk to: flags first, then the environment, a context, the data folder of a local hub."""
 
 import os
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from roadstead import contexts
@@ -20,6 +21,8 @@ class Context:
     token: str
     ca: str = ""
     namespace: str = ""
+    renewed: Callable[[], str] | None = field(default=None, compare=False, repr=False)
+    """What gives the token of now, where a provider issued it: it may ask the provider."""
 
 
 def default_data_dir() -> Path:
@@ -58,12 +61,19 @@ def resolve(
         token or "",
         (env["CA"] if ca is None else ca) or (kept.ca if kept else ""),
         env["NAMESPACE"] or (kept.namespace if kept else ""),
+        _renewal(token) if token and token.count(".") == 2 else None,
     )
 
 
 def default_namespace() -> str:
     """The namespace of what names none, where no flag says which hub; "" where nobody has said so."""
     return resolve().namespace
+
+
+def _renewal(token: str) -> Callable[[], str] | None:
+    from roadstead import sign_in  # noqa: PLC0415 - few tokens are of a provider
+
+    return sign_in.renewal(token)
 
 
 def _environment(*, named: bool) -> dict[str, str]:

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 import orjson
 import uvicorn
@@ -121,7 +121,7 @@ class LocalProvider:
         return RedirectResponse(f"{asked['redirect_uri']}?{back}", 302)
 
     async def _give(self, request: Request) -> Response:
-        form = {name: str(value) for name, value in (await request.form()).items()}
+        form = await _form(request)
         grant = form.get("grant_type")
         if grant == "authorization_code":
             return self._for_code(request, form)
@@ -167,7 +167,7 @@ class LocalProvider:
         return JSONResponse(told)
 
     async def _device(self, request: Request) -> Response:
-        form = await request.form()
+        form = await _form(request)
         if form.get("client_id") != CLI_CLIENT:
             return JSONResponse({"error": "invalid_client"}, 401)
         return JSONResponse(
@@ -181,8 +181,12 @@ class LocalProvider:
         )
 
     async def _revoke(self, request: Request) -> Response:
-        self.refreshes.discard(str((await request.form()).get("token")))
+        self.refreshes.discard((await _form(request))["token"])
         return Response(status_code=200)
+
+
+async def _form(request: Request) -> dict[str, str]:
+    return dict(parse_qsl((await request.body()).decode(), strict_parsing=True))
 
 
 def _quoted(text: str) -> str:

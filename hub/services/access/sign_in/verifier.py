@@ -62,7 +62,13 @@ class Verifier:
 
 def principal_of(found: Verified) -> Principal:
     """A person with this name; what they may do, role bindings say."""
-    return Principal(found.who.name, USER, found.who.name, groups=found.who.groups)
+    name = found.who.name
+    return Principal(id_of(name), USER, name, groups=found.who.groups)
+
+
+def id_of(name: str) -> str:
+    """The id of a principal whom the store does not hold: the same for the same name, on every hub."""
+    return hashlib.sha256(name.encode()).hexdigest()[:36]  # as long as those of the store
 
 
 def _digest(text: str) -> bytes:
