@@ -50,7 +50,7 @@ from hub.store.backends.sqlite import address_of
 from hub.store.engine import Database
 from hub.store.errors import StoreError
 from hub.store.keyring import NO_KEYS, Keyring
-from hub.web import pages
+from hub.web import access, pages
 from shared import log
 from shared.clock import AgreedClock, Clock, SteadyClock, SystemClock
 from shared.collector import spare_the_collector
@@ -187,7 +187,7 @@ async def _composed(
             suspect_after_s=settings.scheduling.suspect_after_s,
             timeline=hub.timeline,
         )
-        app = create_app(hub, (agents.router, pages.router), pages.nothing_here)
+        app = create_app(hub, (agents.router, pages.router), pages.nothing_here, access.signed_in)
         app.state.agent_sync = sync
         scheduling = SchedulingController(hub, lease.term, observe_turn)
         app.state.schedule_index = lambda: scheduling.scheduler.index

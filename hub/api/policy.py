@@ -3,7 +3,7 @@
 A route without a declared policy stops the application from starting (`hub.api.app`).
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
@@ -29,6 +29,7 @@ from shared.reject_codes import RejectCode
 __all__ = [
     "ADMINISTRATOR",
     "AGENT",
+    "OF_PAGE",
     "PUBLIC",
     "USER",
     "VIEWER",
@@ -36,16 +37,20 @@ __all__ = [
     "allow",
     "authorize",
     "caller",
+    "from_page",
     "grants",
     "hub_of",
     "needs_of",
     "policy_of",
     "scope_of",
+    "via_of",
 ]
 
 PUBLIC: Final = "public"
 _PEOPLE: Final = frozenset({ADMINISTRATOR, VIEWER, USER})
 Needs = tuple[Verb, Noun]
+SignedIn = Callable[[Request], Awaitable[Principal | None]]
+OF_PAGE: Final = "web"  # the way by which a person came who acts on the page, for the audit
 E = TypeVar("E", bound=Callable[..., Any])
 
 
@@ -83,6 +88,15 @@ def needs_of(endpoint: object) -> Needs | None:
     return getattr(endpoint, "needs", None)
 
 
+def from_page(endpoint: E) -> E:
+    """Declare that people may do this on the page too, by the session that their browser holds.
+
+    The session opens nothing else of the API: who holds a browser makes no tokens, and binds no roles.
+    """
+    endpoint.from_page = True  # type: ignore[attr-defined]  # read by `_on_page`
+    return endpoint
+
+
 async def authorize(
     request: Request, policy: frozenset[str], needs: Needs | None = None
 ) -> Principal:
@@ -92,9 +106,13 @@ async def authorize(
     credential at all, so that nothing is learnt from the answer. An agent whose own was taken back, was
     superseded or has expired is told so: it ends instead of asking for ever.
     """
+    request.state.scope, request.state.via = EVERYTHING, ""
     text = _presented(request)
     audience = frozenset({AGENT}) if AGENT in policy else _PEOPLE
-    found = await _holder(hub_of(request), text, audience)
+    if text:
+        found = await _holder(hub_of(request), text, audience)
+    else:
+        found = await _on_page(request)
     if found is None and AGENT in policy:
         refused, reused = await hub_of(request).rotation.refusal(text)
         if reused:
@@ -102,7 +120,6 @@ async def authorize(
         raise refused
     if found is None or found.role not in audience:
         raise Rejected(RejectCode.UNAUTHENTICATED, UNAUTHENTICATED)
-    request.state.scope = EVERYTHING
     if found.role == AGENT:
         await check_client_certificate(request, hub_of(request), found.cluster)
     else:
@@ -119,7 +136,20 @@ async def _holder(hub: Hub, text: str, audience: frozenset[str]) -> Principal | 
     """Who holds what was presented. Raises Rejected for a token of somebody else that is not accepted."""
     if audience is _PEOPLE and hub.sign_in.takes(text):
         return await hub.sign_in.principal(text)
-    return await hub.authenticator.authenticate(text) if text else None
+    return await hub.authenticator.authenticate(text)
+
+
+async def _on_page(request: Request) -> Principal | None:
+    """Who acts on the page by a browser's session, which the route allows; None where nobody does.
+
+    Raises Rejected: Forbidden for what another site may have sent.
+    """
+    signed_in: SignedIn | None = getattr(request.app.state, "signed_in", None)
+    if signed_in is None or not getattr(request.scope.get("endpoint"), "from_page", False):
+        return None
+    found = await signed_in(request)
+    request.state.via = "" if found is None else OF_PAGE
+    return found
 
 
 def _admitted(
@@ -183,12 +213,19 @@ def hub_of(request: Request) -> Hub:
     """The hub this application serves; for who may see part of it, within that part."""
     hub = request.app.state.hub
     assert isinstance(hub, Hub)
-    scope = scope_of(request)
-    return hub if scope.is_everything else HubWithin(hub, scope)
+    scope, via = scope_of(request), via_of(request)
+    return hub if scope.is_everything and not via else HubWithin(hub, scope, via)
 
 
 def scope_of(request: Request) -> Scope:
     """What the caller may see, and may do of what the route does."""
     found = getattr(request.state, "scope", EVERYTHING)
     assert isinstance(found, Scope)
+    return found
+
+
+def via_of(request: Request) -> str:
+    """The way that the caller came by, where it is not the API: the page."""
+    found = getattr(request.state, "via", "")
+    assert isinstance(found, str)
     return found

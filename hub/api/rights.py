@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from starlette.requests import Request
 
-from hub.api.policy import caller, hub_of
+from hub.api.policy import caller, hub_of, via_of
 from hub.domain.access import Noun, Rights, Verb
 from hub.services.access.credentials import USER
 from hub.services.context.hub import Hub, HubWithin
@@ -36,7 +36,7 @@ def applying(request: Request) -> Hub:
     hub = hub_of(request)
     if is_unbounded(request):
         return hub
-    return HubWithin(hub, caller(request).rights.scope(Verb.CHANGE, Noun.JOBS))
+    return HubWithin(hub, caller(request).rights.scope(Verb.CHANGE, Noun.JOBS), via_of(request))
 
 
 def is_unbounded(request: Request) -> bool:

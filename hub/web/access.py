@@ -1,11 +1,17 @@
 """Who may look at the page: a token is traded for a session, whose cookie no script can read and no
 other site sends.
 
-The session is good for the page alone, ends by itself, by signing out and with the token; the token
-stays with its owner, in no cookie and no address. Every request checks the session as the REST API
-checks a bearer; an open stream checks it again every few seconds.
+The session is good for the page, and for those routes of the API that the page's actions call
+(`hub.api.policy.from_page`); it ends by itself, by signing out and with the token; the token stays with its
+owner, in no cookie and no address. Every request checks the session as the REST API checks a bearer; an
+open stream checks it again every few seconds.
+
+An action is one call of the API: from a page of this very origin, with a mark that only such a page can
+know, and nothing but JSON in it.
 """
 
+import hashlib
+import hmac
 import re
 from dataclasses import replace
 from typing import Final
@@ -17,6 +23,7 @@ from starlette.responses import RedirectResponse, Response
 from hub.api.limits import check_failures, note_failure
 from hub.api.policy import PUBLIC, allow, hub_of
 from hub.api.routing import new_router
+from hub.domain.access import EVERYTHING, Noun, Scope, Verb
 from hub.services.access import credentials
 from hub.services.access.credentials import ADMINISTRATOR, SESSION, USER, VIEWER, Principal
 from hub.services.context.hub import Hub
@@ -38,6 +45,13 @@ HEADERS: Final = {
     ),
     "Cache-Control": "no-store",
 }
+MARK: Final = (
+    "X-Roadstead-Page"  # no form can send it, and no other site may: it is not CORS-safelisted
+)
+_TYPES: Final = frozenset({"", "application/json"})
+_ELSEWHERE: Final = (
+    "this was sent from another site, or from a page that is out of date: load it again"
+)
 _PORT: Final = re.compile("[0-9]{1,5}")
 router = new_router("page")
 
@@ -89,6 +103,52 @@ async def viewer(request: Request) -> Principal | None:
     held = request.cookies.get(_cookie(request), "")
     hub = hub_of(request)
     return await _all_seeing(hub, await hub.authenticator.authenticate(held, SESSION))
+
+
+def scope_of_viewer(who: Principal, verb: Verb, noun: Noun) -> Scope:
+    """What a person who is signed in sees of `noun`, as a request of theirs to the API would."""
+    return who.rights.scope(verb, noun) if who.role == USER else EVERYTHING
+
+
+async def actor(request: Request) -> Principal | None:
+    """The person who is signed in with all that they may do, or None."""
+    held = request.cookies.get(_cookie(request), "")
+    hub = hub_of(request)
+    found = await hub.authenticator.authenticate(held, SESSION)
+    return None if found is None else await hub.roles.with_rights(found)
+
+
+def mark_of(request: Request) -> str:
+    """What the pages of this session send with each action; it tells nothing of the session itself."""
+    held = request.cookies.get(_cookie(request), "")
+    return hmac.new(held.encode(), b"an action of the page", hashlib.sha256).hexdigest()
+
+
+async def signed_in(request: Request) -> Principal | None:
+    """Who acts on a page. None where no page says so: a session alone opens nothing of the API.
+
+    Raises Rejected: Forbidden for what another site may have sent.
+    """
+    mark = request.headers.get(MARK)
+    if mark is None:
+        return None
+    found = await actor(request)
+    if found is None:
+        return None
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    origin = request.headers.get(
+        "origin"
+    )  # browsers send none to their own site with what only reads
+    own = origin is None and request.method == "GET"
+    own = own or (origin or "").partition("://")[2] == request.headers.get("host")
+    if (
+        not own
+        or kind not in _TYPES
+        or not hmac.compare_digest(mark.encode(), mark_of(request).encode())
+    ):
+        raise Rejected(RejectCode.FORBIDDEN, _ELSEWHERE)
+    _same_origin(request)
+    return found
 
 
 async def _all_seeing(hub: Hub, found: Principal | None) -> Principal | None:

@@ -1,6 +1,5 @@
 """`roadstead jobs resubmit`: a copy of a job as it was received, under another name."""
 
-import re
 from typing import Any, Final
 
 import click
@@ -13,22 +12,10 @@ from roadstead.cli.submitted import print_taken, suggest
 from roadstead.client import Client
 from roadstead.errors import Rejected
 from roadstead.models.jobs import Job
+from shared.resubmitted import copy_of, is_hidden, next_name
 
 Json = dict[str, Any]
-_AGAIN: Final = re.compile(r"(.+)-r(\d{1,6})")
 _TRIES: Final = 50
-_LONGEST: Final = 63
-_HIDDEN: Final = "[hidden]"  # what the hub shows in place of what somebody may not see
-# What an API server adds to a Job for itself, and says of its pods.
-_OF_THE_SERVER: Final = ("selector", "manualSelector", "managedBy", "suspend")
-_LABELS_OF_THE_SERVER: Final = frozenset(
-    {
-        "controller-uid",
-        "job-name",
-        "batch.kubernetes.io/controller-uid",
-        "batch.kubernetes.io/job-name",
-    }
-)
 
 
 @examples(
@@ -88,38 +75,11 @@ def _copy(hub: Client, name: str, new: str | None) -> Json:
     """The copy of one job. Raises NotFound, and Rejected where it can not be the same."""
     job = hub.job(name)
     copy = copy_of(job.manifest, new or next_name(job.name))
-    if _is_hidden(copy):
+    if is_hidden(copy):
         why = "its environment variables are hidden from you, and a copy would run without them"
         problem = {"code": "EnvironmentHidden", "detail": f"{job.full_name}: {why}"}
         raise Rejected(403, problem)
     return copy
-
-
-def copy_of(manifest: Json, name: str) -> Json:
-    """The manifest with another name, and without what an API server has added for itself."""
-    spec = {k: v for k, v in manifest["spec"].items() if k not in _OF_THE_SERVER}
-    template = spec.get("template")
-    if isinstance(template, dict) and isinstance(template.get("metadata"), dict):
-        spec["template"] = {**template, "metadata": _own(template["metadata"])}
-    metadata = {k: v for k, v in manifest["metadata"].items() if k != "ownerReferences"}
-    return {**manifest, "metadata": {**_own(metadata), "name": name}, "spec": spec}
-
-
-def next_name(name: str) -> str:
-    """`train-r2` of `train`, `train-r3` of that; within what Kubernetes takes."""
-    found = _AGAIN.fullmatch(name)
-    stem, number = (found[1], int(found[2]) + 1) if found else (name, 2)
-    end = f"-r{number}"
-    return stem[: _LONGEST - len(end)].rstrip("-.") + end
-
-
-def _own(metadata: Json) -> Json:
-    labels = metadata.get("labels")
-    if not isinstance(labels, dict):
-        return metadata
-    kept = {k: v for k, v in labels.items() if k not in _LABELS_OF_THE_SERVER}
-    rest = {k: v for k, v in metadata.items() if k != "labels"}
-    return {**rest, "labels": kept} if kept else rest
 
 
 def _submit(hub: Client, copy: Json, *, may_rename: bool) -> Job:
@@ -133,9 +93,3 @@ def _submit(hub: Client, copy: Json, *, may_rename: bool) -> Job:
         name = next_name(copy["metadata"]["name"])
         copy = {**copy, "metadata": {**copy["metadata"], "name": name}}
     return hub.submit(copy)
-
-
-def _is_hidden(value: Any) -> bool:
-    if isinstance(value, dict):
-        return value.get("value") == _HIDDEN or any(_is_hidden(each) for each in value.values())
-    return isinstance(value, list) and any(_is_hidden(each) for each in value)

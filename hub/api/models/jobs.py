@@ -2,7 +2,15 @@
 
 from typing import Any, Literal
 
-from hub.api.models.base import Instant, Kubernetes, Labels, ListPage, Model
+from hub.api.models.base import (
+    Body,
+    Instant,
+    Kubernetes,
+    Labels,
+    ListPage,
+    Model,
+    example_of,
+)
 from hub.api.models.problem import FieldProblem
 from hub.domain.workloads.states import State
 
@@ -220,3 +228,12 @@ class BatchResult(Model):
     accepted: int
     rejected: int
     warnings: list[BatchWarning] = []
+
+
+class PriorityWish(Body):
+    """Which priority a job is to have."""
+
+    model_config = example_of({"priorityClass": "urgent"})
+
+    priority_class: str
+    """The name of a WorkloadPriorityClass; empty for none."""

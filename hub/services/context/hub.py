@@ -116,38 +116,41 @@ class Hub:
 class HubWithin(Hub):
     """The same hub for somebody who may see and do part of it: each transaction goes by `scope`.
 
+    `via`: the way that they came by, which the audit says.
+
     `write_shared` serves many callers at once and is the one that does not: what is handed in there is
     judged before.
     """
 
-    __slots__ = ("scope",)
+    __slots__ = ("scope", "via")
 
-    def __init__(self, hub: Hub, scope: Scope) -> None:  # all but `scope` is the hub's own
-        self.__dict__ = hub.__dict__
+    def __init__(self, hub: Hub, scope: Scope, via: str = "") -> None:
+        self.__dict__ = hub.__dict__  # all but the two is the hub's own
         self.scope = scope
+        self.via = via
 
     async def write(
         self, fn: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run a use case in a transaction of its own, within the scope."""
-        return await super().write(_within(self.scope, fn), *args, **kwargs)
+        return await super().write(_within(self.scope, self.via, fn), *args, **kwargs)
 
     async def read(
         self, fn: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run a question over one snapshot, within the scope."""
-        return await super().read(_within(self.scope, fn), *args, **kwargs)
+        return await super().read(_within(self.scope, self.via, fn), *args, **kwargs)
 
 
 def _within(
-    scope: Scope, fn: Callable[Concatenate[Transaction, P], T]
+    scope: Scope, via: str, fn: Callable[Concatenate[Transaction, P], T]
 ) -> Callable[Concatenate[Transaction, P], T]:
     def scoped(tx: Transaction, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        tx.scope = scope
+        tx.scope, tx.via = scope, via
         try:
             return fn(tx, *args, **kwargs)
         finally:
-            tx.scope = EVERYTHING
+            tx.scope, tx.via = EVERYTHING, ""
 
     return scoped
 
