@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from roadstead import contexts
@@ -21,8 +21,6 @@ class Context:
     token: str
     ca: str = ""
     namespace: str = ""
-    renewed: Callable[[], str] | None = field(default=None, compare=False, repr=False)
-    """What gives the token of now, where a provider issued it: it may ask the provider."""
 
 
 def default_data_dir() -> Path:
@@ -61,7 +59,6 @@ def resolve(
         token or "",
         (env["CA"] if ca is None else ca) or (kept.ca if kept else ""),
         env["NAMESPACE"] or (kept.namespace if kept else ""),
-        _renewal(token) if token and token.count(".") == 2 else None,
     )
 
 
@@ -70,7 +67,10 @@ def default_namespace() -> str:
     return resolve().namespace
 
 
-def _renewal(token: str) -> Callable[[], str] | None:
+def renewal_of(token: str) -> Callable[[], str] | None:
+    """What gives the token of now, where a provider issued this one; it may ask the provider, and wait."""
+    if token.count(".") != 2:
+        return None
     from roadstead import sign_in  # noqa: PLC0415 - few tokens are of a provider
 
     return sign_in.renewal(token)

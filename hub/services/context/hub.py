@@ -55,7 +55,7 @@ class Hub:
         self.closing = asyncio.Event()  # set at shutdown: whatever hangs ends itself
         self.authority: Callable[[], Authority] = Authority  # of the hub's certificate; none known
         api = self.settings.api
-        self.authenticator = Authenticator(db, clock, api.token_cache_s)
+        self.authenticator = Authenticator(db, clock, api.token_cache_s, api.session_idle)
         self.roles = Roles(db)
         self.sign_in = SignIn(self.settings.oidc, clock)
         self.budgets = Budgets(

@@ -276,6 +276,8 @@ class Api:
     """Agents that speak no newer protocol are refused; those of 1 have credentials without end."""
     session_kept: dt.timedelta = dt.timedelta(hours=12)
     """How long a browser stays signed in to the page."""
+    session_idle: dt.timedelta = dt.timedelta(hours=4)
+    """… and how long after a page of it was last opened, or something was done there."""
 
     @property
     def bounds(self) -> Bounds:

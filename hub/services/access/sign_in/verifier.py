@@ -4,9 +4,10 @@ import hashlib
 from collections import OrderedDict
 from typing import Final
 
-from hub.services.access.credentials import USER, Principal
+from hub.services.access.credentials import Principal
 from hub.services.access.sign_in.claims import Verified, identity_of, not_accepted
 from hub.services.access.sign_in.keys import is_signed, read_token
+from hub.services.access.sign_in.principals import principal_of
 from hub.services.access.sign_in.provider import Provider
 from shared.clock import Clock
 
@@ -25,10 +26,10 @@ class Verifier:
         """Who shows it. Raises Rejected: TokenNotAccepted, TokenExpired, SignInUnavailable."""
         known = self._known.get(_digest(text))
         if known is None or known[0] != self._provider.generation or not self._is_live(known[1]):
-            return principal_of(await self.verified(text))
+            return principal_of((await self.verified(text)).who)
         self._known.move_to_end(_digest(text))
         self._provider.keep_fresh()
-        return principal_of(known[1])
+        return principal_of(known[1].who)
 
     def remembers(self, text: str) -> bool:
         """Whether it was good when it was last shown."""
@@ -58,17 +59,6 @@ class Verifier:
         self._known.move_to_end(_digest(text))
         while len(self._known) > MOST_KNOWN:
             self._known.popitem(last=False)
-
-
-def principal_of(found: Verified) -> Principal:
-    """A person with this name; what they may do, role bindings say."""
-    name = found.who.name
-    return Principal(id_of(name), USER, name, groups=found.who.groups)
-
-
-def id_of(name: str) -> str:
-    """The id of a principal whom the store does not hold: the same for the same name, on every hub."""
-    return hashlib.sha256(name.encode()).hexdigest()[:36]  # as long as those of the store
 
 
 def _digest(text: str) -> bytes:

@@ -12,6 +12,7 @@ from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
 if TYPE_CHECKING:
+    from hub.services.access.sign_in.code_flow import CodeFlow
     from hub.services.access.sign_in.verifier import Verifier
 
 
@@ -20,7 +21,15 @@ class SignIn:
 
     def __init__(self, terms: Oidc, clock: Clock) -> None:
         self.terms = terms
-        self.oidc = _verifier(terms, clock) if terms.issuer else None
+        self.oidc: Verifier | None = None
+        self.browsers: CodeFlow | None = None
+        if terms.issuer:
+            self.oidc, self.browsers = _of_provider(terms, clock)
+
+    @property
+    def page(self) -> str:
+        """Where a browser begins to sign in at the provider; "": it can not."""
+        return f"{self.terms.page_url.rstrip('/')}/sign-in" if self.browsers else ""
 
     def takes(self, text: str) -> bool:
         """Whether it may be a token of somebody else: of three parts, where the hub's own have two."""
@@ -37,8 +46,11 @@ class SignIn:
         return self.oidc is not None and self.oidc.remembers(text)
 
 
-def _verifier(terms: Oidc, clock: Clock) -> "Verifier":
+def _of_provider(terms: Oidc, clock: Clock) -> "tuple[Verifier, CodeFlow | None]":
+    from hub.services.access.sign_in.code_flow import CodeFlow  # noqa: PLC0415
     from hub.services.access.sign_in.provider import Provider  # noqa: PLC0415 - joserfc comes with it
     from hub.services.access.sign_in.verifier import Verifier  # noqa: PLC0415
 
-    return Verifier(Provider(terms, clock), clock)
+    provider = Provider(terms, clock)
+    verifier = Verifier(provider, clock)
+    return verifier, CodeFlow(provider, verifier) if terms.back else None
