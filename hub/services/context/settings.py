@@ -7,7 +7,7 @@ import datetime as dt
 from dataclasses import dataclass, field
 from typing import Literal
 
-from hub.services.access.sign_in.terms import Oidc
+from hub.services.access.sign_in.terms import Oidc, TokenReviews
 from shared import podsecurity
 from shared.bounds import Bounds
 from shared.podsecurity import Level
@@ -321,6 +321,7 @@ class Settings:
     api: Api = field(default_factory=Api)
     tls: Tls = field(default_factory=Tls)
     oidc: Oidc = field(default_factory=Oidc)
+    token_reviews: TokenReviews = field(default_factory=TokenReviews)
 
     def __post_init__(self) -> None:
         """Intake must know which queues never preempt, and what pods may ask for."""

@@ -76,6 +76,14 @@ class Oidc:
         return f"{self.page_url.rstrip('/')}/sign-in/back" if self.page_url else ""
 
 
+@dataclass(frozen=True, slots=True)
+class TokenReviews:
+    """Tokens of the hub cluster's service accounts as bearers, which that cluster reviews."""
+
+    audience: str = ""
+    """Audience that such tokens are for; empty: none is taken."""
+
+
 def is_safe(address: str) -> bool:
     """Whether nobody on the way reads or changes what is asked there: https, or this machine."""
     try:
