@@ -221,9 +221,9 @@ def _why_not_running(status: Object) -> tuple[str, str]:
 
 def _why_failed(metadata: Object, status: Object) -> tuple[str, str]:
     """When a container of the pod last failed, and how: the newest end with an exit code that is not 0."""
-    where = metadata.get("namespace") or "", metadata.get("name") or ""
+    pod = metadata.get("name") or ""
     found = [
-        (str(ended.get("finishedAt") or ""), _exit(where, container, ended))
+        (str(ended.get("finishedAt") or ""), _exit(metadata, container, ended))
         for name in ("initContainerStatuses", "containerStatuses")
         for container in status.get(name) or ()
         for when in ("state", "lastState")
@@ -232,20 +232,20 @@ def _why_failed(metadata: Object, status: Object) -> tuple[str, str]:
     if found:
         return max(found)
     if status.get("phase") == "Failed" and status.get("reason"):  # evicted, or its node is gone
-        words = f"pod {where[1]}: {status['reason']}: {status.get('message') or ''}"
+        words = f"pod {pod}: {status['reason']}: {status.get('message') or ''}"
         return "", words.rstrip(": ")
     return "", ""
 
 
-def _exit(where: tuple[str, str], container: Object, ended: Object) -> str:
-    namespace, pod = where
-    name = container.get("name")
+def _exit(metadata: Object, container: Object, ended: Object) -> str:
+    """How a container ended, and what people type who have no credential of this cluster."""
+    pod, name = metadata.get("name") or "", container.get("name")
+    job = f"{metadata.get('namespace') or ''}/{owner_name(metadata)}"
     said = ended.get("reason") or ""
     why = f" ({said})" if said not in {"", "Error"} else ""
     return (
         f"pod {pod}: container {name} exited with code {ended['exitCode']}{why}; "
-        "its log, while the pod is kept, with the kubeconfig of that cluster: "
-        f"kubectl logs -n {namespace} {pod} -c {name}"
+        f"its log, while the pod is kept: roadstead logs {job} --pod {pod}"
     )
 
 

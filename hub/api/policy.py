@@ -12,7 +12,7 @@ from starlette.requests import Request
 from hub.api.client_certificates import check_client_certificate
 from hub.api.limits import check_failures, note_failure, spend
 from hub.api.measures import CREDENTIALS
-from hub.domain.access import EVERYTHING, Noun, Role, Scope, Verb
+from hub.domain.access import EVERYTHING, Noun, Role, Scope, Verb, is_of_namespaces, least
 from hub.services.access.budgets import Kind
 from hub.services.access.credentials import (
     ADMINISTRATOR,
@@ -30,6 +30,7 @@ __all__ = [
     "ADMINISTRATOR",
     "AGENT",
     "OF_PAGE",
+    "PEER",
     "PUBLIC",
     "USER",
     "VIEWER",
@@ -47,6 +48,9 @@ __all__ = [
 ]
 
 PUBLIC: Final = "public"
+PEER: Final = (
+    "peer"  # another hub process of the same store: the endpoint checks its seal, of the body
+)
 _PEOPLE: Final = frozenset({ADMINISTRATOR, VIEWER, USER})
 Needs = tuple[Verb, Noun]
 SignedIn = Callable[[Request], Awaitable[Principal | None]]
@@ -55,7 +59,7 @@ E = TypeVar("E", bound=Callable[..., Any])
 
 
 def allow(*roles: str) -> Callable[[E], E]:
-    """Declare who may call an endpoint: roles, or PUBLIC alone."""
+    """Declare who may call an endpoint: roles, or PUBLIC or PEER alone."""
 
     def declare(endpoint: E) -> E:
         endpoint.policy = frozenset(roles)  # type: ignore[attr-defined]  # read by `policy_of`
@@ -167,9 +171,19 @@ def _admitted(
         scope = who.rights.scope(*needs)
         if scope.may:
             return who, scope
-    what = "do this" if needs is None else f"{needs[0]} {needs[1]}"
-    said = f"no role that {who.name} has allows to {what}; roadstead whoami shows which there are"
-    raise Rejected(RejectCode.FORBIDDEN, said)
+    raise Rejected(RejectCode.FORBIDDEN, _refusal(who.name, policy, needs))
+
+
+def _refusal(name: str, policy: frozenset[str], needs: Needs | None) -> str:
+    """What it would take, in a sentence: whoever reads it knows what to ask an administrator for."""
+    if needs is not None:
+        what, takes = f"{needs[0]} {needs[1]}", f"the role {least(*needs)}"
+        takes += "" if is_of_namespaces(needs[1]) else " in all namespaces"
+    elif VIEWER in policy:
+        what, takes = "do this", "a role in all namespaces"
+    else:
+        what, takes = "do this", f"the role {Role.CLUSTER_ADMINISTRATOR}"
+    return f"no role that {name} has allows to {what}: it takes {takes} (roadstead whoami)"
 
 
 async def admit(

@@ -18,7 +18,7 @@ from hub.services.access import credentials
 from hub.services.access.sign_in.claims import Verified
 from hub.services.access.sign_in.principals import principal_of
 from hub.services.context.hub import Hub
-from hub.web.access import HEADERS, hold_session, is_secure, may_look, name_of_cookie
+from hub.web.access import HEADERS, hold_session, is_secure, looking, name_of_cookie
 from hub.web.shell import html, login_page
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
@@ -81,10 +81,8 @@ async def way_back(request: Request) -> Response:
 
 async def _let_in(request: Request, hub: Hub, found: Verified) -> Response:
     who, name = principal_of(found.who), found.who.name
-    if await may_look(hub, who) is None:
-        said = (
-            f"You are {name}, and no role of yours holds everywhere: ask an administrator for one."
-        )
+    if await looking(hub, who) is None:
+        said = f"You are {name}, and have no role here yet: an administrator binds one."
         return _refused(request, said)
     kept = hub.settings.api.session_kept
     made = await hub.write(credentials.begin_session, name, found.who.groups, kept, who.id)

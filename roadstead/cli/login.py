@@ -14,6 +14,7 @@ from roadstead import contexts
 from roadstead.cli.examples import examples
 from roadstead.cli.progress import hint
 from roadstead.client import Client
+from roadstead.errors import NotAllowed
 
 _NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", re.ASCII)
 _LONGEST_TOKEN: Final = 16_384
@@ -96,7 +97,7 @@ def login(
     else:
         kept = replace(kept, token=_token(token_file))
         with Client(server, kept.token, ca=ca or None) as hub:
-            next(iter(hub.jobs(limit=1)), None)
+            _let_in(hub)
     name = name or _of_host(server)
     contexts.save(contexts.load().having(name, kept).using(name))
     click.echo(f"logged in to {server} as context {name}")
@@ -109,6 +110,16 @@ def _warn_in_clear(server: str) -> None:
     if parts.scheme == "http" and parts.hostname not in {"localhost", "127.0.0.1", "::1"}:
         said = f"warning: {server} is reached in clear: others on the way can read your token"
         click.echo(said, err=True)
+
+
+def _let_in(hub: Client) -> None:
+    """Raises NotAllowed where the hub does not know the token. Whoever has no role yet is known to it."""
+    try:
+        next(iter(hub.jobs(limit=1)), None)
+    except NotAllowed as refused:
+        if refused.status != 403:
+            raise
+        click.echo("note: no role lets you look at jobs yet: an administrator binds one", err=True)
 
 
 def _token(file: Path | None) -> str:

@@ -84,13 +84,13 @@ async def test_a_person_signs_in_by_the_page(tmp_path, provider):
         assert "Sign in with your organisation" in (await http.get("/")).text
 
 
-async def test_who_may_see_nothing_everywhere_is_told_so(tmp_path, provider):
+async def test_who_has_no_role_is_told_so(tmp_path, provider):
     """No session is made for them."""
     provider.person["email"] = "bo@example.org"
     async with paged(tmp_path, provider) as hub, browser(hub) as http:
         reply = await signed_in(http)
         assert (reply.status_code, list(http.cookies.jar)) == (400, [])
-        assert "no role of yours holds everywhere" in reply.text
+        assert "have no role here yet" in reply.text
 
 
 async def test_a_way_back_that_is_not_ones_own_leads_nowhere(tmp_path, provider):

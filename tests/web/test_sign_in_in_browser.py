@@ -36,7 +36,7 @@ def test_a_person_signs_in_at_their_organisation(tmp_path, monkeypatch, chromium
             page = context.new_page()
             page.goto(f"http://localhost:{port}/")
             page.get_by_role("link", name="Sign in with your organisation").click()
-            expect(page.get_by_role("alert")).to_contain_text("no role of yours holds everywhere")
+            expect(page.get_by_role("alert")).to_contain_text("have no role here yet")
             root.put("/v1/access/bindings/a", json={"role": "viewer", "users": [ANA]})
             page.get_by_role("link", name="Sign in with your organisation").click()
             expect(page.get_by_text(f"{ANA} (viewer)")).to_be_visible()

@@ -1,7 +1,7 @@
-"""Tokens of the hub cluster's service accounts: whose they are, that cluster says, and it is believed briefly.
+"""Tokens of the hub cluster's service accounts: that cluster says whose they are, and is believed briefly.
 
-Only what says of itself that it is such a token for the hub is shown to the cluster at all: a person's token of a
-provider never is.
+Only what says of itself that it is such a token for the hub is shown to the cluster at all: a person's token
+of a provider never is.
 """
 
 import asyncio
