@@ -27,6 +27,7 @@ USER_ANNOTATIONS = frozenset(
         "on-cluster-loss",
         "clusters",
         "cluster-selector",
+        "after",
         "retry",
         "rerun",
         "expected-runtime",
@@ -34,6 +35,7 @@ USER_ANNOTATIONS = frozenset(
 )
 
 PER_OBJECT = "roadstead.dev/per-object"
+AFTER = "roadstead.dev/after"
 
 # On nodes: their autoscaled pool, and how many nodes it may have.
 NODE_POOL = "roadstead.dev/pool"

@@ -110,8 +110,8 @@ async def get_job(request: Request, uid: str) -> Response:
 
     Values of environment variables are shown to who may change the job.
     """
-    rights = caller(request).rights
-    found = hub_of(request).read(secrecy.job_seen_by, rights, jobs.get_job, uid)
+    shown = caller(request).rights.values
+    found = hub_of(request).read(secrecy.job_seen_by, shown, jobs.get_job, uid)
     return JsonResponse(await found)
 
 
@@ -120,8 +120,8 @@ async def get_job(request: Request, uid: str) -> Response:
 @grants(Verb.GET, Noun.JOBS)
 async def get_job_by_name(request: Request, namespace: str, name: str) -> Response:
     """The job that has this name now, else the newest that had it."""
-    rights, get = caller(request).rights, jobs.get_job_by_name
-    found = hub_of(request).read(secrecy.job_seen_by, rights, get, namespace, name)
+    shown, get = caller(request).rights.values, jobs.get_job_by_name
+    found = hub_of(request).read(secrecy.job_seen_by, shown, get, namespace, name)
     return JsonResponse(await found)
 
 

@@ -1,6 +1,7 @@
 """What people may hand in: documents that their roles do not allow are refused one by one."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from starlette.requests import Request
@@ -67,7 +68,7 @@ def _judged(rights: Rights, given: Draft) -> Draft | Rejected:
     if given.is_job or given.is_bare:
         queue = given.queue or DEFAULT
         if rights.allows(Verb.CREATE, Noun.JOBS, parsed.namespace, queue):
-            return given
+            return replace(given, sees=rights.scope(Verb.GET, Noun.JOBS))
         said, field = f"no job in queue {queue} of namespace {parsed.namespace}", _NAMESPACE
     elif kind == (KUEUE, "LocalQueue"):
         if rights.allows(Verb.CREATE, Noun.QUEUES, parsed.namespace):

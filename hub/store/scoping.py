@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Table, false, or_, select, true
 
 from hub.domain.access import Area
 from hub.store.dialect import CHUNK
-from hub.store.tables import events, objects, workloads, works
+from hub.store.tables import events, objects, tallies, workloads, works
 from hub.store.transaction import Transaction
 
 
@@ -18,6 +18,11 @@ def of_jobs(tx: Transaction) -> list[ColumnElement[bool]]:
     """Conditions on `workloads`: none where everything may be seen."""
     c = workloads.c
     return _within(tx, c.namespace, c.queue, c.owner)
+
+
+def of_tallies(tx: Transaction) -> list[ColumnElement[bool]]:
+    """Conditions on `tallies`, whose numbers know no owners."""
+    return _within(tx, tallies.c.namespace, tallies.c.queue)
 
 
 def of_events(tx: Transaction) -> list[ColumnElement[bool]]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import click
 
-from roadstead.cli import lost_clusters
+from roadstead.cli import chains, lost_clusters
 from roadstead.cli.names import full_name
 from roadstead.cli.output import answer_option, client, moment, moment_of, show_one
 from roadstead.cli.tables import Column, indented, wrapped
@@ -71,6 +71,7 @@ def as_text(told: Explanation) -> str:
         f"{told.namespace}/{told.name} is {told.state}{where}{reason}",
         *wrapped(told.message, "  "),
         *([f"  submitted by {visible(told.owner)}"] if told.owner else []),
+        *chains.lines(told.after, told.before),
         *lost_clusters.lines(told.cluster_loss, told.earlier_epochs),
     ]
     lines += _position(told)

@@ -7,6 +7,7 @@ from agent.objects.status import job_status
 from hub.domain.workloads.states import CHARGED, ON_CLUSTER, TERMINAL
 from shared import labels
 from shared.wire.agent_v1 import Order
+from tests.simulation.chains import Chain
 from tests.simulation.lost import Losses
 from tests.simulation.world import Violation
 
@@ -41,6 +42,7 @@ class Checks(Losses):
         self.offers: set[tuple[str, int]] = set()
         self.limit = 99
         self.hub_id = "hub-1"
+        self.chain = Chain()
 
     # --- told by members -------------------------------------------------------------------------
 
@@ -238,6 +240,7 @@ class Checks(Losses):
     def _placed(self, row: Object) -> None:
         uid = row["uid"]
         self.placed.add((uid, row["epoch"]))
+        self.chain.placed(uid, self.store.workloads, self.completed.keys() | self.unproven)
         for work in self.store.works.values():
             others = work["uid"] == uid and work["epoch"] != row["epoch"]
             if others and work["action"] != "Withdraw":
@@ -264,7 +267,7 @@ class Checks(Losses):
                 return "R-01", f"{uid} is {row['state']} {row['withdraw_to']} {row['reason']}"
             if uid in self.completed and row["state"] != "Succeeded":
                 return "R-07", f"{uid} completed and is {row['state']}"
-        return self._left_over(members)
+        return self.chain.unsettled(self.store.workloads) or self._left_over(members)
 
     def _left_over(self, members: dict[str, Any]) -> tuple[str, str] | None:
         for (cluster, uid), row in self.store.works.items():

@@ -3,10 +3,10 @@ who may change it, of other objects by administrators.
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Concatenate, ParamSpec
 
-from hub.domain.access import Rights
+from hub.domain.access import Area
 from hub.services.access.credentials import ADMINISTRATOR
 from hub.services.context import identity
 from hub.store.transaction import Transaction
@@ -31,15 +31,15 @@ def seen_by(
 
 def job_seen_by(
     tx: Transaction,
-    rights: Rights,
+    shown: Collection[Area],
     fn: Callable[Concatenate[Transaction, P], Any],
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> Any:
-    """What `fn` answers of one job, as somebody with these rights may see it."""
+    """What `fn` answers of one job; `shown`: where whoever asks may read values of environment variables."""
     told = fn(tx, *args, **kwargs)
     where = (told["namespace"], told["queue"], told["owner"])
-    return told if any(area.holds(*where) for area in rights.values) else secrecy.without_env(told)
+    return told if any(area.holds(*where) for area in shown) else secrecy.without_env(told)
 
 
 def redacted(tx: Transaction, manifest: Json) -> Json:

@@ -8,8 +8,7 @@ import orjson
 from hub.domain.access import Area
 from hub.domain.workloads.states import State
 from hub.services.index.fleet import state_of
-from hub.services.questions.jobs import find_job
-from hub.store import clusters, manifests
+from hub.store import clusters, manifests, workloads
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
@@ -41,7 +40,9 @@ def find(tx: Transaction, uid: str, shown: Collection[Area], suspect_after_s: fl
     Raises Rejected: NotFound, JobWaits, ClusterSilent; Forbidden where there is more to hide than can be
     looked for.
     """
-    row = find_job(tx, uid)
+    row = workloads.get(tx, uid)
+    if row is None or not tx.scope.shows(row.namespace, row.queue, row.owner):
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no job {uid[:64]}")
     name = f"{row.namespace}/{row.name}"
     if not row.cluster or row.state in _NOT_THERE:
         text = f"{name} is {row.state}: no cluster holds pods of it; roadstead explain {name}"

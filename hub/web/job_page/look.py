@@ -8,7 +8,7 @@ from typing import Final
 
 import structlog
 
-from hub.domain.access import Scope
+from hub.domain.access import Area, Scope
 from hub.domain.workloads.course import Course, Happening, Now, course_of
 from hub.services.context.hub import Hub, HubWithin
 from hub.services.explain import study
@@ -31,17 +31,17 @@ _UNREADABLE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """The page of one job for readers of one role who see one part of the fleet."""
+    """The page of one job for readers who see one part of the fleet, and values of variables in `values`."""
 
     uid: str
-    role: str
+    values: tuple[Area, ...]
     scope: Scope
 
     async def look(self, hub: Hub, find_index: FindIndex) -> Looked:
         """Read and render it. Raises Rejected: NotFound, Forbidden."""
         began = hub.clock.monotonic()
         mine = hub if self.scope.is_everything else HubWithin(hub, self.scope)
-        record = await mine.read(read_record, self.uid, self.role)
+        record = await mine.read(read_record, self.uid, self.values)
         told = await study.explain(mine, self.uid, find_index, surveyed=True)
         queue = str(told.get("clusterQueue") or record.shown["clusterQueue"] or "")
         quotas = quota_now(find_index(), queue) if queue else []

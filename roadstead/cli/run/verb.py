@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from roadstead.cli.chains import AFTER, after_option, within
 from roadstead.cli.examples import examples
 from roadstead.cli.names import default_namespace
 from roadstead.cli.output import answer_option, client, dump
@@ -36,6 +37,7 @@ def _pairs(_ctx: click.Context, option: click.Parameter, given: tuple[str, ...])
     "roadstead run --gpus 2 --cpu 8 --memory 16Gi -- python train.py --epochs 3",
     "roadstead run --array 0-199%20 -- python sweep.py",
     "roadstead run --wait -n team-a -q local-queue -- ./test.sh",
+    "roadstead run --after prepare --after fetch:any -- python train.py",
     "roadstead run --dry-run -- python train.py | kubectl apply -f -",
 )
 @click.command(context_settings={"allow_interspersed_args": False})
@@ -117,6 +119,7 @@ def _pairs(_ctx: click.Context, option: click.Parameter, given: tuple[str, ...])
     metavar="DURATION",
     help="Stop it after so long: 90s, 2h, 1h30m.",
 )
+@after_option
 @click.option("--label", "labels", callback=_pairs, multiple=True, metavar="KEY=VALUE",
               help="A label of the Job.")  # fmt: skip
 @click.option("--annotation", "annotations", callback=_pairs, multiple=True, metavar="KEY=VALUE",
@@ -177,15 +180,18 @@ def _wanted(
     parallelism: int | None,
     retries: int,
     limit: int | None,
+    after: str,
     labels: dict[str, str],
     annotations: dict[str, str],
 ) -> Wanted:
     devices = {**dict([gpus] if gpus else []), **more}
+    space = namespace or default_namespace() or "default"
+    notes = {**annotations, **({AFTER: within(after, space)} if after else {})}
     suffix = "".join(secrets.choice(_LETTERS) for _ in range(5))
     return Wanted(
         command,
         name or name_for(command, suffix),
-        namespace or default_namespace() or "default",
+        space,
         image,
         queue or "",
         priority or "",
@@ -193,8 +199,8 @@ def _wanted(
         {**({"memory": memory} if memory else {}), **devices},
         env,
         labels,
-        {k: v for k, v in annotations.items() if not k.startswith(_POD_S)},
-        {k: v for k, v in annotations.items() if k.startswith(_POD_S)},
+        {k: v for k, v in notes.items() if not k.startswith(_POD_S)},
+        {k: v for k, v in notes.items() if k.startswith(_POD_S)},
         parallelism or 1,
         array,
         retries,
