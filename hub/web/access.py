@@ -44,9 +44,13 @@ HEADERS: Final = {
     ),
     "Cache-Control": "no-store",
 }
-MARK: Final = "X-Roadstead-Page"  # no form can send it, and no other site may: it is not CORS-safelisted
+MARK: Final = (
+    "X-Roadstead-Page"  # no form can send it, and no other site may: it is not CORS-safelisted
+)
 _TYPES: Final = frozenset({"", "application/json"})
-_ELSEWHERE: Final = "this was sent from another site, or from a page that is out of date: load it again"
+_ELSEWHERE: Final = (
+    "this was sent from another site, or from a page that is out of date: load it again"
+)
 _PORT: Final = re.compile("[0-9]{1,5}")
 router = new_router("page")
 
@@ -127,7 +131,11 @@ async def signed_in(request: Request) -> Principal | None:
         return None
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     own = request.headers.get("origin", "").partition("://")[2] == request.headers.get("host")
-    if not own or kind not in _TYPES or not hmac.compare_digest(mark.encode(), mark_of(request).encode()):
+    if (
+        not own
+        or kind not in _TYPES
+        or not hmac.compare_digest(mark.encode(), mark_of(request).encode())
+    ):
         raise Rejected(RejectCode.FORBIDDEN, _ELSEWHERE)
     _same_origin(request)
     return found

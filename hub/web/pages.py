@@ -24,6 +24,7 @@ from hub.services.index.index import ScheduleIndex
 from hub.services.questions.dashboard import GROUPS, MAX_PAGES, Asked
 from hub.web import access, reference
 from hub.web.access import HEADERS, viewer
+from hub.web.actions import routes as actions
 from hub.web.board import Board, templates
 from hub.web.views import address
 from shared.errors import Rejected
@@ -33,6 +34,7 @@ _FOLDER: Final = Path(__file__).parent / "static"
 _TYPES: Final = {
     "page.css": "text/css; charset=utf-8",
     "page.js": "text/javascript; charset=utf-8",
+    "actions.js": "text/javascript; charset=utf-8",
     "mark.svg": "image/svg+xml",
 }
 _STATIC: Final = {name: (_FOLDER / name).read_bytes() for name in _TYPES}
@@ -42,7 +44,7 @@ _KEEP: Final = {"Cache-Control": "max-age=31536000, immutable"}
 _BEAT_S: Final = 5.0  # ages move on, and a revoked token ends the stream
 _MOST_TEXT: Final = 120
 router = new_router("page")
-router.routes.extend([*access.router.routes, *reference.router.routes])
+router.routes.extend([*access.router.routes, *reference.router.routes, *actions.router.routes])
 
 
 @router.get("/", include_in_schema=False)

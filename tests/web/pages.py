@@ -79,9 +79,7 @@ async def served_page(folder: Path) -> AsyncIterator[ServedPage]:
         }
         api = httpx.AsyncClient(
             transport=httpx.ASGITransport(
-                create_app(
-                    hub.hub, (pages.router,), pages.nothing_here, access.signed_in
-                )
+                create_app(hub.hub, (pages.router,), pages.nothing_here, access.signed_in)
             ),
             base_url="http://hub",
             headers={"Authorization": f"Bearer {given['administrator']}"},
