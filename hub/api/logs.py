@@ -19,7 +19,7 @@ from hub.api.measures import LOG_LINES, LOG_STREAMS, LOG_STREAMS_ENDED
 from hub.api.models.pods import JobPods, LogRecord
 from hub.api.openapi_parts import EVENTS, NDJSON
 from hub.api.parameters import LogFilters
-from hub.api.policy import ADMINISTRATOR, VIEWER, allow, authorize, caller, hub_of
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, authorize, caller, from_page, hub_of
 from hub.api.reply import JsonResponse
 from hub.api.routing import new_router, refuses
 from hub.services.context.hub import Hub
@@ -76,6 +76,7 @@ Encode = Callable[[Json], bytes]
         }
     },
 )
+@from_page
 @allow(ADMINISTRATOR, VIEWER)
 @refuses(
     *_REFUSED,
@@ -124,6 +125,7 @@ async def follow_job_logs(
 
 
 @router.get("/v1/jobs/{uid}/pods", response_model=JobPods)
+@from_page
 @allow(ADMINISTRATOR, VIEWER)
 @refuses(*_REFUSED)
 async def list_job_pods(request: Request, uid: str) -> Response:

@@ -23,6 +23,7 @@ from starlette.responses import RedirectResponse, Response
 from hub.api.limits import check_failures, note_failure
 from hub.api.policy import PUBLIC, allow, hub_of
 from hub.api.routing import new_router
+from hub.domain.access import EVERYTHING, Noun, Scope, Verb
 from hub.services.access import credentials
 from hub.services.access.credentials import ADMINISTRATOR, SESSION, USER, VIEWER, Principal
 from hub.services.context.hub import Hub
@@ -104,6 +105,11 @@ async def viewer(request: Request) -> Principal | None:
     return await _all_seeing(hub, await hub.authenticator.authenticate(held, SESSION))
 
 
+def scope_of_viewer(who: Principal, verb: Verb, noun: Noun) -> Scope:
+    """What a person who is signed in sees of `noun`, as a request of theirs to the API would."""
+    return who.rights.scope(verb, noun) if who.role == USER else EVERYTHING
+
+
 async def actor(request: Request) -> Principal | None:
     """The person who is signed in with all that they may do, or None."""
     held = request.cookies.get(_cookie(request), "")
@@ -130,7 +136,10 @@ async def signed_in(request: Request) -> Principal | None:
     if found is None:
         return None
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    own = request.headers.get("origin", "").partition("://")[2] == request.headers.get("host")
+    # Browsers send none to their own site with what only reads.
+    origin = request.headers.get("origin")
+    own = origin is None and request.method == "GET"
+    own = own or (origin or "").partition("://")[2] == request.headers.get("host")
     if (
         not own
         or kind not in _TYPES

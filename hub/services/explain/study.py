@@ -14,6 +14,7 @@ from hub.domain.instants import stamp, to_micros
 from hub.domain.whatif.forecast import Forecast, Runtimes
 from hub.domain.workloads.states import State
 from hub.services.context import timeline
+from hub.services.context.decisions import survey_view
 from hub.services.context.hub import Hub
 from hub.services.explain import avoided, case as cases
 from hub.services.explain.as_it_is_now import quota_view, waiting_view
@@ -41,8 +42,11 @@ _WAYS: Final = {
 }
 
 
-async def explain(hub: Hub, uid: str, find_index: FindIndex) -> Json:
-    """The whole story of one job, with what would change it. Raises Rejected(NotFound)."""
+async def explain(hub: Hub, uid: str, find_index: FindIndex, *, surveyed: bool = False) -> Json:
+    """The whole story of one job, with what would change it. Raises Rejected(NotFound).
+
+    `surveyed`: of one that waits, `survey` has how every cluster stands for it (`decisions.survey_view`).
+    """
     told = await _explained(hub, uid, find_index())
     index = find_index()
     told |= {"remedies": [], "flavors": [], "fleet": [], "forecast": None, "complete": True}
@@ -55,9 +59,13 @@ async def explain(hub: Hub, uid: str, find_index: FindIndex) -> Json:
         return told | {"remedies": avoided.remedies(told, _by_rule(told["reason"]))}
     known = await hub.read(runtimes_of, case)
     async with hub.studying:
-        found = await asyncio.to_thread(cases.study, case, known, hub.clock.monotonic)
+        found = await asyncio.to_thread(
+            cases.study, case, known, hub.clock.monotonic, surveyed=surveyed
+        )
     names = await hub.read(_names, _mentioned(found))
     told |= _told(case, found, known, names)
+    if found.survey is not None:
+        told["survey"] = survey_view(found.survey)
     told["remedies"] = avoided.remedies(told, told["remedies"])
     return told if told["remedies"] else told | {"remedies": _by_rule(told["reason"])}
 

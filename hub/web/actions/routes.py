@@ -21,7 +21,7 @@ from hub.services.explain.if_gone import if_gone
 from hub.services.objects.drain import drain_cluster
 from hub.services.questions import clusters, previews, queues, visibility
 from hub.store.records.workloads import JobOnPage
-from hub.web.access import HEADERS, MARK, actor, mark_of
+from hub.web.access import MARK, actor, mark_of
 from hub.web.actions import of_fleet, of_jobs
 from hub.web.actions.preview import MOST_LISTED, Act, Item, Preview
 from hub.web.actions.reading import (
@@ -33,7 +33,7 @@ from hub.web.actions.reading import (
     printed,
     read_job,
 )
-from hub.web.board import templates
+from hub.web.shell import html
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
@@ -264,13 +264,13 @@ def _nothing() -> Rejected:
 
 
 def _buttons(acts: Sequence[Act]) -> Response:
-    text = templates.get_template("actions/buttons.html").render(acts=acts)
-    return Response(text, 200, HEADERS, "text/html")
+    return html("actions/buttons.html", acts=acts)
 
 
 def _dialog(request: Request, preview: Preview) -> Response:
     call = preview.call
-    text = templates.get_template("actions/dialog.html").render(
+    return html(
+        "actions/dialog.html",
         preview=preview,
         body="" if call.body is None else orjson.dumps(call.body).decode(),
         key=uuid.uuid4().hex if call.key else "",
@@ -278,4 +278,3 @@ def _dialog(request: Request, preview: Preview) -> Response:
         mark=mark_of(request),
         header=MARK,
     )
-    return Response(text, 200, HEADERS, "text/html")
