@@ -18,6 +18,7 @@ from hub.web import access, live, reference
 from hub.web.access import viewer
 from hub.web.actions import routes as actions
 from hub.web.board import board_of
+from hub.web.fleet_pages import routes as fleet_pages
 from hub.web.front import FrontView
 from hub.web.job_page import routes as job_page
 from hub.web.shell import html, signed_in_page, static_file
@@ -31,6 +32,7 @@ router.routes.extend(
     [
         *access.router.routes,
         *job_page.router.routes,
+        *fleet_pages.router.routes,
         *reference.router.routes,
         *actions.router.routes,
     ]

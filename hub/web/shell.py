@@ -17,6 +17,7 @@ _TYPES: Final = {
     "page.css": "text/css; charset=utf-8",
     "job.css": "text/css; charset=utf-8",
     "actions.css": "text/css; charset=utf-8",
+    "fleet.css": "text/css; charset=utf-8",
     "page.js": "text/javascript; charset=utf-8",
     "job.js": "text/javascript; charset=utf-8",
     "actions.js": "text/javascript; charset=utf-8",

@@ -9,7 +9,7 @@ from typing import Final, Literal
 from hub.services.context.settings import Settings
 from hub.services.objects.apply import CONFIGURED, REJECTED, apply_documents
 from hub.services.questions import queues
-from hub.services.questions.previews import find_queue, stop_policy_of
+from hub.services.questions.pages.previews import find_queue, stop_policy_of
 from hub.services.reading.draft import draft
 from hub.store import audit
 from hub.store.transaction import Transaction

@@ -16,7 +16,7 @@ from hub.services.explain.plan import plan
 from hub.services.explain.plan_jobs import FindIndex, PlannedFacts, plan_jobs
 from hub.services.index.index import ScheduleIndex
 from hub.services.questions import jobs
-from hub.services.questions.previews import names_taken
+from hub.services.questions.pages.previews import names_taken
 from hub.services.reading.draft import draft
 from shared.documents import Json
 from shared.errors import Rejected

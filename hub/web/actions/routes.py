@@ -19,7 +19,8 @@ from hub.domain.access import Noun, Verb
 from hub.services.context.hub import Hub
 from hub.services.explain.if_gone import if_gone
 from hub.services.objects.drain import drain_cluster
-from hub.services.questions import clusters, previews, queues, visibility
+from hub.services.questions import clusters, queues, visibility
+from hub.services.questions.pages import previews
 from hub.store.records.workloads import JobOnPage
 from hub.web.access import MARK, actor, mark_of
 from hub.web.actions import of_fleet, of_jobs

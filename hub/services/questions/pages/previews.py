@@ -40,6 +40,12 @@ def admitted(tx: Transaction, namespace: str, name: str, limit: int) -> list[Job
     return front_page.holding(tx, place, limit)
 
 
+def queue_row(tx: Transaction, namespace: str, name: str) -> StoredObject:
+    """The row of a queue that was seen already. Raises Rejected: NotFound."""
+    kind = "LocalQueue" if namespace else "ClusterQueue"
+    return shown.find(tx, KUEUE, kind, namespace, name)
+
+
 def find_queue(tx: Transaction, namespace: str, name: str) -> StoredObject:
     """The row of a LocalQueue, or without `namespace` of a ClusterQueue. Raises Rejected: NotFound."""
     kind = "LocalQueue" if namespace else "ClusterQueue"
@@ -47,8 +53,8 @@ def find_queue(tx: Transaction, namespace: str, name: str) -> StoredObject:
 
 
 def stop_policy(tx: Transaction, namespace: str, name: str) -> str:
-    """None, Hold or HoldAndDrain, of a queue as `find_queue` finds it. Raises Rejected: NotFound."""
-    return stop_policy_of(find_queue(tx, namespace, name))
+    """None, Hold or HoldAndDrain, of a queue that was seen already. Raises Rejected: NotFound."""
+    return stop_policy_of(queue_row(tx, namespace, name))
 
 
 def stop_policy_of(row: StoredObject) -> str:
