@@ -71,7 +71,8 @@ class Address:
         if reply.status >= 500:
             request = f" (request {problem['requestId']})" if problem.get("requestId") else ""
             told = detail or f"the hub at {self.server} answered {reply.status}"
-            raise Unreachable(told + request, answered=True)
+            code = str(problem.get("code") or "")
+            raise Unreachable(told + request, answered=True, code=code)
         if reply.status < 400 or "code" not in problem:
             location = reply.headers.get("location")
             where = f" and points to {location}" if location else ""

@@ -168,7 +168,7 @@ class Streams:
                 lines = await _gathered(out, reading)
                 end = reading.result() if reading.done() and out.empty() else None
                 seq += 1
-                part = StreamPart.model_construct(seq=seq, lines=lines, end=end)
+                part = StreamPart.model_construct(seq=seq, lines=lines, end=end, beat_s=BEAT_S)
                 if not await self._deliver(line, asked, part) or end is not None:
                     return
         finally:
@@ -187,7 +187,7 @@ class Streams:
                 if self._clock.monotonic() - tried_at > _UNTOLD_S:
                     return False
                 await self._clock.sleep(jittered(rest_s, 0.2))
-                rest_s = min(5.0, rest_s * 2)
+                rest_s = min(1.0, rest_s * 2)  # sooner than the hub takes it to be gone
                 continue
             if taken >= part.seq:
                 return True

@@ -5,16 +5,16 @@ what they have read, and so does the kubelet: nothing here grows.
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
 from agent.objects import pod_reports
-from agent.objects.log_lines import Lines, ReadLine, order_of
+from agent.objects.log_lines import Lines, ReadLine
 from shared import labels
 from shared.clock import Clock
 from shared.kube import errors
 from shared.kube.client import KubeClient
+from shared.log_place import LogPlace, since_of
 from shared.reject_codes import RejectCode
 from shared.wire.streams_v1 import LogLine, StreamEnd, StreamRequest
 
@@ -152,8 +152,9 @@ class JobLogs:
                     await self._note(pod, container, text[:500])
 
     async def _with_resumes(self, pod: str, container: str, *, first: bool) -> None:
-        given = {"container": container, "timestamps": "true"} | self._options(first=first)
-        place = _Place()
+        given = {"container": container, "timestamps": "true"}
+        given |= self._options(f"{pod}/{container}", first=first)
+        place = LogPlace()
         for left in reversed(range(_TRIES)):
             try:
                 await self._once(pod, container, given, place)
@@ -165,16 +166,18 @@ class JobLogs:
             await self._clock.sleep(1.0)
             if place.at:
                 given = {name: each for name, each in given.items() if name not in _FIRST}
-                given["sinceTime"] = f"{place.at[:19]}Z"
+                given["sinceTime"] = place.since
                 place.resume()
 
-    def _options(self, *, first: bool) -> dict[str, str]:
+    def _options(self, log: str, *, first: bool) -> dict[str, str]:
         asked = self._asked
         given = {}
         if asked.follow:
             given["follow"] = "true"
         if asked.previous:
             given["previous"] = "true"
+        if first and (after := asked.after.get(log)):
+            return given | {"sinceTime": since_of(after)}
         if first and asked.since_s is not None:
             given["sinceSeconds"] = str(max(1, asked.since_s))
         if first and asked.tail is not None:
@@ -182,12 +185,12 @@ class JobLogs:
         return given
 
     async def _once(
-        self, pod: str, container: str, given: dict[str, str], place: "_Place"
+        self, pod: str, container: str, given: dict[str, str], place: LogPlace
     ) -> None:
         lines = Lines()
         async for piece in self._kube.log(self._asked.namespace, pod, given):
-            await self._put(pod, container, place.new(lines.feed(piece)))
-        await self._put(pod, container, place.new(lines.end()))
+            await self._put(pod, container, _new(lines.feed(piece), place))
+        await self._put(pod, container, _new(lines.end(), place))
 
     async def _put(self, pod: str, container: str, lines: list[ReadLine]) -> None:
         batch: Batch = []
@@ -217,42 +220,9 @@ class JobLogs:
 _FIRST: Final = frozenset({"sinceSeconds", "tailLines", "sinceTime"})
 
 
-class _Place:
-    """How far a log was read, so that it goes on there and no line comes twice."""
-
-    def __init__(self) -> None:
-        self.at = ""
-        self._count: Counter[str] = Counter()  # lines of the last instant that were read
-        self._again: tuple[str, int] | None = None
-
-    def resume(self) -> None:
-        """What is read next begins before this place."""
-        self._again = self.at, self._count[self.at]
-
-    def new(self, lines: list[ReadLine]) -> list[ReadLine]:
-        """Those that were not read before."""
-        found = []
-        for each in lines:
-            if self._again is not None and self._was_read(each):
-                continue
-            if each.at:
-                if each.at != self.at:
-                    self._count.clear()
-                self.at = each.at
-                self._count[each.at] += 1
-            found.append(each)
-        return found
-
-    def _was_read(self, line: ReadLine) -> bool:
-        assert self._again is not None
-        at, left = self._again
-        if order_of(line.at) < order_of(at):
-            return True
-        if line.at == at and left > 0:
-            self._again = at, left - 1
-            return True
-        self._again = None
-        return False
+def _new(lines: list[ReadLine], place: LogPlace) -> list[ReadLine]:
+    """Those that were not read before."""
+    return [each for each in lines if place.is_new(each.at)]
 
 
 def cost_of(line: LogLine) -> int:

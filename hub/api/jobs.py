@@ -108,10 +108,11 @@ async def list_jobs(request: Request, asked: Annotated[JobFilters, Query()]) -> 
 async def get_job(request: Request, uid: str) -> Response:
     """One job with its manifest, counts and the decision that placed it.
 
-    Viewers do not see values of environment variables.
+    Values of environment variables are shown to who may change the job.
     """
-    role = caller(request).role
-    return JsonResponse(await hub_of(request).read(secrecy.seen_by, role, jobs.get_job, uid))
+    shown = caller(request).rights.values
+    found = hub_of(request).read(secrecy.job_seen_by, shown, jobs.get_job, uid)
+    return JsonResponse(await found)
 
 
 @router.get("/v1/namespaces/{namespace}/jobs/{name}", response_model=JobDetail)
@@ -119,8 +120,8 @@ async def get_job(request: Request, uid: str) -> Response:
 @grants(Verb.GET, Noun.JOBS)
 async def get_job_by_name(request: Request, namespace: str, name: str) -> Response:
     """The job that has this name now, else the newest that had it."""
-    role = caller(request).role
-    found = hub_of(request).read(secrecy.seen_by, role, jobs.get_job_by_name, namespace, name)
+    shown, get = caller(request).rights.values, jobs.get_job_by_name
+    found = hub_of(request).read(secrecy.job_seen_by, shown, get, namespace, name)
     return JsonResponse(await found)
 
 

@@ -4,6 +4,7 @@ The agent comes for what is asked (`hub.api.agent_streams`); nothing is kept her
 two connections (`hub.services.live`).
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Final
 
@@ -19,9 +20,21 @@ from hub.api.measures import LOG_LINES, LOG_STREAMS, LOG_STREAMS_ENDED
 from hub.api.models.pods import JobPods, LogRecord
 from hub.api.openapi_parts import EVENTS, NDJSON
 from hub.api.parameters import LogFilters
-from hub.api.policy import ADMINISTRATOR, VIEWER, allow, authorize, caller, from_page, hub_of
+from hub.api.peers import peers_of
+from hub.api.policy import (
+    ADMINISTRATOR,
+    VIEWER,
+    allow,
+    authorize,
+    caller,
+    from_page,
+    grants,
+    hub_of,
+    scope_of,
+)
 from hub.api.reply import JsonResponse
 from hub.api.routing import new_router, refuses
+from hub.domain.access import Noun, Verb
 from hub.services.context.hub import Hub
 from hub.services.live import places, shown
 from hub.services.live.open_streams import OpenStreams
@@ -36,8 +49,10 @@ from shared.wire.streams_v1 import StreamPart, StreamRequest
 router = new_router("jobs")
 LOOK_S: Final = 1.0  # between two looks at whether a quiet stream goes on
 UNHEARD_S: Final = 3.0  # for an agent none of whose requests hangs here
-BEAT_S: Final = 5.0  # between two looks at the credential; also keeps proxies from hanging up
+BEAT_S: Final = 5.0  # keeps proxies from hanging up
+CHECK_S: Final = 4.0  # between two looks at the credential and at what it may see
 _PEOPLE: Final = frozenset({ADMINISTRATOR, VIEWER})
+_NEEDS: Final = (Verb.GET, Noun.JOBS)
 ENDED: Final = "Ended"
 _AT_ONCE: Final = 8 << 10  # characters of lines that are looked through in the event loop
 _GONE: Final = "ReaderGone"
@@ -78,6 +93,7 @@ Encode = Callable[[Json], bytes]
 )
 @from_page
 @allow(ADMINISTRATOR, VIEWER)
+@grants(*_NEEDS)
 @refuses(
     *_REFUSED,
     RejectCode.LOGS_OFF,
@@ -90,7 +106,7 @@ async def follow_job_logs(
 ) -> Response:
     """Logs of all pods of a job, in order for each container, as JSON lines or server-sent events.
 
-    Values of environment variables of its manifest are hidden from viewers.
+    Values of environment variables of its manifest are shown to who may change the job, and to nobody else.
     """
     hub, who = hub_of(request), caller(request)
     spend(hub, who, "streams")
@@ -101,20 +117,19 @@ async def follow_job_logs(
         uid=place.uid,
         namespace=place.namespace,
         name=place.name,
-        **asked.model_dump(exclude={"timestamps", "since", "follow", "previous"}),
-        follow=asked.follow,
-        previous=asked.previous,
+        **asked.model_dump(exclude={"timestamps", "since", "after"}),
         since_s=asked.since,
+        after=asked.places(),
     )
     streams = open_streams_of(request)
     stream = streams.ask(who.id, place.cluster, wanted)
     try:
-        first = await _first(hub, streams, stream)
+        first = await _first(request, streams, stream)
     except BaseException:
         streams.leave(stream, _GONE)
         raise
     events = "text/event-stream" in request.headers.get("accept", "")
-    told = _Told(request, hub, streams, stream, Hiding(place.hidden), timestamps=asked.timestamps)
+    told = _Told(request, hub, streams, stream, place, timestamps=asked.timestamps)
     return _LogResponse(
         streams,
         stream,
@@ -127,6 +142,7 @@ async def follow_job_logs(
 @router.get("/v1/jobs/{uid}/pods", response_model=JobPods)
 @from_page
 @allow(ADMINISTRATOR, VIEWER)
+@grants(*_NEEDS)
 @refuses(*_REFUSED)
 async def list_job_pods(request: Request, uid: str) -> Response:
     """Pods of a job as its member has them now: phase, node, containers, exit codes, why they wait.
@@ -141,7 +157,7 @@ async def list_job_pods(request: Request, uid: str) -> Response:
     streams = open_streams_of(request)
     stream = streams.ask(who.id, place.cluster, wanted)
     try:
-        part = await _first(hub, streams, stream)
+        part = await _first(request, streams, stream)
     finally:
         streams.leave(stream, ENDED)
     return JsonResponse(await hub.beside(_pods, place, part))
@@ -168,23 +184,27 @@ def open_streams_of(request: Request) -> OpenStreams:
 async def _place(request: Request, uid: str) -> PodsPlace:
     hub = hub_of(request)
     suspect_s = hub.settings.scheduling.suspect_after_s
-    return await hub.read(places.find, uid, caller(request).role, suspect_s)
+    return await hub.read(places.find, uid, caller(request).rights.values, suspect_s)
 
 
-async def _first(hub: Hub, streams: OpenStreams, stream: Stream) -> StreamPart:
+async def _first(request: Request, streams: OpenStreams, stream: Stream) -> StreamPart:
     """The first part of the answer. Raises Rejected where there is none, or the agent refuses."""
-    wait_s = streams.limits.answer_s
-    if not streams.is_listening(stream.cluster):
-        wait_s = min(wait_s, UNHEARD_S)
-    until = hub.clock.monotonic() + wait_s
+    hub = hub_of(request)
+    clock, began = hub.clock, hub.clock.monotonic()
+    heard = streams.is_listening(stream.cluster)
+    if hub.db.shared:
+        stream.relay = asyncio.create_task(peers_of(request).relay(stream))
     part: StreamPart | None = None
     while part is None and stream.end is None:
-        left_s = until - hub.clock.monotonic()
+        wait_s = streams.limits.answer_s
+        if not (heard or stream.is_relayed):
+            wait_s = min(wait_s, UNHEARD_S)
+        left_s = began + wait_s - clock.monotonic()
         if left_s <= 0:
             text = (
                 f"no agent of {stream.cluster} has answered at this hub process within "
                 f"{wait_s:g} s: it may be of an older release, be busy, or ask at another "
-                "replica; ask again"
+                "replica that this one does not reach (docs/howto/replicas.md); ask again"
             )
             raise Rejected(RejectCode.AGENT_NOT_LISTENING, text)
         part = await stream.get(min(left_s, LOOK_S))
@@ -231,13 +251,13 @@ class _Told:
         hub: Hub,
         streams: OpenStreams,
         stream: Stream,
-        hiding: Hiding,
+        place: PodsPlace,
         *,
         timestamps: bool,
     ) -> None:
         self._request, self._hub, self._streams, self._stream = request, hub, streams, stream
-        self._hiding, self._timestamps = hiding, timestamps
-        self._role = caller(request).role
+        self._hiding, self._timestamps = Hiding(place.hidden), timestamps
+        self._place, self._reads_values = place, place.is_within(caller(request).rights.values)
 
     async def records(self, first: StreamPart, encode: Encode) -> AsyncIterator[bytes]:
         """Records of all parts, and why there are no more."""
@@ -249,11 +269,10 @@ class _Told:
                 LOG_LINES.inc(len(part.lines))
                 yield await self._encoded(part, encode)
                 sent = clock.monotonic()
-            if clock.monotonic() - looked >= BEAT_S:
+            if clock.monotonic() - looked >= CHECK_S:
                 looked = clock.monotonic()
                 try:
-                    if (await authorize(self._request, _PEOPLE)).role != self._role:
-                        raise Rejected(RejectCode.FORBIDDEN, "")  # other things are to be hidden
+                    await self._check()
                 except Rejected as refusal:
                     stream.finish(refusal.code, "the credential does not hold any more")
                     break
@@ -266,6 +285,14 @@ class _Told:
                 break
         if stream.end is not None:
             yield encode(shown.ended(stream.end))
+
+    async def _check(self) -> None:
+        """Whether they may go on reading, as they began. Raises Rejected."""
+        who = await authorize(self._request, _PEOPLE, _NEEDS)
+        place = self._place
+        seen = scope_of(self._request).shows(place.namespace, place.queue, place.owner)
+        if not seen or place.is_within(who.rights.values) != self._reads_values:
+            raise Rejected(RejectCode.FORBIDDEN, "")  # other things are to be hidden
 
     async def _encoded(self, part: StreamPart, encode: Encode) -> bytes:
         """Its lines; looking for what is hidden takes long in long ones, and keeps nobody else waiting."""

@@ -30,6 +30,7 @@ __all__ = [
     "ADMINISTRATOR",
     "AGENT",
     "OF_PAGE",
+    "PEER",
     "PUBLIC",
     "USER",
     "VIEWER",
@@ -47,6 +48,9 @@ __all__ = [
 ]
 
 PUBLIC: Final = "public"
+PEER: Final = (
+    "peer"  # another hub process of the same store: the endpoint checks its seal, of the body
+)
 _PEOPLE: Final = frozenset({ADMINISTRATOR, VIEWER, USER})
 Needs = tuple[Verb, Noun]
 SignedIn = Callable[[Request], Awaitable[Principal | None]]
@@ -55,7 +59,7 @@ E = TypeVar("E", bound=Callable[..., Any])
 
 
 def allow(*roles: str) -> Callable[[E], E]:
-    """Declare who may call an endpoint: roles, or PUBLIC alone."""
+    """Declare who may call an endpoint: roles, or PUBLIC or PEER alone."""
 
     def declare(endpoint: E) -> E:
         endpoint.policy = frozenset(roles)  # type: ignore[attr-defined]  # read by `policy_of`

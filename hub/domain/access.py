@@ -196,6 +196,11 @@ class Rights:
         return any(area.holds(namespace, queue, owner) for area in areas)
 
     @property
+    def values(self) -> tuple[Area, ...]:
+        """Of which jobs values of environment variables are theirs to read: those that they may change."""
+        return self.areas(Verb.CHANGE, Noun.JOBS)
+
+    @property
     def everywhere(self) -> Role | None:
         """The most that is theirs everywhere."""
         found = [grant.role for grant in self.grants if grant.area == EVERYWHERE]

@@ -52,13 +52,13 @@ def unfinished(
 ) -> list[JobOnPage]:
     """Jobs that have not ended, oldest first; in one of `states`, if any are given."""
     c = workloads.c
-    query = _shown().where(*_unfinished(states, text)).order_by(c.created_at, c.uid)
+    query = _shown().where(*_unfinished(tx, states, text)).order_by(c.created_at, c.uid)
     return _rows(tx, query, offset, limit)
 
 
 def count_unfinished(tx: Transaction, text: str) -> int:
     """How many jobs `unfinished` would give, state and limit aside."""
-    query = select(func.count()).select_from(workloads).where(*_unfinished((), text))
+    query = select(func.count()).select_from(workloads).where(*_unfinished(tx, (), text))
     return int(tx.conn.execute(query).scalar_one())
 
 
@@ -67,7 +67,7 @@ def ended(
 ) -> list[JobOnPage]:
     """Jobs that have ended, the latest first; in one of `states`, if any are given."""
     c = workloads.c
-    query = _shown().where(c.finished_at.is_not(None), *_selected(states, text))
+    query = _shown().where(c.finished_at.is_not(None), *_selected(tx, states, text))
     return _rows(tx, query.order_by(c.finished_at.desc(), c.uid), offset, limit)
 
 
@@ -75,15 +75,21 @@ def _shown() -> Select[Any]:
     return select(*_SHOWN)
 
 
-def _unfinished(states: Collection[str], text: str) -> list[ColumnElement[bool]]:
+def _unfinished(tx: Transaction, states: Collection[str], text: str) -> list[ColumnElement[bool]]:
     c = workloads.c
-    return [c.finished_at.is_(None), c.state.not_in(sorted(TERMINAL)), *_selected(states, text)]
+    return [
+        c.finished_at.is_(None),
+        c.state.not_in(sorted(TERMINAL)),
+        *_selected(tx, states, text),
+    ]
 
 
-def _selected(states: Collection[str], text: str) -> list[ColumnElement[bool]]:
-    """Not deleted (or still in a cluster), and `text` is in a name that people know the job by."""
+def _selected(tx: Transaction, states: Collection[str], text: str) -> list[ColumnElement[bool]]:
+    """Not deleted (or still in a cluster), seen by whoever asks, and `text` is in a name that people know
+    the job by.
+    """
     c = workloads.c
-    wanted: list[ColumnElement[bool]] = [c.deleted_at.is_(None) | c.live.is_not(None)]
+    wanted = [c.deleted_at.is_(None) | c.live.is_not(None), *scoping.of_jobs(tx)]
     if states:
         wanted.append(c.state.in_(sorted(states)))
     if text:

@@ -23,7 +23,7 @@ from starlette.responses import RedirectResponse, Response
 from hub.api.limits import check_failures, note_failure
 from hub.api.policy import PUBLIC, allow, hub_of
 from hub.api.routing import new_router
-from hub.domain.access import EVERYTHING, Noun, Scope, Verb
+from hub.domain.access import EVERYTHING, Noun, Role, Scope, Verb
 from hub.services.access import credentials
 from hub.services.access.credentials import ADMINISTRATOR, SESSION, USER, VIEWER, Principal
 from hub.services.context.hub import Hub
@@ -65,7 +65,7 @@ async def login(request: Request) -> Response:
     given = parse_qs((await request.body()).decode("ascii", "replace"), max_num_fields=8)
     token = (given.get("token") or [""])[0].strip()
     check_failures(request, hub)
-    if await _all_seeing(hub, await hub.authenticator.authenticate(token)) is None:
+    if await looking(hub, await hub.authenticator.authenticate(token)) is None:
         note_failure(request, hub)
         return RedirectResponse("/?wrong", 303, HEADERS)
     kept = hub.settings.api.session_kept
@@ -99,10 +99,18 @@ async def logout(request: Request) -> Response:
 
 
 async def viewer(request: Request) -> Principal | None:
-    """The person who is signed in, or None."""
+    """The person who is signed in, or None.
+
+    From then on `hub_of(request)` goes by what they may see at this moment, and `scope_of(request)` is that;
+    what they may change is said by the person's `rights`.
+    """
     held = request.cookies.get(_cookie(request), "")
     hub = hub_of(request)
-    return await _all_seeing(hub, await hub.authenticator.authenticate(held, SESSION))
+    known = await looking(hub, await hub.authenticator.authenticate(held, SESSION))
+    if known is None:
+        return None
+    who, request.state.scope = known
+    return who
 
 
 def scope_of_viewer(who: Principal, verb: Verb, noun: Noun) -> Scope:
@@ -150,14 +158,23 @@ async def signed_in(request: Request) -> Principal | None:
     return found
 
 
-async def _all_seeing(hub: Hub, found: Principal | None) -> Principal | None:
-    """A person who may see the whole fleet, which the page shows: a user as what they are everywhere."""
+async def looking(hub: Hub, found: Principal | None) -> tuple[Principal, Scope] | None:
+    """A person with any role, and what of the fleet they may see; None for others.
+
+    A user whose role holds everywhere is as what a token of it is. Every role looks at all kinds in its
+    namespaces, and one in queues at their jobs alone: of jobs the rights say it for all parts of the page.
+    """
     if found is None or found.role not in {ADMINISTRATOR, VIEWER, USER}:
         return None
-    if found.role != USER:
-        return found
     known = await hub.roles.with_rights(found)
-    return None if known.rights.everywhere is None else replace(known, role=VIEWER)
+    if known.role != USER:
+        return known, EVERYTHING
+    everywhere = known.rights.everywhere
+    if everywhere is not None:
+        stands_for = ADMINISTRATOR if everywhere == Role.CLUSTER_ADMINISTRATOR else VIEWER
+        return replace(known, role=stands_for), EVERYTHING
+    scope = known.rights.scope(Verb.GET, Noun.JOBS)
+    return (known, scope) if scope.may else None
 
 
 def _cookie(request: Request) -> str:

@@ -1,9 +1,9 @@
-"""What viewers see, read and rendered once for all who look at the same.
+"""What people see, read and rendered once for all who look at the same and may see the same.
 
 A view names what a page shows and to whom; equal views are read once. A part is HTML with the id it has
 on the page. Looking never weighs on the hub: whoever asks again within `pause_s` gets what is there, and
-`pause_s` grows with the processor time that reading took, so that one view takes at most a tenth of one
-thread, however many watch it.
+`pause_s` grows with the processor time that reading took, so that all views together take about a
+tenth of one thread, however many watch them.
 """
 
 import asyncio
@@ -92,10 +92,15 @@ class Board:
         while len(self._kept) > _MOST_KEPT:
             self._kept.popitem(last=False)
 
+    def _renewed(self) -> int:
+        """How many views are renewed at present."""
+        since = self._hub.clock.monotonic() - _FRESH_S
+        return sum(sight.read_at >= since for sight in self._kept.values())
+
     async def _look(self, view: View) -> Sight:
         hub, revision = self._hub, self._hub.db.revision
         at, parts, cost_s = await view.look(hub, self._find_index)
-        pause_s = max(_LEAST_PAUSE_S, _SHARE * cost_s)
+        pause_s = max(_LEAST_PAUSE_S, _SHARE * cost_s * max(1, self._renewed()))
         return Sight(at, revision, parts, hub.clock.monotonic(), pause_s)
 
 

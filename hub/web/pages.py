@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.api.limits import spend
-from hub.api.policy import PUBLIC, allow, hub_of
+from hub.api.policy import PUBLIC, allow, hub_of, scope_of
 from hub.api.routing import new_router
 from hub.services.questions.dashboard import GROUPS, MAX_PAGES, Asked
 from hub.web import access, live, reference
@@ -48,7 +48,7 @@ async def front(request: Request) -> Response:
         return html("login.html", wrong="wrong" in request.query_params)
     spend(hub_of(request), who, "reads")
     asked = asked_of(request.query_params)
-    sight = await board_of(request).see(FrontView(asked))
+    sight = await board_of(request).see(FrontView(asked, scope_of(request).sees))
     stream = f"/live{address(asked)}"
     return signed_in_page(request, "page.html", who, sight, stream, asked=asked)
 
@@ -58,7 +58,7 @@ async def front(request: Request) -> Response:
 async def front_live(request: Request) -> Response:
     """The parts of the front page as server-sent events."""
     asked = asked_of(request.query_params)
-    return await live.follow(request, lambda _: FrontView(asked))
+    return await live.follow(request, lambda _: FrontView(asked, scope_of(request).sees))
 
 
 @router.get("/static/{name}", include_in_schema=False)

@@ -15,7 +15,7 @@ from shared.wire.agent_v1 import Message
 STREAMS_PATH: Final = "/agent/v1/streams"
 
 POLL_S: Final = 45.0  # for so long a question hangs while nothing is wanted
-BEAT_S: Final = 4.0  # an agent that has nothing to bring says so this often
+BEAT_S: Final = 1.5  # an agent that has nothing to bring says so this often
 MOST_PART_BYTES: Final = 64 << 10  # of the lines of one part
 MOST_LINES: Final = 2000  # of one part
 MOST_PODS: Final = 200  # of one job that are told of, or whose logs are read at a time
@@ -47,6 +47,9 @@ class StreamRequest(Message):
     previous: bool = False  # of the run before the last restart
     since_s: int | None = None
     tail: int | None = None  # the last lines of each container
+    # Where reading goes on that broke off: by POD/CONTAINER the instant of the last line that was read. The
+    # log is told from that second on, whatever `since_s` and `tail` say; who asks knows what was read.
+    after: dict[str, str] = Field(default_factory=dict)
 
 
 class StreamRequests(Message):
@@ -126,6 +129,8 @@ class StreamPart(Message):
     left_out: Number = 0  # pods of which nothing is said, for there are too many
     events: list[EventTold] = Field(default_factory=list, max_length=MOST_EVENTS)
     unread: Text = ""  # why events can not be read
+    # The next part comes within this; 0: an older agent, which does not say.
+    beat_s: Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)] = 0.0
     end: StreamEnd | None = None
 
 

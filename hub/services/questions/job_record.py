@@ -1,10 +1,11 @@
 """One job as its page shows it: the record that REST gives to the same reader, and its newest events."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from hub.domain.access import Area
 from hub.services.context import secrecy
 from hub.services.questions import jobs
 from hub.store import events
@@ -25,9 +26,9 @@ class JobRecord:
     cut: bool
 
 
-def read_record(tx: Transaction, uid: str, role: str) -> JobRecord:
-    """One job for a reader of `role`. Raises Rejected: NotFound, Forbidden."""
-    shown = secrecy.seen_by(tx, role, jobs.get_job, uid)
+def read_record(tx: Transaction, uid: str, shown_in: Collection[Area]) -> JobRecord:
+    """One job; values of its variables by `secrecy.job_seen_by`. Raises Rejected: NotFound, Forbidden."""
+    shown = secrecy.job_seen_by(tx, shown_in, jobs.get_job, uid)
     found = events.list_events(
         tx, uid=uid, limit=MOST_EVENTS + 1, newest_first=True, of_found=True
     )

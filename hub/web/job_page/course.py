@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hub.domain.workloads.course import Attempt, Course, Phase, Stretch
+from hub.domain.workloads.course import Course, JobAttempt, Phase, Stretch
 from hub.web.words import Instant, instant, lasting, path_of, text
 
 _WIDTH: Final = 1000  # of the picture, in its own units
@@ -126,7 +126,7 @@ def _told(each: Segment) -> str:
     return f"{each.label} {lasted}"
 
 
-def _attempt(attempt: Attempt, number: int, now: dt.datetime) -> AttemptLine:
+def _attempt(attempt: JobAttempt, number: int, now: dt.datetime) -> AttemptLine:
     started, ended = attempt.started_at, attempt.ended_at
     ran = lasting((ended - started).total_seconds()) if started and ended else ""
     if ended and not started:

@@ -48,7 +48,7 @@ class Related:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class JobHead:
     """What stands at the top."""
 
     uid: str
@@ -68,12 +68,12 @@ class Head:
     dependents: tuple[Related, ...]
 
 
-def head_of(shown: Json, told: Json, course: Course, now: dt.datetime) -> Head:
+def head_of(shown: Json, told: Json, course: Course, now: dt.datetime) -> JobHead:
     """`shown`: the record; `told`: its explanation."""
     last = course.last
     back, back_at = _back(shown, course, now)
     lasts = "waits again for" if last.again and last.phase is Phase.WAITING else _LASTS[last.phase]
-    return Head(
+    return JobHead(
         uid=text(shown["uid"]),
         namespace=text(shown["namespace"]),
         name=text(shown["name"]),

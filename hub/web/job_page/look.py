@@ -8,7 +8,7 @@ from typing import Final
 
 import structlog
 
-from hub.domain.access import Scope
+from hub.domain.access import Area, Scope
 from hub.domain.workloads.course import Course, Happening, Now, course_of
 from hub.services.context.hub import Hub, HubWithin
 from hub.services.explain import study
@@ -17,7 +17,7 @@ from hub.services.questions.job_record import JobRecord, read_record
 from hub.store.records.history import StoredEvent
 from hub.web import words
 from hub.web.board import FindIndex, Looked
-from hub.web.job_page import course as course_pictures, happened, head, texts, why
+from hub.web.job_page import course as course_pictures, happened, head, outlook, quota, texts, why
 from hub.web.shell import templates
 from shared.documents import Json
 
@@ -31,17 +31,17 @@ _UNREADABLE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """The page of one job for readers of one role who see one part of the fleet."""
+    """The page of one job for readers who see one part of the fleet, and values of variables in `values`."""
 
     uid: str
-    role: str
+    values: tuple[Area, ...]
     scope: Scope
 
     async def look(self, hub: Hub, find_index: FindIndex) -> Looked:
         """Read and render it. Raises Rejected: NotFound, Forbidden."""
         began = hub.clock.monotonic()
         mine = hub if self.scope.is_everything else HubWithin(hub, self.scope)
-        record = await mine.read(read_record, self.uid, self.role)
+        record = await mine.read(read_record, self.uid, self.values)
         told = await study.explain(mine, self.uid, find_index, surveyed=True)
         queue = str(told.get("clusterQueue") or record.shown["clusterQueue"] or "")
         quotas = quota_now(find_index(), queue) if queue else []
@@ -81,11 +81,11 @@ def _values(name: str, record: JobRecord, told: Json, quotas: list[Json]) -> Jso
         case "why":
             standing = why.standing_of(shown, told)
             waits = not shown["cluster"] and not shown["finishedAt"]
-            return {"standing": standing, "outlook": why.outlook_of(told), "waits": waits}
+            return {"standing": standing, "outlook": outlook.outlook_of(told), "waits": waits}
         case "quota":
             queue = str(told.get("clusterQueue") or shown["clusterQueue"] or "")
             href = words.path_of("queues", queue)
-            bars = why.quota_bars(shown, quotas)
+            bars = quota.quota_bars(shown, quotas)
             return {"bars": bars, "queue": words.text(queue), "href": href}
         case "happened" | "failed":
             first = None if record.cut else _submitted(record)

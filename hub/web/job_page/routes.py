@@ -54,4 +54,4 @@ async def job_live(request: Request, uid: str) -> Response:
 
 def view_of(who: Principal, uid: str) -> JobView:
     """What `who` sees of a job."""
-    return JobView(uid, who.role, scope_of_viewer(who, Verb.GET, Noun.JOBS))
+    return JobView(uid, who.rights.values, scope_of_viewer(who, Verb.GET, Noun.JOBS))

@@ -102,6 +102,26 @@ async def test_what_is_asked_is_answered_in_words(member, asked, lines, code):
     assert len(streams.lines(stream)) == lines
 
 
+async def test_a_log_goes_on_where_it_broke_off(member):
+    """From the second of the last line on, whatever else is asked; who asks knows what was read."""
+    await a_running_job(member, lines="5", run_seconds="1")
+    await member.hub.finished("u-1")
+    streams = member.hub.streams
+    whole = streams.ask()
+    assert await streams.ended(whole) == "Ended"
+    told = [line for part in streams.parts[whole] for line in part.lines]
+    log = f"{told[2].pod}/{told[2].container}"
+    for more in ({}, {"tail": 1}):
+        rest = streams.ask(after={log: told[2].at}, **more)
+        assert await streams.ended(rest) == "Ended"
+        again = streams.lines(rest)
+        assert again == [each.line for each in told][-len(again) :]
+        assert len(again) >= 3
+    later = streams.ask(after={log: "2999-01-01T00:00:00Z"})
+    assert await streams.ended(later) == "Ended"
+    assert streams.lines(later) == []
+
+
 async def test_a_pod_that_waits_says_why(member):
     """Without following it is an answer of its own; followed, it is a note beside the lines."""
     await a_running_job(member, image="nothing.invalid/x:1", run_seconds="300")
