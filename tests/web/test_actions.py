@@ -138,9 +138,9 @@ async def test_a_copy_with_what_is_hidden_is_not_offered_to_be_sent(tmp_path):
             {"name": "A", "value": "se3ret"}
         ]
         (made,) = (await hub.api.post("/v1/jobs:batch", json=[job])).json()["items"]
-        await bind(hub, "b", "batch-administrator", users=["bea"])
-        async with await signed_in(hub, "bea") as bea:
-            shown = await look(bea, f"jobs/{made['uid']}/resubmit")
+        await bind(hub, "b", "submitter", users=["sam"])
+        async with await signed_in(hub, "sam") as sam:
+            shown = await look(sam, f"jobs/{made['uid']}/resubmit")
             assert "hidden from you" in shown.words
             assert "se3ret" not in shown.page
             assert not shown.may_be_confirmed

@@ -8,8 +8,8 @@ import yaml
 from starlette.requests import Request
 
 from hub.api.policy import hub_of
-from hub.domain.access import Noun, Rights, Role, Verb
-from hub.services.access.credentials import ADMINISTRATOR, VIEWER, Principal
+from hub.domain.access import Noun, Rights, Verb
+from hub.services.access.credentials import Principal
 from hub.services.context import secrecy
 from hub.services.context.hub import Hub, HubWithin
 from hub.services.explain.plan import plan
@@ -40,12 +40,6 @@ class Looker:
     def rights(self) -> Rights:
         return self.who.rights
 
-    @property
-    def role(self) -> str:
-        """As which they see manifests: only a cluster administrator sees environment variables."""
-        most = self.rights.everywhere
-        return ADMINISTRATOR if most == Role.CLUSTER_ADMINISTRATOR else VIEWER
-
     def within(self, verb: Verb, noun: Noun) -> Hub:
         """The hub for what does `verb` to `noun`."""
         scope = self.rights.scope(verb, noun)
@@ -61,7 +55,7 @@ def looker(request: Request, who: Principal) -> Looker:
 async def read_job(by: Looker, uid: str, verb: Verb = Verb.GET) -> Json:
     """One job as they may see it, to do `verb` to it. Raises Rejected: NotFound, Forbidden."""
     hub = by.within(verb, Noun.JOBS)
-    found: Json = await hub.read(secrecy.seen_by, by.role, jobs.get_job, uid)
+    found: Json = await hub.read(secrecy.job_seen_by, by.rights.values, jobs.get_job, uid)
     return found
 
 
