@@ -17,8 +17,11 @@ _HERE: Final = Path(__file__).parent
 _TYPES: Final = {
     "page.css": "text/css; charset=utf-8",
     "job.css": "text/css; charset=utf-8",
+    "actions.css": "text/css; charset=utf-8",
+    "fleet.css": "text/css; charset=utf-8",
     "page.js": "text/javascript; charset=utf-8",
     "job.js": "text/javascript; charset=utf-8",
+    "actions.js": "text/javascript; charset=utf-8",
     "logs.js": "text/javascript; charset=utf-8",
     "mark.svg": "image/svg+xml",
 }
@@ -54,7 +57,9 @@ def signed_in_page(
     request: Request, template: str, who: Principal, sight: Sight, stream: str, **values: object
 ) -> Response:
     """A page that extends `layout.html`: live by `stream`, with the mark of who is signed in."""
-    return html(template, who=who, sight=sight, stream=stream, mark=mark_of(request), **values)
+    return html(
+        template, 200, who=who, sight=sight, stream=stream, mark=mark_of(request), **values
+    )
 
 
 def static_file(name: str, version: str) -> Response | None:

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from roadstead.cli.tables import wrapped
+from roadstead.cli.visible import visible_yaml
 from roadstead.models.access import AuditEntry, RoleBinding, WhoAmI
 from roadstead.models.clusters import Cluster
 from roadstead.models.hub import Overview, Person
@@ -15,7 +16,6 @@ from roadstead.models.placements import DriftedField, Placement
 from roadstead.models.pods import JobPods
 from roadstead.models.queues import ClusterQueue
 from roadstead.models.record import Record
-from roadstead.cli.visible import visible_yaml
 from tests.cli.build import a_listed_job
 from tests.cli.commands import run
 from tests.cli.filled import filled

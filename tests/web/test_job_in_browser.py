@@ -9,9 +9,7 @@ from tests.e2e.running import RunningFleet, a_job
 from tests.web.conftest import Open
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-HOSTILE = (
-    "<img src=x onerror='window.ran=1'><script>window.ran=2</script> \x1b[31mred\x1b[0m \u202eturned"
-)
+HOSTILE = "<img src=x onerror='window.ran=1'><script>window.ran=2</script> \x1b[31mred\x1b[0m \u202eturned"
 SHOWN = HOSTILE.replace("\x1b", "^[").replace("\u202e", "\\u202e")
 HIDE = """Object.defineProperty(document, 'hidden', {value: %s, configurable: true});
 document.dispatchEvent(new Event('visibilitychange'))"""
@@ -70,7 +68,9 @@ def test_logs_are_followed_and_run_nothing(fleet, opened):
     log = page.get_by_role("log")
     expect(log).to_contain_text("epoch 2 done")
     expect(log.locator(".text").first).to_have_text(SHOWN)
-    assert log.evaluate("e => [...e.querySelectorAll('*')].map((x) => x.nodeName)").count("SPAN") > 3
+    assert (
+        log.evaluate("e => [...e.querySelectorAll('*')].map((x) => x.nodeName)").count("SPAN") > 3
+    )
     assert log.locator("img, script").count() == 0
     assert page.evaluate("window.ran") is None
     expect(page.locator("#logs-pod option")).to_have_count(2)
@@ -97,7 +97,9 @@ def test_a_command_is_copied(fleet, opened):
     expect(page.locator("#command-2 button")).to_have_text("Copied")
     assert page.evaluate("navigator.clipboard.readText()") == "roadstead explain team-a/copied"
     expect(page.get_by_role("region", name="Why it waits")).to_contain_text("has the room now")
-    expect(page.get_by_role("region", name="Pods", exact=True)).to_contain_text("No cluster holds pods of it")
+    expect(page.get_by_role("region", name="Pods", exact=True)).to_contain_text(
+        "No cluster holds pods of it"
+    )
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 400)])
@@ -108,7 +110,9 @@ def test_it_can_be_read_everywhere(fleet, opened, scheme, width):
     job = talking(f"readable-{width}", "some lines", run_s=1)
     job["spec"]["template"]["metadata"]["annotations"]["sim.roadstead.dev/exit-code"] = "3"
     uid = submit(fleet, job)
-    page = look_at(opened, fleet, uid, color_scheme=scheme, viewport={"width": width, "height": 800})
+    page = look_at(
+        opened, fleet, uid, color_scheme=scheme, viewport={"width": width, "height": 800}
+    )
     expect(page.get_by_role("region", name="Last lines")).to_contain_text("some lines")
     expect(page.get_by_role("region", name="Pods", exact=True)).to_contain_text("Failed")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
