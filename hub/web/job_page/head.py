@@ -132,7 +132,7 @@ def _facts(shown: Json, told: Json, course: Course, now: dt.datetime) -> Iterato
     if len(course.attempts) > 1:
         yield Fact("Attempts", count(len(course.attempts), "placement"))
     origin = "on the hub cluster" if shown["origin"] == "hub-cluster" else "by the API"
-    yield Fact("Kind", text(f"{shown['kind']}, submitted {origin}"))
+    yield Fact("Kind", text(f"{shown['kind']}, {origin}"))
 
 
 def _pods(shown: Json) -> str:
