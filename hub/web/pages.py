@@ -27,6 +27,8 @@ from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
 _MOST_TEXT: Final = 120
+_MOST_NAME: Final = 253
+_NAMES: Final = ("owner", "namespace", "queue", "cluster")  # exact, as in `/v1/jobs`
 router = new_router("page")
 router.routes.extend(
     [
@@ -83,9 +85,11 @@ def nothing_here(request: Request) -> Response | None:
 
 def asked_of(query: QueryParams) -> Asked:
     """The view that an address names; what makes no sense in it is left out."""
-    group, page = query.get("state", ""), query.get("page", "")
+    wanted, page = query.get("state", "").lower().split(","), query.get("page", "")
+    named = {name: query.get(name, "").strip()[:_MOST_NAME] for name in _NAMES}
     return Asked(
-        group=group if group in GROUPS else "",
+        group=",".join(each for each in GROUPS if each in wanted),
         text=query.get("q", "").strip()[:_MOST_TEXT],
         page=min(max(1, int(page[:6])), MAX_PAGES) if page.isdecimal() else 1,
+        **named,
     )
