@@ -1,5 +1,7 @@
 """What the page says of jobs, clusters, queues and drift, however hostile or broken their rows are."""
 
+import re
+
 import orjson
 import pytest
 from sqlalchemy import insert
