@@ -1,7 +1,7 @@
 """Actions on clusters and queues: cordon, uncordon, drain; stop, resume. Pure: what was read, told."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hub.domain.access import Noun, Rights, Role, Verb
 from hub.web.actions.preview import Act, Call, Field, Item, Listed, Preview, listed
@@ -78,10 +78,10 @@ def uncordon(cluster: Json) -> Preview:
     )
 
 
-def drain(cluster: Json, would: Json, others: Sequence[str]) -> Preview:
-    """`would`: the drain's own dry run."""
+def drain(cluster: Json, would: Json, others: Sequence[str], pages: Mapping[str, str]) -> Preview:
+    """`would`: the drain's own dry run; `pages`: of jobs that are there, by their full names."""
     name, moved = cluster["name"], would["jobCount"]
-    said = [f"{name} is cordoned."]
+    said = [f"{name} gets no new work: it is cordoned."]
     if moved:
         verb = "is" if moved == 1 else "are"
         start = "It starts" if moved == 1 else "They start"
@@ -100,7 +100,8 @@ def drain(cluster: Json, would: Json, others: Sequence[str]) -> Preview:
     said.append(_others(others))
     lists: list[Listed] = []
     if moved:
-        items = [Item(f"{j['namespace']}/{j['name']}", "", j["state"]) for j in would["jobs"]]
+        named = [(f"{each['namespace']}/{each['name']}", each["state"]) for each in would["jobs"]]
+        items = [Item(name, pages.get(name, ""), state) for name, state in named]
         lists.append(listed("Jobs that are taken back", items, moved))
     if would["placements"]:
         items = [_placement(each) for each in would["placements"]]
