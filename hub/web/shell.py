@@ -9,6 +9,7 @@ import jinja2
 from starlette.requests import Request
 from starlette.responses import Response
 
+from hub.api.policy import hub_of
 from hub.services.access.credentials import Principal
 from hub.web.access import HEADERS, mark_of
 from hub.web.board import Sight
@@ -45,6 +46,14 @@ def html(template: str, status: int = 200, **values: object) -> Response:
     """A page, or a piece of one."""
     text = templates.get_template(template).render(version=VERSION, **values)
     return Response(text, status, HEADERS, "text/html")
+
+
+def login_page(
+    request: Request, status: int = 200, *, wrong: bool = False, said: str = ""
+) -> Response:
+    """The way in. `wrong`: the token was; `said`: why the provider's way led nowhere."""
+    provider = hub_of(request).sign_in.page
+    return html("login.html", status, wrong=wrong, said=said, provider=provider)
 
 
 def signed_in_page(

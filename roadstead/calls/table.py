@@ -94,6 +94,7 @@ class Calls:
     tokens = Call(hub_calls.tokens)
     issue_token = Call(hub_calls.issue_token)
     revoke_token = Call(hub_calls.revoke_token)
+    ways_in = Call(access_calls.ways_in)
     whoami = Call(access_calls.whoami)
     can_i = Call(access_calls.can_i)
     role_bindings = Call(access_calls.role_bindings)

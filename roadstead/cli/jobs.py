@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from roadstead.cli import job_acts, job_sort, job_waits, lost_clusters
+from roadstead.cli import chains, job_acts, job_sort, job_waits, lost_clusters
 from roadstead.cli.job_filters import FILTERS, matching, namespace_of
 from roadstead.cli.job_sort import in_order
 from roadstead.cli.messages import plain
@@ -147,6 +147,7 @@ def _as_text(job: WholeJob, events: list[Event], seen: Sequence[str] = ()) -> st
         f"  started   {moment(job.started_at)}",
         f"  finished  {moment(job.finished_at)}",
     ]
+    lines += chains.lines(job.after, job.before)
     lines += lost_clusters.lines(job.cluster_loss, job.earlier_epochs)
     lines += _evictions(job)
     lines += seen

@@ -29,11 +29,17 @@ class QuotaBar:
     own: float
     mark: float  # of the nominal quota
     short: bool
+    drawn: bool  # False where nothing limits it
     told: str
 
 
 def quota_bars(shown: Json, quotas: Sequence[Json]) -> tuple[QuotaBar, ...]:
-    """Bars of what it asks for; of all that its ClusterQueue has where nobody knows what it asks for."""
+    """Bars of what it asks for; of all that its ClusterQueue has where nobody knows what it asks for.
+
+    One that has ended has none: it holds no quota any more.
+    """
+    if shown["finishedAt"]:
+        return ()
     by_flavor, by_resource = asked_of(shown)
     holds = bool(by_flavor)
     bars = []
@@ -89,6 +95,7 @@ def _bar(row: Json, asked: int, *, holds: bool) -> QuotaBar:
         own=round(asked * scale, 1),
         mark=0.0 if nominal is None or nominal >= whole else round(nominal * scale, 1),
         short=short,
+        drawn=nominal is not None,
         told=text(f"{resource} of flavor {row['flavor']}: {said}"),
     )
 
