@@ -214,6 +214,7 @@ OFFERED = {
     "submitter": ({"resubmit"}, set(), set(), set()),
     "sue": (ON_A_JOB, set(), set(), set()),
     "batch-administrator": (ON_A_JOB, set(), set(), {"stop"}),
+    "batch-administrator everywhere": (ON_A_JOB, set(), {"stop"}, {"stop"}),
     "cluster-administrator": (ON_A_JOB, {"cordon", "drain"}, {"stop"}, {"stop"}),
 }
 
@@ -225,11 +226,11 @@ async def test_only_what_somebody_may_do_is_offered_and_the_rest_is_refused(tmp_
         await with_queues(hub)
         await hub.api.post("/v1/clusters", json={"name": "m1"})
         await bind(hub, "sue", "submitter", users=["sue"], namespaces=["team-a"])
-        everywhere = person == "cluster-administrator"
+        everywhere = person in {"cluster-administrator", "batch-administrator everywhere"}
         if person != "sue":
             given = {} if everywhere else {"namespaces": ["team-a"]}
-            await bind(hub, "one", person, users=[person], **given)
-        async with await signed_in(hub, person) as http:
+            await bind(hub, "one", person.split()[0], users=[person.split()[0]], **given)
+        async with await signed_in(hub, person.split()[0]) as http:
             uid = await job_of(hub, "sue")
             on_job, on_cluster, on_queue, on_local = OFFERED[person]
             assert set(await offers(http, f"jobs/{uid}")) == on_job

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Mapping, Sequence
 
-from hub.domain.access import Noun, Rights, Role, Verb
+from hub.domain.access import Noun, Rights, Verb
 from hub.web.actions.preview import Act, Call, Field, Item, Listed, Preview, listed
 from hub.web.words import count
 from shared.documents import Json
@@ -26,7 +26,7 @@ def may_stop(rights: Rights, namespace: str) -> bool:
     """Whether somebody may stop LocalQueues there; without `namespace`, ClusterQueues."""
     if namespace:
         return rights.allows(Verb.CHANGE, Noun.QUEUES, namespace)
-    return rights.everywhere == Role.CLUSTER_ADMINISTRATOR
+    return rights.allows(Verb.CHANGE, Noun.QUOTAS)
 
 
 def offered_of_queue(rights: Rights, namespace: str, name: str, policy: str) -> list[Act]:
