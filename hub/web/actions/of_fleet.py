@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from hub.domain.access import Noun, Rights, Verb
+from hub.domain.workloads.origin import Origin
 from hub.web.actions.preview import Act, Call, Field, Item, Listed, Preview, listed
 from hub.web.words import count
 from shared.documents import Json
@@ -148,7 +149,8 @@ def stop(queue: Json, running: Sequence[Item], *, drain: bool, policy: str) -> P
         lists=[listed("Taken back", running, held)] if drain and held else (),
         fields=[box],
         harm=True,
-        refusal=f"{name} is stopped already ({policy})." if policy == wanted else "",
+        refusal=_elsewhere(queue, wanted)
+        or (f"{name} is stopped already ({policy})." if policy == wanted else ""),
     )
 
 
@@ -168,8 +170,19 @@ def resume(queue: Json, first: Sequence[Item], policy: str) -> Preview:
         command=f"roadstead queues resume {shlex.quote(name)}",
         sentences=[said],
         lists=[listed("First in line", first, waits)] if first else (),
-        refusal=f"{name} is not stopped." if policy == "None" else "",
+        refusal=_elsewhere(queue, "None")
+        or (f"{name} is not stopped." if policy == "None" else ""),
     )
+
+
+def _elsewhere(queue: Json, policy: str) -> str:
+    """Why it is not changed here: what the hub cluster has is changed there."""
+    if queue["origin"] != Origin.HUB_CLUSTER:
+        return ""
+    space = f" -n {queue['namespace']}" if queue.get("namespace") else ""
+    typed = f"kubectl patch {queue['kind'].lower()} {queue['name']}{space} --type merge"
+    change = f'\'{{"spec": {{"stopPolicy": "{policy}"}}}}\''
+    return f"It came from the hub cluster, and is changed there: {typed} -p {change}"
 
 
 def _others(names: Sequence[str]) -> str:
