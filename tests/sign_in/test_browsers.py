@@ -174,6 +174,16 @@ async def test_a_session_ends(tmp_path, provider):
         assert not await is_in()
 
 
+async def test_a_token_with_groups_without_end_is_refused(tmp_path, provider):
+    """Half a megabyte of them, and answers of more than one: in words, and no session."""
+    async with paged(tmp_path, provider) as hub, browser(hub) as http:
+        for names, words in ((10_000, "longer than"), (30_000, "more than"), (600, "at most 500")):
+            provider.extra = {"groups": [f"{'g' * 30}{number}" for number in range(names)]}
+            reply = await signed_in(http)
+            assert (reply.status_code, list(http.cookies.jar)) == (400, [])
+            assert words in reply.text
+
+
 async def test_a_provider_that_is_down_leaves_the_token(tmp_path, provider):
     """The way out says so, and the form for a token of the hub's own is there."""
     async with paged(tmp_path, provider) as hub, browser(hub) as http:

@@ -3,6 +3,7 @@
 import base64
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -117,20 +118,19 @@ async def test_what_the_cluster_says_is_believed_briefly_and_not_too_much(tmp_pa
         answers[0] = None
         down = await asked(hub, token)
         assert (down.status_code, down.json()["code"]) == (503, "SignInUnavailable")
-        for given in (
-            {"authenticated": False},
-            {"audiences": []},
-            {"audiences": ["another"]},
-            {"name": "admin"},
-            {"name": "oidc:ana@example.org"},
-            {"name": "system:serviceaccount:team-a"},
-            {"name": "system:serviceaccount:team-a:a:b"},
-            {"name": "system:serviceaccount:Team-A:robot"},
+        for told in (
+            replace(said, authenticated=False),
+            replace(said, audiences=[]),
+            replace(said, audiences=["another"]),
+            replace(said, name="admin"),
+            replace(said, name="oidc:ana@example.org"),
+            replace(said, name="system:serviceaccount:team-a"),
+            replace(said, name="system:serviceaccount:team-a:a:b"),
+            replace(said, name="system:serviceaccount:Team-A:robot"),
         ):
-            fields = {"authenticated": True, "name": ROBOT, "audiences": [FOR_HUB], **given}
-            answers[0] = Review(**fields)
-            reply = await asked(hub, a_token(sub=ROBOT, jti=str(given)))
-            assert reply.json()["code"] == "TokenNotAccepted", given
+            answers[0] = told
+            reply = await asked(hub, a_token(sub=ROBOT, jti=str(told)))
+            assert reply.json()["code"] == "TokenNotAccepted", told
 
 
 async def test_the_cluster_is_shown_no_token_of_a_person(tmp_path):
