@@ -54,7 +54,9 @@ def signed_in_page(
     request: Request, template: str, who: Principal, sight: Sight, stream: str, **values: object
 ) -> Response:
     """A page that extends `layout.html`: live by `stream`, with the mark of who is signed in."""
-    return html(template, who=who, sight=sight, stream=stream, mark=mark_of(request), **values)
+    return html(
+        template, 200, who=who, sight=sight, stream=stream, mark=mark_of(request), **values
+    )
 
 
 def static_file(name: str, version: str) -> Response | None:
