@@ -32,6 +32,12 @@ def find_principal(tx: Transaction, role: str, name: str) -> StoredPrincipal | N
     return None if row is None else StoredPrincipal._make(row)
 
 
+def roles_named(tx: Transaction, name: str) -> set[str]:
+    """The roles of all principals of that exact name."""
+    query = select(principals.c.role).where(principals.c.name == name)
+    return set(tx.conn.execute(query).scalars())
+
+
 def set_groups(tx: Transaction, principal: str, groups: Collection[str]) -> None:
     """Whom a person is among, from now on; their tokens are looked at anew."""
     tx.conn.execute(

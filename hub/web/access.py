@@ -166,9 +166,8 @@ async def signed_in(request: Request) -> Principal | None:
     if found is None:
         return None
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    origin = request.headers.get(
-        "origin"
-    )  # browsers send none to their own site with what only reads
+    # Browsers send none to their own site with what only reads.
+    origin = request.headers.get("origin")
     own = origin is None and request.method == "GET"
     own = own or (origin or "").partition("://")[2] == request.headers.get("host")
     if (

@@ -16,7 +16,9 @@ from hub.api.routing import new_router
 from hub.services.questions.dashboard import GROUPS, MAX_PAGES, Asked
 from hub.web import access, live, reference, sign_in
 from hub.web.access import note_use, viewer
+from hub.web.actions import routes as actions
 from hub.web.board import board_of
+from hub.web.fleet_pages import routes as fleet_pages
 from hub.web.front import FrontView
 from hub.web.job_page import routes as job_page
 from hub.web.shell import html, login_page, signed_in_page, static_file
@@ -31,7 +33,9 @@ router.routes.extend(
         *access.router.routes,
         *sign_in.router.routes,
         *job_page.router.routes,
+        *fleet_pages.router.routes,
         *reference.router.routes,
+        *actions.router.routes,
     ]
 )
 

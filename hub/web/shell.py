@@ -17,8 +17,11 @@ _HERE: Final = Path(__file__).parent
 _TYPES: Final = {
     "page.css": "text/css; charset=utf-8",
     "job.css": "text/css; charset=utf-8",
+    "actions.css": "text/css; charset=utf-8",
+    "fleet.css": "text/css; charset=utf-8",
     "page.js": "text/javascript; charset=utf-8",
     "job.js": "text/javascript; charset=utf-8",
+    "actions.js": "text/javascript; charset=utf-8",
     "logs.js": "text/javascript; charset=utf-8",
     "mark.svg": "image/svg+xml",
 }

@@ -1,9 +1,13 @@
 """Who sees the page, and what a browser is told about it."""
 
+import re
+
 import httpx
 import pytest
+from fastapi.routing import APIRoute
 
 from hub.services.access import credentials
+from hub.web import pages
 from tests.web.pages import served_page
 
 pytestmark = pytest.mark.anyio
@@ -18,6 +22,25 @@ async def test_without_a_token_there_is_a_way_in_and_nothing_else(tmp_path):
         assert "secret-job" not in reply.text
         refused = await stranger.get("/live")
         assert (refused.status_code, refused.json()["code"]) == (401, "Unauthenticated")
+
+
+async def test_no_page_tells_a_stranger_anything(tmp_path):
+    """Every address of the page is walked, with what there is: each asks who is there before it looks."""
+    async with served_page(tmp_path) as hub, hub.browser() as stranger:
+        (uid,) = await hub.submit("secret-job")
+        await hub.api.post("/v1/clusters", json={"name": "secret-member"})
+        walked = 0
+        for route in pages.router.routes:
+            if not isinstance(route, APIRoute) or "GET" not in route.methods:
+                continue
+            for name in (uid, "secret-member", "default", "cancel"):
+                path = re.sub(r"\{\w+(:path)?\}", name, route.path)
+                told = await stranger.get(path)
+                assert not told.is_server_error, path
+                for secret in ("secret-job", "secret-member", "team-a"):
+                    assert secret not in told.text.replace(name, ""), path
+                walked += 1
+        assert walked > 10
 
 
 @pytest.mark.parametrize("role", ["administrator", "viewer"])

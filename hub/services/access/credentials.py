@@ -251,6 +251,7 @@ class Authenticator:
         self._cache_s = cache_s
         self._known: dict[str, _KnownCredential] = {}
         self._touched: dict[str, None] = {}  # ids, the oldest first
+        self._heard = 0  # how often credentials were touched
         self._news = db.subscribe("tokens")
 
     async def authenticate(self, text: str, purpose: str = BEARER) -> Principal | None:
@@ -291,6 +292,7 @@ class Authenticator:
         change = self._news.take()
         if change is None:
             return
+        self._heard += 1
         for touched in change.keys["tokens"]:
             self._known.pop(touched, None)
             self._touched.pop(touched, None)
@@ -299,6 +301,7 @@ class Authenticator:
             del self._touched[oldest]
 
     async def _look_up(self, given: str) -> _KnownCredential | None:
+        heard = self._heard
         token = await self._db.read(lambda tx: tokens.get(tx, given))
         self._known.pop(given, None)
         self._touched.pop(given, None)
@@ -314,7 +317,8 @@ class Authenticator:
             token.role != AGENT or token.used_at is not None,
             self._clock.monotonic() + self._cache_s,
         )
-        self._known[given] = known
+        if heard == self._heard:  # else it may be as it was before it was touched
+            self._known[given] = known
         return known
 
     def _end_of(self, token: Token) -> dt.datetime | None:

@@ -38,7 +38,7 @@ def issue(
     """A new token for a person, who is made if there is none of that role and name.
 
     Earlier tokens of that person end. `groups`: those that a user is in from now on. Raises Rejected:
-    InvalidRole, InvalidName, InvalidValue, TooManyItems, Forbidden.
+    InvalidRole, InvalidName, InvalidValue, TooManyItems, Forbidden, AlreadyExists.
     """
     if role not in ROLES:
         raise Rejected(RejectCode.INVALID_ROLE, ROLE_RULE, "role")
@@ -62,6 +62,7 @@ def issue(
         said = f"groups that begin with {' or '.join(RESERVED)} are what somebody else says"
         raise Rejected(RejectCode.INVALID_VALUE, said, "groups")
     _leave_the_first(role, name)
+    _keep_apart(tx, role, name)
     token = replace_bearer(tx, role, name)
     _note(tx, principal, "issue-token", role, name, groups)
     found = tokens.find_principal(tx, role, name)
@@ -89,6 +90,21 @@ def _leave_the_first(role: str, name: str) -> None:
             "admin's token is in the hub's admin.token; delete that file and restart to replace it"
         )
         raise Rejected(RejectCode.FORBIDDEN, text, "name")
+
+
+def _keep_apart(tx: Transaction, role: str, name: str) -> None:
+    """A name is a person, who owns jobs and did what the audit says. Raises Rejected: AlreadyExists.
+
+    An administrator and a viewer of one name may be the same person with two tokens: neither has anything by
+    its name alone. A user does. One that is there already gets another token whatever its name.
+    """
+    others = tokens.roles_named(tx, name)
+    if role in others:
+        return
+    for other in sorted(others if role == USER else others & {USER}):
+        said = f"{name} is the name of the {other} there is, and jobs and the audit go by names: "
+        said += "choose another name, or revoke that one first"
+        raise Rejected(RejectCode.ALREADY_EXISTS, said, "name")
 
 
 def _note(
