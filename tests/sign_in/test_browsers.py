@@ -77,6 +77,10 @@ async def test_a_person_signs_in_by_the_page(tmp_path, provider):
         page = (await http.get("/")).text
         assert f"{ANA} (viewer)" in page
         assert provider.said["redirect_uri"] == "https://hub/sign-in/back"
+        told = (await hub.admin.get("/v1/audit?verb=sign-in")).json()["items"]
+        assert [(each["principal"], each["kind"], each["name"]) for each in told] == [
+            (ANA, "Session", ANA)
+        ]
         as_bearer = {"Authorization": f"Bearer {session(http)}"}
         async with browser(hub) as other:
             assert (await other.get("/v1/jobs", headers=as_bearer)).status_code == 401
