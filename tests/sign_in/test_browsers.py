@@ -142,8 +142,8 @@ async def test_no_address_is_taken_from_the_browser(tmp_path, provider):
 async def test_a_session_ends(tmp_path, provider):
     """By its longest life, when nobody uses it, and with the person; groups are those of the last time."""
     async with paged(tmp_path, provider) as hub, browser(hub) as http:
-        api = hub.hub.settings.api
-        idle_s, kept_s = api.session_idle.total_seconds(), api.session_kept.total_seconds()
+        idle_s = hub.hub.settings.api.session_idle.total_seconds()
+        kept_s = hub.hub.settings.oidc.session_kept.total_seconds()
 
         async def is_in() -> bool:
             return "Sign out" in (await http.get("/", headers={"Cookie": held})).text
