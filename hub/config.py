@@ -51,7 +51,10 @@ _OTHERS: Final = frozenset(
 _AGENTS: Final = "ROADSTEAD_AGENT_"
 # Options of `python -m hub` alone, which no variable sets.
 _OPTIONS: Final = frozenset(
-    {"listen", "hub-kubeconfig", "hub-in-cluster", "admin-token-file", "no-migrate", "share-port"}
+    {
+        *("listen", "hub-kubeconfig", "hub-in-cluster", "admin-token-file", "no-migrate"),
+        *("share-port", "own-listen", "advertise"),
+    }
 )
 # What Kubernetes puts into pods of a namespace that has a Service called roadstead-…
 _OF_SERVICES: Final = re.compile(

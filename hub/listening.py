@@ -27,6 +27,12 @@ def bound(address: str, *, shared: bool) -> socket.socket:
         raise Misconfigured(f"--listen {address}: {error.strerror}") from error
 
 
+def address_of(listener: socket.socket) -> str:
+    """HOST:PORT of a socket, as it stands in a URL."""
+    host, port = listener.getsockname()[:2]
+    return f"{f'[{host}]' if ':' in host else host}:{port}"
+
+
 def _bound(address: tuple[str, int], family: socket.AddressFamily) -> socket.socket:
     made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:

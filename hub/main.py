@@ -31,7 +31,9 @@ from hub.api.app import create_app
 from hub.api.connections import BoundedProtocol, Door
 from hub.api.handshakes import SecureListener
 from hub.api.measures import observe_turn
+from hub.api.peers import Peers
 from hub.config import limits_from, unknown_variables
+from hub.controllers.chains import Chains
 from hub.controllers.expiry import Expiry
 from hub.controllers.flavor_reach import FlavorReach
 from hub.controllers.heartbeats import SilenceLoop
@@ -39,12 +41,14 @@ from hub.controllers.history_log import HistoryLog
 from hub.controllers.last_lines import LastLines
 from hub.controllers.lease import Lease
 from hub.controllers.lifetimes import Lifetimes
+from hub.controllers.peers import Reached
 from hub.controllers.placements import Placements
 from hub.controllers.resealing import Resealing
 from hub.controllers.scheduling import SchedulingController
 from hub.services.context import identity, timeline
 from hub.services.context.hub import Hub
 from hub.services.context.settings import Settings
+from hub.services.live import peers
 from hub.services.members.sync import AgentSync
 from hub.store.backends.sqlite import address_of
 from hub.store.engine import Database
@@ -133,6 +137,17 @@ def _arguments() -> argparse.Namespace:
         action="store_true",
         help="let other replicas on this machine listen there too; connections are dealt out",
     )
+    parser.add_argument(
+        "--own-listen",
+        metavar="HOST:PORT",
+        help="a second address, of this process alone: where other replicas reach it; port 0: any",
+    )
+    parser.add_argument(
+        "--advertise",
+        default="",
+        metavar="URL",
+        help="where other replicas reach this process, if not at --own-listen",
+    )
     cluster = parser.add_mutually_exclusive_group()
     cluster.add_argument(
         "--hub-kubeconfig", type=Path, metavar="FILE", help="kubeconfig of the hub cluster"
@@ -156,11 +171,36 @@ def _arguments() -> argparse.Namespace:
 
 async def _serve(arguments: argparse.Namespace, settings: Settings) -> None:
     certificates = tls.Certificates(settings.tls, SystemClock())
-    listener = listening.bound(arguments.listen, shared=arguments.share_port)
+    listeners = [listening.bound(arguments.listen, shared=arguments.share_port)]
+    if arguments.own_listen:
+        listeners.append(listening.bound(arguments.own_listen, shared=False))
     async with _composed(settings, arguments) as (app, runs):
         app.state.certificates = certificates
         app.state.hub.authority = lambda: certificates.authority
-        await _until_stopped(app, [*runs, certificates.run], listener)
+        runs += [certificates.run, *_reached(app, arguments, listeners, certificates)]
+        await _until_stopped(app, runs, listeners)
+
+
+def _reached(
+    app: FastAPI,
+    arguments: argparse.Namespace,
+    listeners: list[socket.socket],
+    certificates: tls.Certificates,
+) -> list[Run]:
+    """The loop that says where this process is reached, where it shares its store and is reached at all."""
+    scheme = "https" if certificates.serves_tls else "http"
+    url = arguments.advertise.rstrip("/")
+    if not url and len(listeners) > 1:
+        url = f"{scheme}://{listening.address_of(listeners[-1])}"
+    if not url or arguments.database is None:
+        return []
+    if len(url) > peers.MOST_URL or not url.startswith(("http://", "https://")):
+        raise folder.Misconfigured(
+            f"--advertise {url}: expected http://HOST:PORT, no longer than 128"
+        )
+    found: Peers = app.state.peers
+    found.trust = certificates.of_peers
+    return [Reached(app.state.hub, found.name, url).run]
 
 
 @contextlib.asynccontextmanager
@@ -201,6 +241,7 @@ async def _composed(
                 scheduling.run,
                 SilenceLoop(hub, sync, lease.term).run,
                 Lifetimes(hub, lease.term, observe_turn).run,
+                Chains(hub, lease.term, observe_turn).run,
                 Placements(hub, lease.term, lambda: _promised(scheduling)).run,
                 LastLines(hub, app.state.open_streams, observe_turn).run,
                 Expiry(hub, lease.term, observe_turn).run,
@@ -248,12 +289,22 @@ class _Watch:
 
 
 def _bridge(hub: Hub, lease: Lease, arguments: argparse.Namespace) -> list[Run]:
-    """The loop of the bridge, where there is a hub cluster."""
+    """The loop of the bridge, where there is a hub cluster, and of who asks that one whose tokens are."""
+    audience = hub.settings.token_reviews.audience
     if arguments.hub_kubeconfig is None and not arguments.hub_in_cluster:
+        if audience:
+            said = "ROADSTEAD_TOKEN_REVIEWS_AUDIENCE needs a hub cluster, which reviews tokens"
+            raise folder.Misconfigured(said)
         return []
     from hub.bridge.bridge import Bridge  # noqa: PLC0415 - its Kubernetes client takes a second
+    from hub.bridge.token_reviews import HubClusterReviews  # noqa: PLC0415
 
-    return [Bridge(hub, lease.term, arguments.hub_kubeconfig).run]
+    bridge = Bridge(hub, lease.term, arguments.hub_kubeconfig)
+    if not audience:
+        return [bridge.run]
+    reviews = HubClusterReviews(arguments.hub_kubeconfig, audience, hub.clock)
+    hub.sign_in.review(audience, reviews.ask)
+    return [bridge.run, reviews.run]
 
 
 class _Server(uvicorn.Server):
@@ -300,7 +351,7 @@ class _Server(uvicorn.Server):
         )
 
 
-async def _until_stopped(app: FastAPI, runs: list[Run], listener: socket.socket) -> None:
+async def _until_stopped(app: FastAPI, runs: list[Run], listeners: list[socket.socket]) -> None:
     """Run the loops beside the server; both end on SIGTERM. A loop that ends ends the process."""
     hub: Hub = app.state.hub
     certificates: tls.Certificates = app.state.certificates
@@ -323,10 +374,11 @@ async def _until_stopped(app: FastAPI, runs: list[Run], listener: socket.socket)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, server.stop)
     tasks = [asyncio.ensure_future(run()) for run in (*runs, door.run)]
-    listener.listen(listening.BACKLOG)
-    serving = asyncio.ensure_future(server.serve(sockets=[listener]))
+    for each in listeners:
+        each.listen(listening.BACKLOG)
+    serving = asyncio.ensure_future(server.serve(sockets=listeners))
     scheme = "http" if trust is None else "https"
-    announcing = asyncio.ensure_future(_announce(server, listener, scheme))
+    announcing = asyncio.ensure_future(_announce(server, listeners[0], scheme))
     done, _ = await asyncio.wait([serving, *tasks], return_when=asyncio.FIRST_COMPLETED)
     for task in done - {serving}:
         _logger.error("a loop has ended", exc_info=task.exception())
@@ -353,6 +405,5 @@ async def _announce(server: uvicorn.Server, listener: socket.socket, scheme: str
     clock = SystemClock()
     while not server.started:
         await clock.sleep(0.01)
-    host, port = listener.getsockname()[:2]
-    sys.stdout.write(f"ready {scheme}://{f'[{host}]' if ':' in host else host}:{port}\n")
+    sys.stdout.write(f"ready {scheme}://{listening.address_of(listener)}\n")
     sys.stdout.flush()

@@ -102,6 +102,17 @@ class Certificates:
         """What agents are to trust."""
         return self._loaded.authority
 
+    def of_peers(self) -> tuple[ssl.SSLContext, str]:
+        """What other replicas' certificates are believed by, and the name that those are made out to.
+
+        They show the same certificate as this process, at an address that it is not made out to.
+        """
+        if not self.serves_tls:
+            return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), ""  # never used
+        pem = self.authority.pem
+        trust = ssl.create_default_context(cadata=pem) if pem else ssl.create_default_context()
+        return trust, _name_of(self._loaded.ends[0][1])
+
     def look(self) -> None:
         """Take what has changed in the files; keep what there is where it can not be used."""
         signature = _signature(self._chosen)
@@ -139,6 +150,15 @@ class Certificates:
 
     def _days_of(self, certificate: x509.Certificate) -> "_Days":
         return _Days(certificate, self._clock)
+
+
+def _name_of(certificate: x509.Certificate) -> str:
+    """The first name of a host that a certificate is made out to; "" where there is none."""
+    try:
+        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    except x509.ExtensionNotFound:
+        return ""
+    return next(iter(found.value.get_values_for_type(x509.DNSName)), "").replace("*", "any")
 
 
 @dataclass(frozen=True, slots=True)

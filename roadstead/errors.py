@@ -83,14 +83,15 @@ class NotAllowed(RoadsteadError):
 class Unreachable(RoadsteadError):
     """No answer, no hub's answer, or 5xx from a hub that is starting or failing: try again later.
 
-    `answered`: a hub is there, so that to start one or to name another is no help.
+    `answered`: a hub is there, so that to start one or to name another is no help. `code`: the hub's own.
     """
 
     exit_code = 5
 
-    def __init__(self, message: str, *, answered: bool = False) -> None:
+    def __init__(self, message: str, *, answered: bool = False, code: str = "") -> None:
         super().__init__(message)
         self.answered = answered
+        self.code = code
 
 
 class JobFailed(RoadsteadError):

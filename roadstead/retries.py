@@ -2,11 +2,13 @@
 
 What may be repeated without harm is repeated once, at once, when the connection ended before the answer.
 A hub that answers 429 is asked again when it says, twice, if that is soon. Everything else is the
-caller's to decide: a hub that does not answer may be busy, and asking more makes it busier.
+caller's to decide: a hub that does not answer may be busy, and asking more makes it busier. For what is
+followed for long there is a rule of its own: `taking_up_again`.
 """
 
+import time
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from tenacity import (
     AsyncRetrying,
@@ -14,6 +16,7 @@ from tenacity import (
     Retrying,
     retry_if_exception,
     retry_if_result,
+    wait_random_exponential,
 )
 
 from roadstead.responses import ConnectionLost, Response, may_repeat, pause_s
@@ -21,6 +24,8 @@ from roadstead.steps import Request
 
 _ASKS_ON_429: Final = 3
 _SENDS_ON_CUT: Final = 2
+_BREAK_S: Final = (0.5, 10.0)  # after a break: drawn below the first, doubled up to the second
+T = TypeVar("T")
 
 
 def send(ask: Request, once: Callable[[Request], Response]) -> Response:
@@ -32,6 +37,50 @@ async def send_async(ask: Request, once: Callable[[Request], Awaitable[Response]
     """The same on an event loop."""
     reply: Response = await AsyncRetrying(**_rule(ask))(once, ask)
     return reply
+
+
+class BrokeOff(Exception):
+    """What goes on for long broke off, and may be taken up again; how it broke off.
+
+    `got_on`: it had got somewhere since it was taken up. `pause_s`: when to take it up again, where this is
+    no failure but a matter of waiting; None: after a time that grows.
+    """
+
+    def __init__(self, why: str, *, got_on: bool = False, pause_s: float | None = None) -> None:
+        super().__init__(why)
+        self.got_on, self.pause_s = got_on, pause_s
+
+
+def taking_up_again(work: Callable[[], T], note: Callable[[BrokeOff], None], most_s: float) -> T:
+    """What `work` returns in the end, taken up again whenever it raises BrokeOff.
+
+    `note` is told before each wait. The last BrokeOff is raised after `most_s` seconds of getting nowhere.
+    """
+    began = time.monotonic()
+
+    def broke(state: RetryCallState) -> BrokeOff:
+        assert state.outcome is not None
+        fault = state.outcome.exception()
+        assert isinstance(fault, BrokeOff)
+        return fault
+
+    def wait_s(state: RetryCallState) -> float:
+        nonlocal began
+        fault = broke(state)
+        if fault.got_on or fault.pause_s is not None:
+            state.attempt_number, began = 1, time.monotonic()
+        if fault.pause_s is not None:
+            return fault.pause_s
+        least_s, longest_s = _BREAK_S
+        return wait_random_exponential(multiplier=least_s, max=longest_s)(state)
+
+    return Retrying(
+        retry=retry_if_exception(lambda fault: isinstance(fault, BrokeOff)),
+        wait=wait_s,
+        stop=lambda state: time.monotonic() + state.upcoming_sleep - began > most_s,
+        before_sleep=lambda state: note(broke(state)),
+        reraise=True,
+    )(work)
 
 
 def _rule(ask: Request) -> dict[str, Any]:

@@ -4,7 +4,10 @@ Used by `roadstead jobs resubmit` and by the page: both submit the copy like any
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any, Final
+
+from shared.labels import AFTER
 
 Json = dict[str, Any]
 _AGAIN: Final = re.compile(r"(.+)-r(\d{1,6})")
@@ -38,6 +41,18 @@ def next_name(name: str) -> str:
     stem, number = (found[1], int(found[2]) + 1) if found else (name, 2)
     end = f"-r{number}"
     return stem[: _LONGEST - len(end)].rstrip("-.") + end
+
+
+def waits_for(manifest: Json, jobs: Sequence[str]) -> Json:
+    """The manifest waiting for these, as `NAME:CONDITION`, and for no others that it names."""
+    metadata = manifest["metadata"]
+    notes = metadata.get("annotations") or {}
+    if AFTER not in notes:
+        return manifest
+    kept = {key: value for key, value in notes.items() if key != AFTER}
+    kept |= {AFTER: ", ".join(jobs)} if jobs else {}
+    rest = {key: value for key, value in metadata.items() if key != "annotations"}
+    return {**manifest, "metadata": {**rest, "annotations": kept} if kept else rest}
 
 
 def is_hidden(value: Any) -> bool:

@@ -5,16 +5,16 @@ what they have read, and so does the kubelet: nothing here grows.
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
 from agent.objects import pod_reports
-from agent.objects.log_lines import Lines, ReadLine, order_of
+from agent.objects.log_lines import Lines, ReadLine
 from shared import labels
 from shared.clock import Clock
 from shared.kube import errors
 from shared.kube.client import KubeClient
+from shared.log_place import LogPlace, since_of
 from shared.reject_codes import RejectCode
 from shared.wire.streams_v1 import LogLine, StreamEnd, StreamRequest
 
@@ -23,6 +23,9 @@ Batch = list[LogLine]
 MOST_READERS: Final = 200  # containers whose logs are read at a time, of one question
 BATCH_BYTES: Final = 32 << 10
 ENDED: Final = "Ended"
+_Run = tuple[
+    str, str, int
+]  # of a container: its pod's uid, its name, how often it was started anew
 _AT_ONCE: Final = 20  # of logs that are not followed
 _LOOK_S: Final = 1.5  # between two looks for pods that have started
 _TRIES: Final = 5  # of a log that breaks while it is followed
@@ -39,6 +42,8 @@ class JobLogs:
         self._tasks: set[asyncio.Task[None]] = set()
         self._seen: set[tuple[str, str, int]] = set()
         self._noted: dict[tuple[str, str], str] = {}
+        self._running: set[_Run] = set()  # as of the last look
+        self._looked = asyncio.Event()  # set, and replaced, at each look
         self._slots = asyncio.Semaphore(MOST_READERS if asked.follow else _AT_ONCE)
         self._fault: StreamEnd | None = None
 
@@ -60,6 +65,7 @@ class JobLogs:
         await self._out.put([])  # the answer begins, though there may be no line for long
         first = True
         while True:
+            self._look(pods)
             for pod in pods:
                 await self._begin(pod, first=first)
             if not self._asked.follow:
@@ -73,6 +79,15 @@ class JobLogs:
             pods = await pods_of(self._kube, self._asked)
             if over and not any(True for pod in pods if self._new(pod)):
                 return StreamEnd(code=ENDED, message="")
+
+    def _look(self, pods: Sequence[Object]) -> None:
+        self._running = {
+            (pod["metadata"]["uid"], name, restarts)
+            for pod in pods
+            for name, restarts in pod_reports.running_containers(pod)
+        }
+        self._looked.set()
+        self._looked = asyncio.Event()
 
     async def _refusal(self, pods: Sequence[Object]) -> StreamEnd | None:
         """Why there is nothing to read, and will not be."""
@@ -119,12 +134,13 @@ class JobLogs:
         """Read what can be read now of a pod; say why the rest waits, where that is known."""
         metadata = pod["metadata"]
         for name, restarts in self._new(pod):
+            run = metadata["uid"], name, restarts
             if len(self._tasks) >= MOST_READERS:
                 words = f"{MOST_READERS} logs are being read: this one is left out for now"
                 await self._note(metadata["name"], name, words)
                 continue
-            self._seen.add((metadata["uid"], name, restarts))
-            task = asyncio.create_task(self._container(metadata["name"], name, first=first))
+            self._seen.add(run)
+            task = asyncio.create_task(self._container(metadata["name"], run, first=first))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         if self._asked.follow and self._asked.pod in ("", metadata["name"]):
@@ -139,42 +155,57 @@ class JobLogs:
             self._noted[pod, container] = words
             await self._out.put([LogLine(pod=pod, container=container, line=words, note=True)])
 
-    async def _container(self, pod: str, container: str, *, first: bool) -> None:
+    async def _container(self, pod: str, run: _Run, *, first: bool) -> None:
         """Read one container's log to its end, taken up again where it breaks while it is followed."""
         async with self._slots:
             try:
-                await self._with_resumes(pod, container, first=first)
+                await self._with_resumes(pod, run, first=first)
             except errors.KubeError as failure:
                 if isinstance(failure, errors.Forbidden | errors.Unauthorized):
                     self._fault = end_of(failure)
                 else:
                     text = f"its log can not be read: {failure.message}"
-                    await self._note(pod, container, text[:500])
+                    await self._note(pod, run[1], text[:500])
 
-    async def _with_resumes(self, pod: str, container: str, *, first: bool) -> None:
-        given = {"container": container, "timestamps": "true"} | self._options(first=first)
-        place = _Place()
-        for left in reversed(range(_TRIES)):
+    async def _with_resumes(self, pod: str, run: _Run, *, first: bool) -> None:
+        container = run[1]
+        given = {"container": container, "timestamps": "true"}
+        given |= self._options(f"{pod}/{container}", first=first)
+        place = LogPlace()
+        left = _TRIES
+        while True:
             try:
                 await self._once(pod, container, given, place)
             except errors.Unavailable:
+                left -= 1
                 if not self._asked.follow or not left:
                     raise
+                await self._clock.sleep(1.0)
             else:
-                return
-            await self._clock.sleep(1.0)
+                # Between API server and kubelet it may have broken off, and ends here like any other.
+                if not await self._goes_on(run):
+                    return
             if place.at:
                 given = {name: each for name, each in given.items() if name not in _FIRST}
-                given["sinceTime"] = f"{place.at[:19]}Z"
+                given["sinceTime"] = place.since
                 place.resume()
 
-    def _options(self, *, first: bool) -> dict[str, str]:
+    async def _goes_on(self, run: _Run) -> bool:
+        """Whether a log that has ended is of a container that runs on, by the next look at the pods."""
+        if not self._asked.follow or self._asked.previous:
+            return False
+        await self._looked.wait()
+        return run in self._running
+
+    def _options(self, log: str, *, first: bool) -> dict[str, str]:
         asked = self._asked
         given = {}
         if asked.follow:
             given["follow"] = "true"
         if asked.previous:
             given["previous"] = "true"
+        if first and (after := asked.after.get(log)):
+            return given | {"sinceTime": since_of(after)}
         if first and asked.since_s is not None:
             given["sinceSeconds"] = str(max(1, asked.since_s))
         if first and asked.tail is not None:
@@ -182,12 +213,12 @@ class JobLogs:
         return given
 
     async def _once(
-        self, pod: str, container: str, given: dict[str, str], place: "_Place"
+        self, pod: str, container: str, given: dict[str, str], place: LogPlace
     ) -> None:
         lines = Lines()
         async for piece in self._kube.log(self._asked.namespace, pod, given):
-            await self._put(pod, container, place.new(lines.feed(piece)))
-        await self._put(pod, container, place.new(lines.end()))
+            await self._put(pod, container, _new(lines.feed(piece), place))
+        await self._put(pod, container, _new(lines.end(), place))
 
     async def _put(self, pod: str, container: str, lines: list[ReadLine]) -> None:
         batch: Batch = []
@@ -217,42 +248,9 @@ class JobLogs:
 _FIRST: Final = frozenset({"sinceSeconds", "tailLines", "sinceTime"})
 
 
-class _Place:
-    """How far a log was read, so that it goes on there and no line comes twice."""
-
-    def __init__(self) -> None:
-        self.at = ""
-        self._count: Counter[str] = Counter()  # lines of the last instant that were read
-        self._again: tuple[str, int] | None = None
-
-    def resume(self) -> None:
-        """What is read next begins before this place."""
-        self._again = self.at, self._count[self.at]
-
-    def new(self, lines: list[ReadLine]) -> list[ReadLine]:
-        """Those that were not read before."""
-        found = []
-        for each in lines:
-            if self._again is not None and self._was_read(each):
-                continue
-            if each.at:
-                if each.at != self.at:
-                    self._count.clear()
-                self.at = each.at
-                self._count[each.at] += 1
-            found.append(each)
-        return found
-
-    def _was_read(self, line: ReadLine) -> bool:
-        assert self._again is not None
-        at, left = self._again
-        if order_of(line.at) < order_of(at):
-            return True
-        if line.at == at and left > 0:
-            self._again = at, left - 1
-            return True
-        self._again = None
-        return False
+def _new(lines: list[ReadLine], place: LogPlace) -> list[ReadLine]:
+    """Those that were not read before."""
+    return [each for each in lines if place.is_new(each.at)]
 
 
 def cost_of(line: LogLine) -> int:

@@ -56,12 +56,6 @@ class Lines:
         return ReadLine(stamp.decode(), shown, len(text) > self._most)
 
 
-def order_of(at: str) -> str:
-    """An instant as text that sorts as it does, whatever digits of its fraction were left out."""
-    head, _, fraction = at.rstrip("Z").partition(".")
-    return f"{head}.{fraction:0<9}" if at else ""
-
-
 def _is_stamp(text: bytes) -> bool:
     """As a kubelet writes them: 2026-01-01T00:00:00.000000000Z."""
     return (

@@ -27,6 +27,7 @@ from hub.api import (
     jobs,
     logs,
     objects,
+    peers,
     placed,
     plan,
     queue_stops,
@@ -38,6 +39,7 @@ from hub.api import (
 from hub.api.description import describe
 from hub.api.errors import problem, refused
 from hub.api.guard import Guard
+from hub.api.peers import Peers
 from hub.api.policy import PUBLIC, SignedIn, allow, hub_of, policy_of
 from hub.api.reply import JsonResponse
 from hub.api.request_log import was_refused
@@ -69,6 +71,7 @@ ROUTERS: Final = (
     changes.router,
     logs.router,
     agent_streams.router,
+    peers.router,
 )
 
 
@@ -107,6 +110,7 @@ def create_app(
     )
     app.state.hub = hub
     app.state.open_streams = OpenStreams(hub.clock, hub.settings.logs, hub.closing)
+    app.state.peers = Peers(hub, app.state.open_streams)
     app.state.nothing_here = nothing_here
     app.state.signed_in = signed_in
     for router in (*HOT, *more, *ROUTERS, _description(app)):

@@ -26,7 +26,7 @@ _FEW: Final = 10  # connections of one network
 _FOR_ALL: Final = 0.9  # of the connections; the rest is for networks that have few
 _UNREAD_BYTES: Final = 16 << 10  # of an answer that may wait here before its maker has to
 # Streams say little at a time: what nobody takes is not kept in the kernel either, by the megabyte.
-_STREAMS: Final = frozenset({b"/v1/changes", b"/v1/workloads:watch", b"/live"})
+_STREAMS: Final = frozenset({b"/v1/changes", b"/v1/workloads:watch", b"/live", b"/hub/v1/streams"})
 _LOGS: Final = b"/logs"
 _STREAM_BYTES: Final = 64 << 10
 _LEAST_RATE: Final = 1 << 16  # bytes a second that a body must come at, on the average

@@ -4,6 +4,7 @@ The agent comes for what is asked (`hub.api.agent_streams`); nothing is kept her
 two connections (`hub.services.live`).
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Final
 
@@ -19,6 +20,7 @@ from hub.api.measures import LOG_LINES, LOG_STREAMS, LOG_STREAMS_ENDED
 from hub.api.models.pods import JobPods, LogRecord
 from hub.api.openapi_parts import EVENTS, NDJSON
 from hub.api.parameters import LogFilters
+from hub.api.peers import peers_of
 from hub.api.policy import (
     ADMINISTRATOR,
     VIEWER,
@@ -115,15 +117,14 @@ async def follow_job_logs(
         uid=place.uid,
         namespace=place.namespace,
         name=place.name,
-        **asked.model_dump(exclude={"timestamps", "since", "follow", "previous"}),
-        follow=asked.follow,
-        previous=asked.previous,
+        **asked.model_dump(exclude={"timestamps", "since", "after"}),
         since_s=asked.since,
+        after=asked.places(),
     )
     streams = open_streams_of(request)
     stream = streams.ask(who.id, place.cluster, wanted)
     try:
-        first = await _first(hub, streams, stream)
+        first = await _first(request, streams, stream)
     except BaseException:
         streams.leave(stream, _GONE)
         raise
@@ -156,7 +157,7 @@ async def list_job_pods(request: Request, uid: str) -> Response:
     streams = open_streams_of(request)
     stream = streams.ask(who.id, place.cluster, wanted)
     try:
-        part = await _first(hub, streams, stream)
+        part = await _first(request, streams, stream)
     finally:
         streams.leave(stream, ENDED)
     return JsonResponse(await hub.beside(_pods, place, part))
@@ -186,20 +187,24 @@ async def _place(request: Request, uid: str) -> PodsPlace:
     return await hub.read(places.find, uid, caller(request).rights.values, suspect_s)
 
 
-async def _first(hub: Hub, streams: OpenStreams, stream: Stream) -> StreamPart:
+async def _first(request: Request, streams: OpenStreams, stream: Stream) -> StreamPart:
     """The first part of the answer. Raises Rejected where there is none, or the agent refuses."""
-    wait_s = streams.limits.answer_s
-    if not streams.is_listening(stream.cluster):
-        wait_s = min(wait_s, UNHEARD_S)
-    until = hub.clock.monotonic() + wait_s
+    hub = hub_of(request)
+    clock, began = hub.clock, hub.clock.monotonic()
+    heard = streams.is_listening(stream.cluster)
+    if hub.db.shared:
+        stream.relay = asyncio.create_task(peers_of(request).relay(stream))
     part: StreamPart | None = None
     while part is None and stream.end is None:
-        left_s = until - hub.clock.monotonic()
+        wait_s = streams.limits.answer_s
+        if not (heard or stream.is_relayed):
+            wait_s = min(wait_s, UNHEARD_S)
+        left_s = began + wait_s - clock.monotonic()
         if left_s <= 0:
             text = (
                 f"no agent of {stream.cluster} has answered at this hub process within "
                 f"{wait_s:g} s: it may be of an older release, be busy, or ask at another "
-                "replica; ask again"
+                "replica that this one does not reach (docs/howto/replicas.md); ask again"
             )
             raise Rejected(RejectCode.AGENT_NOT_LISTENING, text)
         part = await stream.get(min(left_s, LOOK_S))

@@ -105,6 +105,13 @@ GroupName = Annotated[
     ),
     refused_as(RejectCode.INVALID_NAME, "must be an API group, such as apps, or core"),
 ]
+# Where logs go on: POD/CONTAINER=INSTANT, with commas between.
+_AFTER: Final = r"[-a-z0-9.]{1,253}/[-a-z0-9]{1,63}=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z"
+LogPlaces = Annotated[
+    str,
+    Field(pattern=rf"^({_AFTER}(,{_AFTER})*)?$", max_length=16 << 10),
+    refused_as(RejectCode.INVALID_VALUE, "must be POD/CONTAINER=INSTANT, with commas between"),
+]
 Flag = Annotated[
     bool,
     WrapValidator(_true_or_false),
@@ -293,6 +300,14 @@ class LogFilters(Filters):
     """Of the last so many seconds."""
     tail: AnyAmount = None
     """The last so many lines of each container."""
+    after: Annotated[LogPlaces, Field(examples=["train-0-x7k2p/main=2026-03-01T12:00:01.5Z"])] = ""
+    """Goes on where it broke off: the instant of the last line that was read of a container,
+    `POD/CONTAINER=INSTANT`, with commas between. It is told again from that second on.
+    """
+
+    def places(self) -> dict[str, str]:
+        """`after`, by POD/CONTAINER."""
+        return dict(each.split("=", 1) for each in self.after.split(",") if each)
 
 
 class Removal(Filters):

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from hub.api.client_certificates import check_client_certificate
 from hub.api.limits import check_failures, note_failure, spend
 from hub.api.measures import CREDENTIALS
-from hub.domain.access import EVERYTHING, Noun, Role, Scope, Verb
+from hub.domain.access import EVERYTHING, Noun, Role, Scope, Verb, is_of_namespaces, least
 from hub.services.access.budgets import Kind
 from hub.services.access.credentials import (
     ADMINISTRATOR,
@@ -30,6 +30,7 @@ __all__ = [
     "ADMINISTRATOR",
     "AGENT",
     "OF_PAGE",
+    "PEER",
     "PUBLIC",
     "USER",
     "VIEWER",
@@ -47,6 +48,9 @@ __all__ = [
 ]
 
 PUBLIC: Final = "public"
+PEER: Final = (
+    "peer"  # another hub process of the same store: the endpoint checks its seal, of the body
+)
 _PEOPLE: Final = frozenset({ADMINISTRATOR, VIEWER, USER})
 Needs = tuple[Verb, Noun]
 SignedIn = Callable[[Request], Awaitable[Principal | None]]
@@ -55,7 +59,7 @@ E = TypeVar("E", bound=Callable[..., Any])
 
 
 def allow(*roles: str) -> Callable[[E], E]:
-    """Declare who may call an endpoint: roles, or PUBLIC alone."""
+    """Declare who may call an endpoint: roles, or PUBLIC or PEER alone."""
 
     def declare(endpoint: E) -> E:
         endpoint.policy = frozenset(roles)  # type: ignore[attr-defined]  # read by `policy_of`
@@ -108,11 +112,11 @@ async def authorize(
     """
     request.state.scope, request.state.via = EVERYTHING, ""
     text = _presented(request)
+    audience = frozenset({AGENT}) if AGENT in policy else _PEOPLE
     if text:
-        found = await hub_of(request).authenticator.authenticate(text)
+        found = await _holder(hub_of(request), text, audience)
     else:
         found = await _on_page(request)
-    audience = frozenset({AGENT}) if AGENT in policy else _PEOPLE
     if found is None and AGENT in policy:
         refused, reused = await hub_of(request).rotation.refusal(text)
         if reused:
@@ -130,6 +134,13 @@ async def authorize(
         raise Rejected(RejectCode.FORBIDDEN, f"a {found.role} may not do this")
     request.state.principal = found
     return found
+
+
+async def _holder(hub: Hub, text: str, audience: frozenset[str]) -> Principal | None:
+    """Who holds what was presented. Raises Rejected for a token of somebody else that is not accepted."""
+    if audience is _PEOPLE and hub.sign_in.takes(text):
+        return await hub.sign_in.principal(text)
+    return await hub.authenticator.authenticate(text)
 
 
 async def _on_page(request: Request) -> Principal | None:
@@ -160,9 +171,19 @@ def _admitted(
         scope = who.rights.scope(*needs)
         if scope.may:
             return who, scope
-    what = "do this" if needs is None else f"{needs[0]} {needs[1]}"
-    said = f"no role that {who.name} has allows to {what}; roadstead whoami shows which there are"
-    raise Rejected(RejectCode.FORBIDDEN, said)
+    raise Rejected(RejectCode.FORBIDDEN, _refusal(who.name, policy, needs))
+
+
+def _refusal(name: str, policy: frozenset[str], needs: Needs | None) -> str:
+    """What it would take, in a sentence: whoever reads it knows what to ask an administrator for."""
+    if needs is not None:
+        what, takes = f"{needs[0]} {needs[1]}", f"the role {least(*needs)}"
+        takes += "" if is_of_namespaces(needs[1]) else " in all namespaces"
+    elif VIEWER in policy:
+        what, takes = "do this", "a role in all namespaces"
+    else:
+        what, takes = "do this", f"the role {Role.CLUSTER_ADMINISTRATOR}"
+    return f"no role that {name} has allows to {what}: it takes {takes} (roadstead whoami)"
 
 
 async def admit(
@@ -175,7 +196,9 @@ async def admit(
     """
     hub = hub_of(request)
     audience = AGENT if AGENT in policy else ""
-    if len(hub.budgets.failures) and not hub.authenticator.remembers(_presented(request)):
+    text = _presented(request)
+    known = hub.sign_in if hub.sign_in.takes(text) else hub.authenticator
+    if len(hub.budgets.failures) and not known.remembers(text):
         check_failures(request, hub, audience)
     try:
         found = await authorize(request, policy, needs)

@@ -17,17 +17,22 @@ router = new_router("queues")
 @router.post("/v1/queues/{name}/stop", response_model=ClusterQueueFigures)
 @from_page
 @allow(ADMINISTRATOR)
+@grants(Verb.CHANGE, Noun.QUOTAS)
 @refuses(RejectCode.BEING_DELETED, RejectCode.OWNED_ELSEWHERE)
 async def stop_cluster_queue(
     request: Request, name: str, asked: QueueStop | None = None
 ) -> Response:
-    """Let a ClusterQueue admit nothing more; with `drain` what it has admitted is taken back, too."""
+    """Let a ClusterQueue admit nothing more; with `drain` what it has admitted is taken back, too.
+
+    A batch administrator of all namespaces stops them.
+    """
     return await _set(request, "", name, _policy(asked))
 
 
 @router.post("/v1/queues/{name}/resume", response_model=ClusterQueueFigures)
 @from_page
 @allow(ADMINISTRATOR)
+@grants(Verb.CHANGE, Noun.QUOTAS)
 @refuses(RejectCode.BEING_DELETED, RejectCode.OWNED_ELSEWHERE)
 async def resume_cluster_queue(request: Request, name: str) -> Response:
     """Let a ClusterQueue admit again what waits in it."""

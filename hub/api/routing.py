@@ -23,7 +23,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from hub.api.bodies import read_object
-from hub.api.policy import PUBLIC, admit, needs_of, policy_of
+from hub.api.policy import PEER, PUBLIC, admit, needs_of, policy_of
 from hub.services.access.budgets import Kind
 from shared.documents import Json
 from shared.errors import Rejected
@@ -62,7 +62,7 @@ class PolicyRoute(APIRoute):
     def get_route_handler(self) -> Endpoint:
         inner = self._plain() or super().get_route_handler()
         policy = policy_of(self.endpoint)
-        if policy is None or PUBLIC in policy:
+        if policy is None or policy & {PUBLIC, PEER}:
             return inner
         known = query_names(self)
         reads_body = self.body_field is not None

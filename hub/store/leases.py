@@ -1,8 +1,11 @@
-"""Leases: who leads, under which term. The term grows with every change of holder."""
+"""Leases: who leads, under which term. The term grows with every change of holder.
+
+Beside the leader's there is one for each hub process that says where it is reached: nobody contends for it.
+"""
 
 import datetime as dt
 
-from sqlalchemy import select, update
+from sqlalchemy import delete, select, update
 
 from hub.store.dialect import insert
 from hub.store.tables import leases
@@ -70,3 +73,34 @@ def seize(tx: Transaction, holder: str, ttl: dt.timedelta, name: str = LEADER) -
     )
     failpoint("H18")
     return term
+
+
+def keep(tx: Transaction, name: str, holder: str, ttl: dt.timedelta) -> None:
+    """Hold lease `name`, which nobody else asks for."""
+    statement = insert(tx.conn, leases).values(
+        name=name, holder=holder, term=1, expires_at=tx.now + ttl
+    )
+    tx.conn.execute(
+        statement.on_conflict_do_update(
+            index_elements=["name"],
+            set_={column: statement.excluded[column] for column in ("holder", "expires_at")},
+        )
+    )
+
+
+def held(tx: Transaction, prefix: str) -> list[tuple[str, str]]:
+    """Name and holder of those that begin so and have not run out, in the order of their names."""
+    c = leases.c
+    query = select(c.name, c.holder).where(c.name.startswith(prefix), c.expires_at > tx.now)
+    return [(str(name), str(holder)) for name, holder in tx.conn.execute(query.order_by(c.name))]
+
+
+def drop(tx: Transaction, name: str) -> None:
+    """Let lease `name` go for good."""
+    tx.conn.execute(delete(leases).where(leases.c.name == name))
+
+
+def forget(tx: Transaction, prefix: str) -> None:
+    """Take away those that begin so and have run out."""
+    c = leases.c
+    tx.conn.execute(delete(leases).where(c.name.startswith(prefix), c.expires_at <= tx.now))

@@ -151,6 +151,21 @@ def _supersede(tx: Transaction, which: ColumnElement[bool]) -> None:
         tx.touch("tokens", *found)
 
 
+def note_use(tx: Transaction, id: str) -> None:  # noqa: A002 - the column
+    """A session is in use now; what is remembered of it elsewhere is looked up anew."""
+    tx.conn.execute(update(tokens).where(tokens.c.id == id).values(used_at=tx.now))
+    tx.touch("tokens", id)
+
+
+def live(tx: Transaction, principal: str, purpose: str) -> list[str]:
+    """Ids of a principal's tokens of one purpose that have not ended, the oldest first."""
+    t = tokens.c
+    mine = (t.principal == principal) & (t.purpose == purpose) & t.revoked_at.is_(None)
+    lasting = t.expires_at.is_(None) | (t.expires_at > tx.now)
+    query = select(t.id).where(mine, lasting).order_by(t.created_at, t.id)
+    return list(tx.conn.execute(query).scalars())
+
+
 def use(tx: Transaction, id: str) -> bool:  # noqa: A002 - the column
     """Mark a join token used; False if it was used or revoked before: exactly one caller wins."""
     done = tx.conn.execute(

@@ -1,5 +1,7 @@
 """Logs and pods of a job, read from its member while one waits."""
 
+from collections.abc import Mapping
+
 from roadstead.calls.jobs import by_uid
 from roadstead.models.jobs import Job
 from roadstead.models.pods import JobPods, LogRecord
@@ -17,11 +19,14 @@ def logs(
     since_s: int | None = None,
     tail: int | None = None,
     timestamps: bool = False,
+    after: Mapping[str, str] | None = None,
 ) -> EventStream[LogRecord]:
     """Lines of all pods of a job, in order for each container; the last record says why it ends.
 
     `job`: one that the hub answered, or a uid. `since_s`: of the last so many seconds, `tail`: the last so
-    many lines of each container. Raises ValueError for a name, which may be another job's by then.
+    many lines of each container. `after`: where a log that broke off goes on, by POD/CONTAINER the instant of
+    its last line, which is told again with all of its second. Raises ValueError for a name, which may be
+    another job's by then.
     """
     uid = job.uid if isinstance(job, Job) else text(job)
     if "/" in uid:
@@ -33,6 +38,7 @@ def logs(
         "container": container,
         "since": since_s,
         "tail": tail,
+        "after": ",".join(f"{log}={at}" for log, at in (after or {}).items()),
     }
     return EventStream(f"{job_path(uid)}/logs", query, lambda told: (LogRecord.of(told),))
 

@@ -153,6 +153,8 @@ class Fleet:
         """All replicas listen on one port; each has a folder of its own."""
         name = "hub" if replica == 1 else f"hub-{replica}"
         shared = [f"--database={self._database}", "--share-port"] if self._database else []
+        if self._replicas > 1:
+            shared.append(f"--own-listen={_LOOPBACK}:0")  # where the others reach it
         await self._supervisor.start(
             Child(
                 name,

@@ -1,21 +1,26 @@
 """`roadstead logs`: what the pods of a job write, wherever it runs."""
 
+import queue
 import re
 import sys
+import threading
 import zlib
 from typing import Any, Final
 
 import click
 
+from roadstead.cli.job_filters import matching, namespace_of
+from roadstead.cli.log_following import Followed
 from roadstead.cli.names import full_name
 from roadstead.cli.output import client
 from roadstead.cli.tables import is_coloured
 from roadstead.cli.visible import visible
-from roadstead.errors import RoadsteadError, TimedOut, Unreachable
-from roadstead.models.pods import LogEnd, LogRecord
+from roadstead.client import Client
+from roadstead.errors import RoadsteadError
+from roadstead.models.jobs import Job
+from roadstead.models.pods import LogRecord
 
-_ENDED: Final = "Ended"
-_LONGEST: Final = "LongestReached"
+MOST_JOBS: Final = 10  # whose logs are read at a time
 _COLOURS: Final = ("cyan", "green", "yellow", "magenta", "blue", "bright_cyan", "bright_green")
 _SPAN: Final = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
 _UNITS: Final = (86400, 3600, 60, 1)
@@ -32,7 +37,7 @@ def _seconds(_ctx: click.Context, _option: click.Parameter, given: str | None) -
 
 
 @click.command()
-@click.argument("job")
+@click.argument("job", required=False)
 @click.option("-f", "--follow", is_flag=True, help="Go on with what is written, to the job's end.")
 @click.option("--pod", metavar="NAME", help="Only this pod.")
 @click.option("-c", "--container", metavar="NAME", help="Only this container; else all.")
@@ -53,42 +58,135 @@ def _seconds(_ctx: click.Context, _option: click.Parameter, given: str | None) -
     show_default=True,
     help="Lines, or a JSON object a line.",
 )
+@click.option(
+    "--wait/--no-wait",
+    "patient",
+    default=True,
+    help="With -f: wait for a job that has not started, and go on where the stream breaks off (default).",
+)
+@click.option(
+    "-l",
+    "--selector",
+    metavar="SELECTOR",
+    help=f"Of all jobs with these labels, {MOST_JOBS} at most: a=b,c!=d.",
+)
+@click.option("-n", "--namespace", metavar="NAME", help="For a name without one; where -l looks.")
 @click.pass_context
-def logs(ctx: click.Context, /, job: str, output: str, *, prefix: bool, **asked: Any) -> None:
-    """Show what the pods of a job write, wherever it runs: its uid, or namespace/name.
+def logs(
+    ctx: click.Context,
+    /,
+    job: str | None,
+    output: str,
+    selector: str | None,
+    namespace: str | None,
+    *,
+    prefix: bool,
+    patient: bool,
+    **asked: Any,
+) -> None:
+    """Show what the pods of a job write, wherever it runs: its uid, its name, or namespace/name.
 
     Lines of a container come in order, those of several as they come. Control characters in them are
-    shown, and do nothing. Logs can be read until the cluster removes the pods.
+    shown, and do nothing. With -f the log goes on through restarts of the hub, and where the job runs again
+    elsewhere. Logs can be read until the cluster removes the pods.
     """
+    if bool(job) == bool(selector):
+        raise click.UsageError("name a job, or several by -l.")
     asked["since_s"] = asked.pop("since")
-    end: LogEnd | None = None
-    show = _Shown(prefix=prefix, timestamps=asked["timestamps"])
-    with client(ctx) as hub, hub.logs(hub.job(full_name(job, None)), **asked) as stream:
-        for record in stream:
-            end = record.end or end
-            if output == "json":
-                import json
+    show = _Shown(output, prefix=prefix, timestamps=asked["timestamps"])
+    with client(ctx) as hub:
+        found = [hub.job(full_name(job, namespace))] if job else _chosen(hub, selector, namespace)
+        read = [Followed(hub, each, asked, show, show.say, patient=patient) for each in found]
+        if job:
+            read[0].run()
+        elif asked["follow"]:
+            _side_by_side(read, show)
+        else:
+            _one_by_one(read, show)
 
-                click.echo(json.dumps(record.raw, ensure_ascii=True))
-            elif record.end is None:
-                show(record)
-            sys.stdout.flush()
-    if failure := _failure(end):
-        raise failure
+
+def _chosen(hub: Client, selector: str | None, namespace: str | None) -> list[Job]:
+    """The jobs that a selector finds, oldest first. Raises click.UsageError where they are too many."""
+    space = namespace_of(namespace, everywhere=False)
+    found = list(matching(hub, namespace=space, selector=selector, limit=MOST_JOBS + 1))
+    if len(found) > MOST_JOBS:
+        raise click.UsageError(
+            f"-l {selector} finds more than {MOST_JOBS} jobs; name fewer of them, "
+            "or one after the other: roadstead jobs ls -l … -o name"
+        )
+    if not found:
+        click.echo("No jobs.", err=True)
+    return found[::-1]
+
+
+def _one_by_one(read: list[Followed], show: "_Shown") -> None:
+    """What can not be read of one job is said, and keeps nobody from the others. Raises the last refusal."""
+    refused = None
+    for each in read:
+        try:
+            each.run()
+        except RoadsteadError as failure:
+            refused = failure
+            show.say(f"{each.name}: {failure}")
+    if refused is not None:
+        raise SystemExit(refused.exit_code)
+
+
+def _side_by_side(read: list[Followed], show: "_Shown") -> None:
+    """Several at a time, each by a thread that ends with the process; as `_one_by_one`."""
+    over: queue.SimpleQueue[int] = queue.SimpleQueue()
+
+    def follow(each: Followed) -> None:
+        code = 1
+        try:
+            each.run()
+            code = 0
+        except RoadsteadError as failure:
+            show.say(f"{each.name}: {failure}")
+            code = failure.exit_code
+        finally:
+            over.put(code)
+
+    for each in read:
+        threading.Thread(target=follow, args=(each,), daemon=True).start()
+    if worst := max((over.get() for _ in read), default=0):
+        raise SystemExit(worst)
 
 
 class _Shown:
-    """Prints records as lines."""
+    """Prints records, as lines or as they are; threads may share it."""
 
-    def __init__(self, *, prefix: bool, timestamps: bool) -> None:
+    def __init__(self, output: str, *, prefix: bool, timestamps: bool) -> None:
+        self._json = output == "json"
         self._prefix, self._timestamps = prefix, timestamps
         self._coloured = is_coloured(sys.stdout)
+        self._one_at_a_time = threading.Lock()
 
     def __call__(self, record: LogRecord) -> None:
-        if record.note:
-            words = f"{record.pod} {record.container} {record.note}"
+        with self._one_at_a_time:
+            if self._json:
+                self._raw(record)
+            elif record.note:
+                words = f"{record.pod} {record.container} {record.note}"
+                click.echo(self._styled(visible(words), dim=True), err=True)
+            elif record.end is None:
+                click.echo(self._line(record))
+            sys.stdout.flush()
+
+    def say(self, words: str) -> None:
+        """What happens to the stream, beside the lines."""
+        with self._one_at_a_time:
             click.echo(self._styled(visible(words), dim=True), err=True)
-            return
+
+    def _raw(self, record: LogRecord) -> None:
+        import json
+
+        told = {
+            name: each for name, each in record.raw.items() if name != "time" or self._timestamps
+        }
+        click.echo(json.dumps(told, ensure_ascii=True))
+
+    def _line(self, record: LogRecord) -> str:
         parts = []
         if self._prefix:
             name = visible(f"{record.pod} {record.container}")
@@ -97,17 +195,7 @@ class _Shown:
         if self._timestamps:
             parts.append(visible(str(record.raw.get("time") or "-")))
         parts.append(visible(record.line) + (" … (cut)" if record.cut else ""))
-        click.echo(" ".join(parts))
+        return " ".join(parts)
 
     def _styled(self, text: str, **style: Any) -> str:
         return click.style(text, **style) if self._coloured else text
-
-
-def _failure(end: LogEnd | None) -> RoadsteadError | None:
-    """What a stream that did not come to its end is, as an error."""
-    if end is None:
-        return Unreachable("the stream broke off; ask again, with --since", answered=True)
-    if end.code == _ENDED:
-        return None
-    words = f"{visible(end.message or end.code)} [{visible(end.code)}]"
-    return TimedOut(words) if end.code == _LONGEST else Unreachable(words, answered=True)

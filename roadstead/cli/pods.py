@@ -40,6 +40,7 @@ EVENTS = [
 
 @click.command("pods")
 @click.argument("job")
+@click.option("-n", "--namespace", metavar="NAME", help="For a name without one.")
 @click.option("--events", is_flag=True, help="The member's events about them, too.")
 @click.option(
     "-o",
@@ -50,13 +51,15 @@ EVENTS = [
     help="How to print the answer.",
 )
 @click.pass_context
-def pods(ctx: click.Context, job: str, output: str, *, events: bool) -> None:
+def pods(
+    ctx: click.Context, job: str, namespace: str | None, output: str, *, events: bool
+) -> None:
     """Show a job's pods as its cluster has them now.
 
     With node, reason, exit code and restarts. They are asked of the cluster's agent each time.
     """
     with client(ctx) as hub:
-        found = hub.job_pods(full_name(job, None))
+        found = hub.job_pods(full_name(job, namespace))
     if output in {"json", "yaml"}:
         dump(found.raw, output)
         return

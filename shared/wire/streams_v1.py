@@ -13,15 +13,19 @@ from pydantic import Field
 from shared.wire.agent_v1 import Message
 
 STREAMS_PATH: Final = "/agent/v1/streams"
+FAILED_PATH: Final = (
+    "/agent/v1/streams/failed"  # no id of a stream is such a word: an older hub says 404
+)
 
 POLL_S: Final = 45.0  # for so long a question hangs while nothing is wanted
-BEAT_S: Final = 4.0  # an agent that has nothing to bring says so this often
+BEAT_S: Final = 1.5  # an agent that has nothing to bring says so this often
 MOST_PART_BYTES: Final = 64 << 10  # of the lines of one part
 MOST_LINES: Final = 2000  # of one part
 MOST_PODS: Final = 200  # of one job that are told of, or whose logs are read at a time
 MOST_CONTAINERS: Final = 40  # of a pod
 MOST_EVENTS: Final = 100
 MOST_FAILED: Final = 5  # pods whose last lines are told
+MOST_FAILED_TOLD: Final = 20  # … of all jobs, in one request
 LAST_LINES: Final = 20
 LAST_BYTES: Final = 4 << 10
 LINE_BYTES: Final = 16 << 10  # of a line; what is longer is cut, and marked as such
@@ -47,6 +51,9 @@ class StreamRequest(Message):
     previous: bool = False  # of the run before the last restart
     since_s: int | None = None
     tail: int | None = None  # the last lines of each container
+    # Where reading goes on that broke off: by POD/CONTAINER the instant of the last line that was read. The
+    # log is told from that second on, whatever `since_s` and `tail` say; who asks knows what was read.
+    after: dict[str, str] = Field(default_factory=dict)
 
 
 class StreamRequests(Message):
@@ -126,6 +133,8 @@ class StreamPart(Message):
     left_out: Number = 0  # pods of which nothing is said, for there are too many
     events: list[EventTold] = Field(default_factory=list, max_length=MOST_EVENTS)
     unread: Text = ""  # why events can not be read
+    # The next part comes within this; 0: an older agent, which does not say.
+    beat_s: Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)] = 0.0
     end: StreamEnd | None = None
 
 
@@ -133,3 +142,18 @@ class StreamTaken(Message):
     """Up to which part all was taken; a part after it is to be sent again."""
 
     seq: int
+
+
+class FailedPod(Message):
+    """A pod that has failed just now, and its last lines; told at once, for it may be removed soon."""
+
+    job: Annotated[str, Field(max_length=128)]  # its uid
+    namespace: Name
+    pod: PodTold
+    lines: list[LogLine] = Field(default_factory=list, max_length=LAST_LINES)
+
+
+class FailedPods(Message):
+    """Pods that have failed, to be kept with their jobs. Told again they are known by their names."""
+
+    items: list[FailedPod] = Field(max_length=MOST_FAILED_TOLD)

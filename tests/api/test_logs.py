@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from shared.wire.streams_v1 import StreamRequest
 from tests import waiting
 from tests.api.streaming import STREAMS, a_line, records, running_world, world
 
@@ -222,3 +223,51 @@ async def test_what_is_no_part_is_refused(tmp_path, part, status):
         assert reply.status_code == status
         await w.bring(asked, 1, end={"code": "Ended"})
         assert (await reading).status_code == 200
+
+
+async def test_where_a_log_broke_off_is_told_to_the_agent(tmp_path):
+    """By container; what is no such place is refused, and nobody is asked."""
+    async with running_world(tmp_path) as w:
+        reading = w.ask(after="p-1/main=2026-01-01T00:00:00.5Z,p-2/side=2026-01-01T00:00:01Z")
+        asked = await w.question()
+        assert asked["after"] == {
+            "p-1/main": "2026-01-01T00:00:00.5Z", "p-2/side": "2026-01-01T00:00:01Z",
+        }  # fmt: skip
+        await w.bring(asked, 1, end={"code": "Ended"})
+        assert (await reading).status_code == 200
+        for wrong in ("p-1", "p-1/main=yesterday", "p-1/main=2026-01-01T00:00:00Z;", ","):
+            reply = await w.ask(after=wrong)
+            assert (reply.status_code, reply.json()["code"]) == (422, "InvalidValue")
+
+
+async def test_an_agent_that_says_how_often_it_is_heard_is_missed_soon(tmp_path):
+    """Within five seconds; while a part of its waits for room it is there."""
+    async with running_world(tmp_path, buffer_bytes=1) as w:
+        reading = w.ask(follow="true")
+        asked = await w.question()
+        await w.bring(asked, 1, beat_s=1.5)
+        await waiting.turns(50)
+        w.hub.clock.advance(4)
+        assert records(await reading)[-1]["end"]["code"] == "AgentSilent"
+
+
+async def test_who_has_no_stream_of_a_cluster_finds_a_place(tmp_path):
+    """Nobody has more than half of its places, and the last of them are for those who have none."""
+    async with running_world(tmp_path, per_principal=20, per_cluster=10) as w:
+        mine = [w.ask() for _ in range(5)]
+        await waiting.eventually(lambda: w.open == 5)
+        reply = await w.ask()
+        assert (reply.status_code, "of yours of cluster c1" in reply.json()["detail"]) == (
+            429,
+            True,
+        )
+        theirs = [w.ask(who="viewer") for _ in range(3)]
+        await waiting.eventually(lambda: w.open == 8)
+        assert (await w.ask(who="viewer")).status_code == 429
+        streams = w.app.state.open_streams
+        newcomer = StreamRequest(id="", what="pods", uid=w.uid, namespace="team-a", name="talk")
+        for name in ("third", "fourth"):
+            streams.leave(streams.ask(name, "c1", newcomer), "Ended")
+        for _ in (*mine, *theirs):
+            await w.bring(await w.question(), 1, end={"code": "Ended"})
+        await asyncio.gather(*mine, *theirs)

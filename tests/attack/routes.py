@@ -13,7 +13,7 @@ from fastapi.routing import APIRoute
 
 from hub.api import agents
 from hub.api.app import create_app
-from hub.api.policy import AGENT, PUBLIC, USER, needs_of, policy_of
+from hub.api.policy import AGENT, PEER, PUBLIC, USER, needs_of, policy_of
 from hub.domain.access import Area, Grant, Rights, Role
 from hub.services.context.hub import Hub
 from hub.web import pages
@@ -43,7 +43,7 @@ def routes_of(app: FastAPI) -> list[tuple[str, str, str]]:
 def bound_of(endpoint: object) -> list[Role]:
     """The roles with which a user who is bound to one namespace is let in, by the rules alone."""
     policy, needs = policy_of(endpoint) or frozenset(), needs_of(endpoint)
-    if PUBLIC in policy or AGENT in policy:
+    if policy & {PUBLIC, AGENT, PEER}:
         return []
     if USER in policy:
         return list(Role)

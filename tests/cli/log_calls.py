@@ -18,8 +18,12 @@ LOGS: list[tuple[str, tuple[Any, ...], dict[str, Any], str, Any, Any]] = [
             "since_s": 60,
             "tail": 0,
             "timestamps": True,
+            "after": {"p/c": "2026-01-01T00:00:00Z"},
         },
-        "GET /v1/jobs/u/logs?follow=true&previous=true&timestamps=true&pod=p&container=c&since=60&tail=0",
+        (
+            "GET /v1/jobs/u/logs?follow=true&previous=true&timestamps=true&pod=p&container=c&since=60"
+            "&tail=0&after=p%2Fc%3D2026-01-01T00%3A00%3A00Z"
+        ),
         None,
         [LogRecord],
     ),

@@ -1,15 +1,17 @@
 """Two hubs on one PostgreSQL: whichever ends, and when the database does, every job runs exactly once."""
 
+import json
 import os
 import signal
 from collections.abc import Iterator
 
+import httpx
 import pytest
 
 from tests import databases, waiting
 from tests.e2e import exactly_once
 from tests.e2e.leaders import leading
-from tests.e2e.running import RunningFleet
+from tests.e2e.running import RunningFleet, a_job, equal_members, running_fleet, until
 
 pytestmark = [
     pytest.mark.slow,
@@ -67,3 +69,25 @@ def test_every_job_runs_exactly_once_when_the_leader_is_paused(tmp_path, server)
             os.kill(pid, signal.SIGCONT)
 
     assert exactly_once.run(tmp_path, pause, more=two_hubs(server)) == []
+
+
+def test_logs_are_read_at_whichever_hub_is_asked(tmp_path, server):
+    """The agent asks at one of them at a time; the other asks that one, and passes on what it brings."""
+    with running_fleet(tmp_path, equal_members(1), more=two_hubs(server)) as fleet:
+        job = a_job("talk", run_s=120, cpu="100m")
+        job["spec"]["template"]["metadata"]["annotations"]["sim.roadstead.dev/log-lines"] = "1200"
+        with fleet.client() as hub:
+            uid = hub.submit(job).uid
+            until(lambda: hub.job(uid).state == "Running", 60, "it runs")
+        path = f"{fleet.server}/v1/jobs/{uid}/logs"
+        token = (fleet.folder / "admin.token").read_text().strip()
+        sent = {"Authorization": f"Bearer {token}"}
+        # Each over a connection of its own, dealt to either hub.
+        answers = [httpx.get(path, headers=sent, timeout=30) for _ in range(12)]
+        assert [each.status_code for each in answers] == [200] * 12
+        for each in answers:
+            *lines, end = map(json.loads, filter(None, each.text.splitlines()))
+            assert end["end"]["code"] == "Ended"
+            numbers = [int(line["line"].split()[2]) for line in lines]
+            assert numbers == list(range(1, len(numbers) + 1))
+            assert numbers

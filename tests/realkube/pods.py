@@ -19,7 +19,12 @@ from tests.e2e.running import REPOSITORY
 from tests.realkube.plane import Plane
 
 # What is a pod's own and no process's here: an address of its own. Port 0 is any that is free.
-FREE = {"--listen": "127.0.0.1:0", "--metrics-port": "0", "--metrics-host": "127.0.0.1"}
+FREE = {
+    "--listen": "127.0.0.1:0",
+    "--metrics-port": "0",
+    "--metrics-host": "127.0.0.1",
+    "--advertise": "",
+}
 _VOLUMES = "volumes"
 
 
@@ -69,6 +74,8 @@ class PodHere:
         for each in self.container.get("env", ()):
             if "value" in each:
                 found[each["name"]] = each["value"]
+            elif "fieldRef" in each["valueFrom"]:
+                found[each["name"]] = "127.0.0.1"  # its address: no other field is asked for
             else:
                 wanted = each["valueFrom"]["secretKeyRef"]
                 found[each["name"]] = self._secret(wanted["name"])[wanted["key"]]

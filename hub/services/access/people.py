@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from hub.domain.access import UNKNOWN
 from hub.domain.instants import stamp
 from hub.services.access.credentials import ADMINISTRATOR, USER, VIEWER, replace_bearer
+from hub.services.access.sign_in.terms import RESERVED
 from hub.store import audit, tokens
 from hub.store.records.tokens import StoredPrincipal
 from hub.store.transaction import Transaction
@@ -41,6 +42,9 @@ def issue(
     """
     if role not in ROLES:
         raise Rejected(RejectCode.INVALID_ROLE, ROLE_RULE, "role")
+    if name.startswith(RESERVED):
+        said = f"names that begin with {' or '.join(RESERVED)} are of people who sign in elsewhere"
+        raise Rejected(RejectCode.INVALID_NAME, said, "name")
     if not is_dns_subdomain(name):
         raise Rejected(RejectCode.INVALID_NAME, SUBDOMAIN_RULE, "name")
     if name == UNKNOWN:
@@ -54,6 +58,9 @@ def issue(
         )
     if len(groups) > MOST_GROUPS:
         raise Rejected(RejectCode.TOO_MANY_ITEMS, f"at most {MOST_GROUPS} groups", "groups")
+    if any(each.startswith(RESERVED) for each in groups):
+        said = f"groups that begin with {' or '.join(RESERVED)} are what somebody else says"
+        raise Rejected(RejectCode.INVALID_VALUE, said, "groups")
     _leave_the_first(role, name)
     _keep_apart(tx, role, name)
     token = replace_bearer(tx, role, name)

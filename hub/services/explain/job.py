@@ -13,6 +13,7 @@ from hub.domain.instants import stamp
 from hub.domain.plan import Reason
 from hub.domain.workloads.demand import SAID_BY_MEMBER
 from hub.domain.workloads.states import ON_CLUSTER, TERMINAL, State, WithdrawTo
+from hub.services.chains import settle, shown
 from hub.services.context import timeline
 from hub.services.context.decisions import refusal_view
 from hub.services.explain import avoided, candidates
@@ -112,7 +113,10 @@ def explain_job(
         "checks": checks_of(tx, uid)["items"] if row.checks else [],
         "timeline": _timeline(row, history),
         **cluster_loss.view(tx, row),
+        **shown.view(tx, row),
     }
+    if settle.is_held_for_others(row) and (how := shown.in_words(told)):
+        told["message"] += f": {how}"
     stopped = bool(timeline.stopped(tx)) and row.state not in TERMINAL
     if stopped and row.state == State.PENDING:
         told |= {"reason": timeline.CODE, "message": timeline.BRIEFLY}

@@ -33,7 +33,7 @@ _SECOND: Final = 1_000_000  # microseconds
 _WAYS: Final = {
     timeline.CODE: "see what the members still run, then: roadstead restored --accept",
     "QueueNotFound": "create the LocalQueue that it names, or its ClusterQueue",
-    "QueueStopped": "set stopPolicy to None",
+    "QueueStopped": "set the stopPolicy of the queue that is named to None: roadstead queues resume NAME",
     "NamespaceMismatch": "label its namespace so that the namespaceSelector of its ClusterQueue matches",
     "AwaitingPlacement": "let a placement select the Job",
     "NoMatchingFlavor": "give its ClusterQueue a flavor that covers all it asks for and has the node labels "

@@ -158,10 +158,11 @@ BOUNDS: Final[Mapping[str, Bound]] = {
     "changes": Bound("", lambda s: s.retention.changes),
     "clusters": _DECLARED,
     "contents": Bound("with the snapshots of their placement, and what clusters were given"),
+    "dependencies": Bound("with their job"),
     "events": Bound("with their job, or by age", lambda s: s.retention.events),
     "explanations": Bound("since it was last renewed", lambda s: s.retention.explanations),
     "idempotency": Bound("", lambda s: s.intake.idempotency_kept),
-    "leases": Bound("one"),
+    "leases": Bound("the leader's, and one for each hub process"),
     "manifests": Bound("with their job"),
     "objects": Bound(
         "as many as somebody has declared, until they are deleted; evictions by age",

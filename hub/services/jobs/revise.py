@@ -114,6 +114,12 @@ def _refuse_immutable(old: Json, given: Draft, row: Workload) -> None:
         for name in sorted({*spec, *new} - _MUTABLE)
         if spec.get(name) != new.get(name)
     ]
+    if (_annotations(old).get(keys.AFTER) or "") != (
+        given.parsed.annotations.get(keys.AFTER) or ""
+    ):
+        rule = "is decided when the Job is accepted: release it to run it regardless, or submit another"
+        field = f"metadata.annotations[{keys.AFTER}]"
+        wrong.append(FieldError(field, RejectCode.IMMUTABLE, rule))
     state = row.state
     if state not in QUEUED and state not in TERMINAL and _queue_of(old) != given.queue:
         rule = "can not change while the Job is on a cluster"
@@ -121,6 +127,10 @@ def _refuse_immutable(old: Json, given: Draft, row: Workload) -> None:
     if wrong:
         detail = f"{wrong[0].field}: {wrong[0].message}"
         raise Rejected(RejectCode.IMMUTABLE, detail, wrong[0].field, tuple(wrong))
+
+
+def _annotations(manifest: Json) -> Json:
+    return (manifest.get("metadata") or {}).get("annotations") or {}
 
 
 def _queue_of(manifest: Json) -> str:

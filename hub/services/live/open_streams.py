@@ -7,7 +7,7 @@ request, and its answer is a `Stream`. All is bounded: by principal, by cluster,
 import asyncio
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, TypeVar
 
 from hub.services.context.ids import request_id
 from hub.services.context.settings import Logs
@@ -20,8 +20,11 @@ from shared.wire.streams_v1 import POLL_S, StreamRequest
 CLOSING: Final = "HubStopped"
 TOO_LONG: Final = "LongestReached"
 MOST_POLLS: Final = 4  # of one agent that hang; one more takes the place of the oldest
+_TELLS_S: Final = 1.0
 _LEAST_S: Final = 0.2  # no answer without a question comes sooner
+_FOR_NEWCOMERS: Final = 5  # a fifth of all places is for those who have none yet
 IsThere = Callable[[], Awaitable[bool]]
+K = TypeVar("K")
 
 
 class OpenStreams:
@@ -34,8 +37,10 @@ class OpenStreams:
         self._streams: dict[str, Stream] = {}
         self._by_who: Counter[str] = Counter()
         self._by_cluster: Counter[str] = Counter()
+        self._by_both: Counter[tuple[str, str]] = Counter()
         self._asked: dict[str, deque[Stream]] = {}  # by cluster: nobody has taken them yet
         self._polls: dict[str, deque[asyncio.Future[None]]] = {}
+        self._told_at: dict[str, float] = {}  # by cluster: of pods that failed
 
     @property
     def open(self) -> int:
@@ -50,6 +55,7 @@ class OpenStreams:
         self._streams[asked.id] = stream
         self._by_who[who] += 1
         self._by_cluster[cluster] += 1
+        self._by_both[who, cluster] += 1
         self._asked.setdefault(cluster, deque()).append(stream)
         self._wake(cluster)
         return stream
@@ -57,17 +63,28 @@ class OpenStreams:
     def leave(self, stream: Stream, code: str, message: str = "") -> None:
         """Whoever asked has gone, or has all: the agent's next part is refused, so that it ends too."""
         stream.finish(code, message)
+        if stream.relay is not None:
+            stream.relay.cancel()
         if self._streams.pop(stream.request.id, None) is None:
             return
-        for counts, key in ((self._by_who, stream.who), (self._by_cluster, stream.cluster)):
-            counts[key] -= 1
-            if counts[key] <= 0:
-                del counts[key]
+        _less(self._by_who, stream.who)
+        _less(self._by_cluster, stream.cluster)
+        _less(self._by_both, (stream.who, stream.cluster))
+        self.withdraw(stream)
+
+    def withdraw(self, stream: Stream) -> bool:
+        """Ask no agent here any more; False where one has taken the question."""
         waiting = self._asked.get(stream.cluster)
-        if waiting is not None and stream in waiting:
+        there = waiting is not None and stream in waiting
+        if waiting is not None and there:
             waiting.remove(stream)
         if not waiting:
             self._asked.pop(stream.cluster, None)
+        return there
+
+    def is_open_here(self, stream: Stream) -> bool:
+        """Whether a question still waits for an agent to take it here."""
+        return stream.end is None and stream in self._asked.get(stream.cluster, ())
 
     def find(self, cluster: str, stream_id: str) -> Stream | None:
         """The stream of this id that an agent of this cluster may answer."""
@@ -82,6 +99,14 @@ class OpenStreams:
     def is_listening(self, cluster: str) -> bool:
         """Whether a request of its agent hangs here."""
         return bool(self._polls.get(cluster))
+
+    def may_tell(self, cluster: str) -> bool:
+        """Whether an agent may tell of pods that failed: once a second, for it is written down."""
+        now = self._clock.monotonic()
+        if now - self._told_at.get(cluster, -_TELLS_S) < _TELLS_S:
+            return False
+        self._told_at[cluster] = now
+        return True
 
     async def next_for(
         self, cluster: str, is_there: IsThere, wait_s: float = POLL_S
@@ -106,18 +131,26 @@ class OpenStreams:
         if self._closing.is_set():
             stream.finish(CLOSING, "this hub process stops; ask again")
         elif stream.is_silent(limits.silent_s):
-            words = f"the agent of {stream.cluster} has not been heard for {limits.silent_s:g} s"
+            quiet_s = self._clock.monotonic() - stream.heard_at
+            words = f"the agent of {stream.cluster} has not been heard for {quiet_s:.0f} s"
             stream.finish(AGENT_SILENT, words)
         elif self._clock.monotonic() - stream.asked_at > limits.longest_s:
             words = f"a stream lasts {limits.longest_s:g} s at most; ask again with since"
             stream.finish(TOO_LONG, words)
 
     def _check_bounds(self, who: str, cluster: str) -> None:
+        """Nobody has more than half of a cluster's places, and who has none finds one that is kept free."""
         limits = self.limits
+        mine, here = self._by_who[who], self._by_both[who, cluster]
         for count, most, where in (
-            (self._by_who[who], limits.per_principal, "of yours"),
-            (self._by_cluster[cluster], limits.per_cluster, f"of cluster {cluster}"),
-            (len(self._streams), limits.streams, "of this hub"),
+            (mine, limits.per_principal, "of yours"),
+            (here, max(1, limits.per_cluster // 2), f"of yours of cluster {cluster}"),
+            (
+                self._by_cluster[cluster],
+                _places(limits.per_cluster, here),
+                f"of cluster {cluster}",
+            ),
+            (len(self._streams), _places(limits.streams, mine), "of this hub"),
         ):
             if count >= most:
                 text = f"{count} logs {where} are being read; close some, or ask later"
@@ -163,3 +196,14 @@ class OpenStreams:
 
     async def _closes(self) -> None:
         await self._closing.wait()
+
+
+def _places(most: int, mine: int) -> int:
+    """How many places are there for somebody who has so many of them."""
+    return most - most // _FOR_NEWCOMERS if mine else most
+
+
+def _less(counts: Counter[K], key: K) -> None:
+    counts[key] -= 1
+    if counts[key] <= 0:
+        del counts[key]

@@ -15,6 +15,7 @@ ROOM_S: Final = 8.0  # a part waits so long for room before its agent is asked t
 MOST_PUTS: Final = 2  # parts that wait for room: one, and its copy after a lost connection
 AGENT_SILENT: Final = "AgentSilent"
 OUT_OF_ORDER: Final = "OutOfOrder"
+_BEATS: Final = 2.5  # of an agent that says how often it is heard; after so many it is silent
 
 
 class Stream:
@@ -26,6 +27,8 @@ class Stream:
         self.cluster, self.who, self.request = cluster, who, request
         self.asked_at = self.heard_at = clock.monotonic()
         self.end: StreamEnd | None = None  # no more is taken; what waits can still be had
+        self.relay: asyncio.Task[None] | None = None  # brings it from another hub process
+        self.is_relayed = False  # another hub process has the answer brought to it
         self._clock = clock
         self._most_bytes = most_bytes
         self._parts: deque[tuple[StreamPart, int]] = deque()
@@ -35,6 +38,7 @@ class Stream:
         self._room = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
         self._puts = 0
+        self._beat_s = 0.0  # how often the agent says that it is heard; 0: it does not say
 
     @property
     def seq(self) -> int:
@@ -53,6 +57,7 @@ class Stream:
         While others wait for room one more is not taken: the bodies of all that wait are in memory.
         """
         self.heard_at = self._clock.monotonic()
+        self._beat_s = part.beat_s
         if self._puts >= MOST_PUTS:
             return self._seq
         self._puts += 1
@@ -60,6 +65,7 @@ class Stream:
             return await self._put(part, size, room_s)
         finally:
             self._puts -= 1
+            self.heard_at = self._clock.monotonic()
 
     async def _put(self, part: StreamPart, size: int, room_s: float) -> int:
         async with self._one_at_a_time:
@@ -98,8 +104,15 @@ class Stream:
         self._room.set()
 
     def is_silent(self, after_s: float) -> bool:
-        """Whether the agent has not been heard for so long since it has begun to answer."""
-        return self._seq > 0 and self._clock.monotonic() - self.heard_at > after_s
+        """Whether the agent has not been heard for so long since it has begun to answer.
+
+        Sooner where it says how often it is heard. While a part of its waits for room it is there.
+        """
+        if not self._seq or self._puts:
+            return False
+        if self._beat_s:
+            after_s = min(after_s, _BEATS * self._beat_s)
+        return self._clock.monotonic() - self.heard_at > after_s
 
     async def _has_room(self, size: int, room_s: float) -> bool:
         """Wait for room; False if there is none in time. One part has room where none waits."""

@@ -102,6 +102,26 @@ async def test_what_is_asked_is_answered_in_words(member, asked, lines, code):
     assert len(streams.lines(stream)) == lines
 
 
+async def test_a_log_goes_on_where_it_broke_off(member):
+    """From the second of the last line on, whatever else is asked; who asks knows what was read."""
+    await a_running_job(member, lines="5", run_seconds="1")
+    await member.hub.finished("u-1")
+    streams = member.hub.streams
+    whole = streams.ask()
+    assert await streams.ended(whole) == "Ended"
+    told = [line for part in streams.parts[whole] for line in part.lines]
+    log = f"{told[2].pod}/{told[2].container}"
+    for more in ({}, {"tail": 1}):
+        rest = streams.ask(after={log: told[2].at}, **more)
+        assert await streams.ended(rest) == "Ended"
+        again = streams.lines(rest)
+        assert again == [each.line for each in told][-len(again) :]
+        assert len(again) >= 3
+    later = streams.ask(after={log: "2999-01-01T00:00:00Z"})
+    assert await streams.ended(later) == "Ended"
+    assert streams.lines(later) == []
+
+
 async def test_a_pod_that_waits_says_why(member):
     """Without following it is an answer of its own; followed, it is a note beside the lines."""
     await a_running_job(member, image="nothing.invalid/x:1", run_seconds="300")
@@ -141,3 +161,37 @@ async def test_the_exchange_goes_on_whatever_streams_do(member):
     member.hub.streams.full = True
     member.hub.streams.ask(follow=True)
     await member.hub.finished("u-1")
+
+
+async def test_a_pod_that_fails_is_told_of_at_once_with_its_last_lines(member):
+    """While its Job goes on: nobody knows how long the pod will be there."""
+    annotations = {"sim.roadstead.dev/exit-code": "3"}
+    await a_running_job(
+        member,
+        lines="loading\nno such file",
+        run_seconds="0.2",
+        annotations=annotations,
+        backoffLimit=9,
+    )
+    failed = await waiting.eventually(lambda: member.hub.streams.failed, within_s=20)
+    (first, *_) = failed
+    assert (first.job, first.namespace, first.pod.phase, first.pod.epoch) == (
+        "u-1",
+        "team",
+        "Failed",
+        1,
+    )
+    assert first.pod.containers[0].exit_code == 3
+    assert [line.line for line in first.lines] == ["loading", "no such file"]
+
+
+async def test_how_a_pod_failed_is_told_where_logs_are_off(member):
+    """Without a line of its log."""
+    await a_running_job(
+        member,
+        run_seconds="0.2",
+        annotations={"sim.roadstead.dev/exit-code": "3"},
+        policy=replace(ON, logs="off"),
+    )
+    (first, *_) = await waiting.eventually(lambda: member.hub.streams.failed, within_s=20)
+    assert (first.pod.containers[0].exit_code, first.lines) == (3, [])

@@ -2,7 +2,8 @@
 
 import pytest
 
-from agent.objects.log_lines import Lines, ReadLine, order_of
+from agent.objects.log_lines import Lines, ReadLine
+from shared.log_place import order_of
 
 AT = "2026-01-01T00:00:00.5Z"
 

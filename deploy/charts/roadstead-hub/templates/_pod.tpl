@@ -56,6 +56,9 @@ spec:
       args:
         - --data=/var/lib/roadstead/data
         - --listen=0.0.0.0:{{ include "hub.port" . }}
+        {{- if gt (int $v.replicas) 1 }}
+        - --advertise={{ include "hub.scheme" . }}://$(POD_IP):{{ include "hub.port" . }}
+        {{- end }}
         {{- if eq (include "hub.migration" .) "hook" }}
         - --no-migrate
         {{- end }}
@@ -81,6 +84,10 @@ spec:
         - --hub-kubeconfig=/etc/roadstead/hub-cluster/kubeconfig
         {{- end }}
       env:
+        {{- if gt (int $v.replicas) 1 }}
+        - name: POD_IP  # where the other replicas reach this one
+          valueFrom: {fieldRef: {fieldPath: status.podIP}}
+        {{- end }}
         - name: ROADSTEAD_LOG_LEVEL
           value: {{ $v.logLevel }}
         {{- with $v.database.secret }}

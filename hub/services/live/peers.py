@@ -1,0 +1,29 @@
+"""Other hub processes of the same store, and where they are reached: each says so of itself, all the time."""
+
+import datetime as dt
+from typing import Final
+
+from hub.store import leases
+from hub.store.transaction import Transaction
+
+EVERY_S: Final = 10.0
+TTL: Final = dt.timedelta(seconds=35)
+MOST_URL: Final = 128
+_PREFIX: Final = "hub:"
+
+
+def tell(tx: Transaction, name: str, url: str) -> None:
+    """A process is there, and is reached at `url`; those that have not said so for long are forgotten."""
+    leases.keep(tx, f"{_PREFIX}{name}", url, TTL)
+    leases.forget(tx, _PREFIX)
+
+
+def go(tx: Transaction, name: str) -> None:
+    """A process ends."""
+    leases.drop(tx, f"{_PREFIX}{name}")
+
+
+def others(tx: Transaction, name: str) -> list[str]:
+    """Where all but `name` are reached."""
+    held = leases.held(tx, _PREFIX)
+    return [url for each, url in held if each != f"{_PREFIX}{name}"]
