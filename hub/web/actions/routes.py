@@ -106,7 +106,7 @@ async def preview_of_cluster(request: Request, name: str, verb: str) -> Response
     others = [each["name"] for each in listed if each["state"] == "Ready" and each["name"] != name]
     if verb == "cordon":
         return _dialog(request, of_fleet.cordon(found, others))
-    would = await hub.read(drain_cluster, name, hub.settings, by.who.name, carry_out=False)
+    would = await hub.read(drain_cluster, name, by.who.name, carry_out=False)
     return _dialog(request, of_fleet.drain(found, would, others))
 
 
