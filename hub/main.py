@@ -33,6 +33,7 @@ from hub.api.handshakes import SecureListener
 from hub.api.measures import observe_turn
 from hub.api.peers import Peers
 from hub.config import limits_from, unknown_variables
+from hub.controllers.chains import Chains
 from hub.controllers.expiry import Expiry
 from hub.controllers.flavor_reach import FlavorReach
 from hub.controllers.heartbeats import SilenceLoop
@@ -53,7 +54,7 @@ from hub.store.backends.sqlite import address_of
 from hub.store.engine import Database
 from hub.store.errors import StoreError
 from hub.store.keyring import NO_KEYS, Keyring
-from hub.web import pages
+from hub.web import access, pages
 from shared import log
 from shared.clock import AgreedClock, Clock, SteadyClock, SystemClock
 from shared.collector import spare_the_collector
@@ -226,7 +227,7 @@ async def _composed(
             suspect_after_s=settings.scheduling.suspect_after_s,
             timeline=hub.timeline,
         )
-        app = create_app(hub, (agents.router, pages.router), pages.nothing_here)
+        app = create_app(hub, (agents.router, pages.router), pages.nothing_here, access.signed_in)
         app.state.agent_sync = sync
         scheduling = SchedulingController(hub, lease.term, observe_turn)
         app.state.schedule_index = lambda: scheduling.scheduler.index
@@ -240,6 +241,7 @@ async def _composed(
                 scheduling.run,
                 SilenceLoop(hub, sync, lease.term).run,
                 Lifetimes(hub, lease.term, observe_turn).run,
+                Chains(hub, lease.term, observe_turn).run,
                 Placements(hub, lease.term, lambda: _promised(scheduling)).run,
                 LastLines(hub, app.state.open_streams, observe_turn).run,
                 Expiry(hub, lease.term, observe_turn).run,
@@ -287,12 +289,22 @@ class _Watch:
 
 
 def _bridge(hub: Hub, lease: Lease, arguments: argparse.Namespace) -> list[Run]:
-    """The loop of the bridge, where there is a hub cluster."""
+    """The loop of the bridge, where there is a hub cluster, and of who asks that one whose tokens are."""
+    audience = hub.settings.token_reviews.audience
     if arguments.hub_kubeconfig is None and not arguments.hub_in_cluster:
+        if audience:
+            said = "ROADSTEAD_TOKEN_REVIEWS_AUDIENCE needs a hub cluster, which reviews tokens"
+            raise folder.Misconfigured(said)
         return []
     from hub.bridge.bridge import Bridge  # noqa: PLC0415 - its Kubernetes client takes a second
+    from hub.bridge.token_reviews import HubClusterReviews  # noqa: PLC0415
 
-    return [Bridge(hub, lease.term, arguments.hub_kubeconfig).run]
+    bridge = Bridge(hub, lease.term, arguments.hub_kubeconfig)
+    if not audience:
+        return [bridge.run]
+    reviews = HubClusterReviews(arguments.hub_kubeconfig, audience, hub.clock)
+    hub.sign_in.review(audience, reviews.ask)
+    return [bridge.run, reviews.run]
 
 
 class _Server(uvicorn.Server):

@@ -27,13 +27,18 @@ USER_ANNOTATIONS = frozenset(
         "on-cluster-loss",
         "clusters",
         "cluster-selector",
+        "after",
         "retry",
+        "retry-on",
         "rerun",
         "expected-runtime",
     )
 )
 
 PER_OBJECT = "roadstead.dev/per-object"
+AFTER = "roadstead.dev/after"
+RETRY = "roadstead.dev/retry"
+RETRY_ON = "roadstead.dev/retry-on"
 
 # On nodes: their autoscaled pool, and how many nodes it may have.
 NODE_POOL = "roadstead.dev/pool"

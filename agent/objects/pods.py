@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from agent.objects.facts import number
+from agent.objects.failures import Failures, failures_of
 from shared import labels, quantity, resources
 from shared.errors import Rejected
 
@@ -52,6 +53,7 @@ class PodView:
     message: str = ""
     failure: str = ""  # which container failed, how, and where its log is
     failed_at: str = ""
+    failures: tuple[str, ...] = ()  # exit codes and reasons
 
     @property
     def counts(self) -> bool:
@@ -91,6 +93,7 @@ def view(pod: Object, previous: PodView | None) -> PodView:
         message=message,
         failure=failure,
         failed_at=failed_at,
+        failures=failures_of(pod),
     )
 
 
@@ -221,9 +224,9 @@ def _why_not_running(status: Object) -> tuple[str, str]:
 
 def _why_failed(metadata: Object, status: Object) -> tuple[str, str]:
     """When a container of the pod last failed, and how: the newest end with an exit code that is not 0."""
-    where = metadata.get("namespace") or "", metadata.get("name") or ""
+    pod = metadata.get("name") or ""
     found = [
-        (str(ended.get("finishedAt") or ""), _exit(where, container, ended))
+        (str(ended.get("finishedAt") or ""), _exit(metadata, container, ended))
         for name in ("initContainerStatuses", "containerStatuses")
         for container in status.get(name) or ()
         for when in ("state", "lastState")
@@ -232,20 +235,20 @@ def _why_failed(metadata: Object, status: Object) -> tuple[str, str]:
     if found:
         return max(found)
     if status.get("phase") == "Failed" and status.get("reason"):  # evicted, or its node is gone
-        words = f"pod {where[1]}: {status['reason']}: {status.get('message') or ''}"
+        words = f"pod {pod}: {status['reason']}: {status.get('message') or ''}"
         return "", words.rstrip(": ")
     return "", ""
 
 
-def _exit(where: tuple[str, str], container: Object, ended: Object) -> str:
-    namespace, pod = where
-    name = container.get("name")
+def _exit(metadata: Object, container: Object, ended: Object) -> str:
+    """How a container ended, and what people type who have no credential of this cluster."""
+    pod, name = metadata.get("name") or "", container.get("name")
+    job = f"{metadata.get('namespace') or ''}/{owner_name(metadata)}"
     said = ended.get("reason") or ""
     why = f" ({said})" if said not in {"", "Error"} else ""
     return (
         f"pod {pod}: container {name} exited with code {ended['exitCode']}{why}; "
-        "its log, while the pod is kept, with the kubeconfig of that cluster: "
-        f"kubectl logs -n {namespace} {pod} -c {name}"
+        f"its log, while the pod is kept: roadstead logs {job} --pod {pod}"
     )
 
 
@@ -259,6 +262,7 @@ class JobPods:
     views: dict[str, PodView] = field(default_factory=dict)  # by pod uid
     running_since: str = ""
     failed: tuple[int, str, str] = (0, "", "")
+    failures: Failures = field(default_factory=Failures)
 
     def put(self, pod: PodView) -> bool:
         """Take in a new or changed pod; True if what is reported of the job changed."""
@@ -268,6 +272,9 @@ class JobPods:
         changed = changed or old is None or old.counts is not pod.counts
         if pod.started and (not self.running_since or pod.started < self.running_since):
             self.running_since = pod.started
+            changed = True
+        if pod.failures and (old is None or old.failures != pod.failures):
+            self.failures.note(pod.epoch, pod.uid, pod.failures)
             changed = True
         failed = (pod.epoch, pod.failed_at, pod.failure)
         if pod.failure and failed > self.failed:

@@ -30,6 +30,7 @@ from hub.api import (
     peers,
     placed,
     plan,
+    queue_stops,
     rollouts,
     tokens,
     visibility,
@@ -39,7 +40,7 @@ from hub.api.description import describe
 from hub.api.errors import problem, refused
 from hub.api.guard import Guard
 from hub.api.peers import Peers
-from hub.api.policy import PUBLIC, allow, hub_of, policy_of
+from hub.api.policy import PUBLIC, SignedIn, allow, hub_of, policy_of
 from hub.api.reply import JsonResponse
 from hub.api.request_log import was_refused
 from hub.api.routing import new_router
@@ -61,6 +62,7 @@ ROUTERS: Final = (
     tokens.router,
     access.router,
     clusters.router,
+    queue_stops.router,
     fleet.router,
     availability.router,
     hub_cluster.router,
@@ -80,16 +82,24 @@ def _no_page(request: Request) -> None:
     """Without pages, a problem says that there is nothing."""
 
 
+async def _no_session(request: Request) -> None:
+    """Without pages no browser holds one."""
+
+
 class UndeclaredRoute(RuntimeError):
     """A route without a declared policy: the application does not start."""
 
 
 def create_app(
-    hub: Hub, more: Sequence[APIRouter] = (), nothing_here: Absent = _no_page
+    hub: Hub,
+    more: Sequence[APIRouter] = (),
+    nothing_here: Absent = _no_page,
+    signed_in: SignedIn = _no_session,
 ) -> FastAPI:
     """The application that serves `hub`. Raises UndeclaredRoute.
 
-    `nothing_here`: the page for an address that is none, where a page is asked for.
+    `nothing_here`: the page for an address that is none, where a page is asked for. `signed_in`: who
+    acts on the page, by the session that their browser holds.
     """
     app = FastAPI(
         openapi_url=None,
@@ -102,6 +112,7 @@ def create_app(
     app.state.open_streams = OpenStreams(hub.clock, hub.settings.logs, hub.closing)
     app.state.peers = Peers(hub, app.state.open_streams)
     app.state.nothing_here = nothing_here
+    app.state.signed_in = signed_in
     for router in (*HOT, *more, *ROUTERS, _description(app)):
         app.router.routes.extend(router.routes)  # flat: every route is there to be checked
     app.add_exception_handler(Rejected, _rejected)

@@ -1,6 +1,6 @@
 """`GET /v1/changes`: what commits touch, as server-sent events, from a revision on, without holes."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Annotated, Final
 
 import orjson
@@ -12,12 +12,13 @@ from hub.api import openapi_parts
 from hub.api.models.fleet import FeedChange
 from hub.api.openapi_parts import EVENTS
 from hub.api.parameters import Revision
-from hub.api.policy import ADMINISTRATOR, VIEWER, allow, authorize, caller, hub_of
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, authorize, caller, grants, hub_of
 from hub.api.routing import new_router, refuses
 from hub.api.streams import count_stream, counted, hear
+from hub.domain.access import Noun, Verb
 from hub.services.context.hub import Hub
-from hub.services.questions import jobs, overview
-from shared.documents import Json
+from hub.services.questions import jobs, overview, watch
+from hub.services.questions.watch import FeedPage
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
@@ -27,6 +28,7 @@ PIECE: Final = 16 << 10
 # Between two looks at whether the credential still holds; also keeps proxies from hanging up.
 BEAT_S: Final = 5.0
 _PEOPLE: Final = frozenset({ADMINISTRATOR, VIEWER})
+_NEEDS: Final = (Verb.GET, Noun.JOBS)
 
 
 @router.get(
@@ -35,11 +37,14 @@ _PEOPLE: Final = frozenset({ADMINISTRATOR, VIEWER})
     responses=openapi_parts.events(FeedChange, "Changes, as they are committed."),
 )
 @allow(ADMINISTRATOR, VIEWER)
+@grants(*_NEEDS)
 @refuses(RejectCode.EXPIRED, RejectCode.TOO_MANY_STREAMS)
 async def follow_changes(request: Request, asked: Annotated[Revision, Query()]) -> Response:
     """Events `{"revision", "kind", "keys", "at"}` after `revision` (by default: from now on).
 
     410 Expired if that revision is no longer kept: list again, then follow from the newest.
+
+    Who sees part of the fleet is told of the workloads, objects, works and bindings in it, while they exist.
     """
     hub, who = hub_of(request), caller(request)
     revision = asked.revision
@@ -59,26 +64,27 @@ async def _events(request: Request, hub: Hub, revision: int) -> AsyncIterator[by
     try:
         yield b": following\n\n"
         while not hub.closing.is_set():
-            found = hub.read(overview.changes_since, revision, PAGE)
-            revision, text, more = _sent(await found, revision)
+            # Within what may be seen now: roles may have changed since the last page.
+            found = await hub_of(request).read(watch.changes, revision, PAGE)
+            revision, text, more = _sent(found)
             for start in range(0, len(text), PIECE):  # who does not take it has little in hand
                 yield text[start : start + PIECE]
             if not more and not await hear(hub, news, BEAT_S):
                 yield b": beat\n\n"
-            await authorize(request, _PEOPLE)
+            await authorize(request, _PEOPLE, _NEEDS)
     except Rejected:
         return  # the credential has ended, or the follower has fallen behind what is kept
     finally:
         news.close()
 
 
-def _sent(found: tuple[Sequence[Json], bool], revision: int) -> tuple[int, bytes, bool]:
+def _sent(page: FeedPage) -> tuple[int, bytes, bool]:
     """A page as it is sent: up to which revision, its text, and whether there is more.
 
     Nothing else of it is kept: as many as there are streams may wait to be taken.
     """
-    page, more = found
     text = b"".join(
-        b"id: %d\ndata: %b\n\n" % (change["revision"], orjson.dumps(change)) for change in page
+        b"id: %d\ndata: %b\n\n" % (change["revision"], orjson.dumps(change))
+        for change in page.changes
     )
-    return (page[-1]["revision"] if page else revision), text, more
+    return page.revision, text, page.more

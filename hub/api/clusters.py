@@ -19,7 +19,7 @@ from hub.api.models.clusters import (
 )
 from hub.api.models.objects import Deletion, Options, uid_of
 from hub.api.parameters import Leaving
-from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, from_page, hub_of
 from hub.api.reply import JsonResponse
 from hub.api.routing import new_router, refuses
 from hub.domain.workloads.origin import Origin
@@ -102,6 +102,7 @@ async def renew_join_token(request: Request, name: str) -> Response:
 
 
 @router.post("/v1/clusters/{name}/cordon", response_model=MemberClusterDetail)
+@from_page
 @allow(ADMINISTRATOR)
 async def cordon_cluster(request: Request, name: str) -> Response:
     """Send no new work there; what runs goes on."""
@@ -109,6 +110,7 @@ async def cordon_cluster(request: Request, name: str) -> Response:
 
 
 @router.post("/v1/clusters/{name}/drain", response_model=DrainedCluster)
+@from_page
 @allow(ADMINISTRATOR)
 async def drain_cluster(request: Request, name: str, given: DrainRequest) -> Response:
     """Cordon a member and take its work back: jobs start elsewhere, objects leave as their budgets allow.
@@ -144,6 +146,7 @@ async def fence_cluster(request: Request, name: str, given: FenceConfirmation) -
 
 
 @router.post("/v1/clusters/{name}/uncordon", response_model=MemberClusterDetail)
+@from_page
 @allow(ADMINISTRATOR)
 async def uncordon_cluster(request: Request, name: str) -> Response:
     """Send work there again."""

@@ -13,11 +13,11 @@ from hub.api.advice import warning_header, warnings_of, with_warnings
 from hub.api.bodies import read_one
 from hub.api.models.explanation import Explanation
 from hub.api.models.fleet import JobEventList
-from hub.api.models.jobs import JobDetail, JobList, SubmittedJob
+from hub.api.models.jobs import JobDetail, JobList, PriorityWish, SubmittedJob
 from hub.api.models.objects import JobManifest, Options, uid_of
 from hub.api.openapi_parts import A_JOB, IDEMPOTENCY_KEY, JSON, REPLAY, YAML, ref
 from hub.api.parameters import JobFilters, Newest
-from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, grants, hub_of
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, from_page, grants, hub_of, via_of
 from hub.api.reply import JsonResponse, idempotency_key, pager
 from hub.api.request_log import is_about
 from hub.api.rights import require
@@ -26,7 +26,7 @@ from hub.domain.access import Noun, Verb
 from hub.services.context import secrecy
 from hub.services.explain import study
 from hub.services.index.index import ScheduleIndex
-from hub.services.jobs import cancel, hold
+from hub.services.jobs import cancel, hold, revise
 from hub.services.jobs.submit import Reply, Submission, submit
 from hub.services.questions import jobs
 from hub.services.reading.draft import draft
@@ -48,6 +48,7 @@ FindIndex = Callable[[], ScheduleIndex | None]
         {JSON: ref(JobManifest), YAML: ref(JobManifest)}, A_JOB, [IDEMPOTENCY_KEY]
     ),
 )
+@from_page
 @allow(ADMINISTRATOR)
 @grants(Verb.CREATE, Noun.JOBS)
 @refuses(RejectCode.ALREADY_EXISTS, RejectCode.BEING_DELETED, RejectCode.OWNED_ELSEWHERE)
@@ -71,6 +72,7 @@ async def submit_job(request: Request) -> Response:
             single=True,
             key=key,
             request_hash=hashlib.sha256(body).hexdigest() if key else "",
+            via=via_of(request),
         ),
     )
     failpoint("H02")
@@ -106,10 +108,11 @@ async def list_jobs(request: Request, asked: Annotated[JobFilters, Query()]) -> 
 async def get_job(request: Request, uid: str) -> Response:
     """One job with its manifest, counts and the decision that placed it.
 
-    Viewers do not see values of environment variables.
+    Values of environment variables are shown to who may change the job.
     """
-    role = caller(request).role
-    return JsonResponse(await hub_of(request).read(secrecy.seen_by, role, jobs.get_job, uid))
+    shown = caller(request).rights.values
+    found = hub_of(request).read(secrecy.job_seen_by, shown, jobs.get_job, uid)
+    return JsonResponse(await found)
 
 
 @router.get("/v1/namespaces/{namespace}/jobs/{name}", response_model=JobDetail)
@@ -117,8 +120,8 @@ async def get_job(request: Request, uid: str) -> Response:
 @grants(Verb.GET, Noun.JOBS)
 async def get_job_by_name(request: Request, namespace: str, name: str) -> Response:
     """The job that has this name now, else the newest that had it."""
-    role = caller(request).role
-    found = hub_of(request).read(secrecy.seen_by, role, jobs.get_job_by_name, namespace, name)
+    shown, get = caller(request).rights.values, jobs.get_job_by_name
+    found = hub_of(request).read(secrecy.job_seen_by, shown, get, namespace, name)
     return JsonResponse(await found)
 
 
@@ -145,6 +148,7 @@ async def explain_job(request: Request, uid: str) -> Response:
 
 
 @router.post("/v1/jobs/{uid}/cancel", response_model=JobDetail)
+@from_page
 @allow(ADMINISTRATOR)
 @grants(Verb.CHANGE, Noun.JOBS)
 async def cancel_job(request: Request, uid: str) -> Response:
@@ -154,6 +158,7 @@ async def cancel_job(request: Request, uid: str) -> Response:
 
 
 @router.post("/v1/jobs/{uid}/hold", response_model=JobDetail)
+@from_page
 @allow(ADMINISTRATOR)
 @grants(Verb.CHANGE, Noun.JOBS)
 @refuses(RejectCode.ALREADY_ENDED, RejectCode.BEING_DELETED)
@@ -164,6 +169,7 @@ async def hold_job(request: Request, uid: str) -> Response:
 
 
 @router.post("/v1/jobs/{uid}/release", response_model=JobDetail)
+@from_page
 @allow(ADMINISTRATOR)
 @grants(Verb.CHANGE, Noun.JOBS)
 @refuses(RejectCode.ALREADY_ENDED, RejectCode.ALREADY_EXISTS, RejectCode.BEING_DELETED)
@@ -173,7 +179,26 @@ async def release_job(request: Request, uid: str) -> Response:
     return JsonResponse(await hub_of(request).write(hold.release_job, uid, name))
 
 
+@router.post("/v1/jobs/{uid}/priority", response_model=JobDetail)
+@from_page
+@allow(ADMINISTRATOR)
+@grants(Verb.CHANGE, Noun.JOBS)
+@refuses(
+    RejectCode.ALREADY_ENDED,
+    RejectCode.BEING_DELETED,
+    RejectCode.INVALID_STATE,
+    RejectCode.OWNED_ELSEWHERE,
+    RejectCode.PRIORITY_CLASS_NOT_FOUND,
+)
+async def set_job_priority(request: Request, uid: str, asked: PriorityWish) -> Response:
+    """Give a Job another WorkloadPriorityClass, by its label: it takes its new place in the queue at once."""
+    hub, name = hub_of(request), caller(request).name
+    given = (uid, asked.priority_class, hub.settings.intake, name)
+    return JsonResponse(await hub.write(revise.set_priority, *given))
+
+
 @router.delete("/v1/jobs/{uid}", response_model=JobDetail)
+@from_page
 @allow(ADMINISTRATOR)
 @grants(Verb.CHANGE, Noun.JOBS)
 @refuses(RejectCode.OWNED_ELSEWHERE, RejectCode.PRECONDITION_FAILED)

@@ -21,9 +21,20 @@ from hub.api.models.pods import JobPods, LogRecord
 from hub.api.openapi_parts import EVENTS, NDJSON
 from hub.api.parameters import LogFilters
 from hub.api.peers import peers_of
-from hub.api.policy import ADMINISTRATOR, VIEWER, allow, authorize, caller, hub_of
+from hub.api.policy import (
+    ADMINISTRATOR,
+    VIEWER,
+    allow,
+    authorize,
+    caller,
+    from_page,
+    grants,
+    hub_of,
+    scope_of,
+)
 from hub.api.reply import JsonResponse
 from hub.api.routing import new_router, refuses
+from hub.domain.access import Noun, Verb
 from hub.services.context.hub import Hub
 from hub.services.live import places, shown
 from hub.services.live.open_streams import OpenStreams
@@ -38,8 +49,10 @@ from shared.wire.streams_v1 import StreamPart, StreamRequest
 router = new_router("jobs")
 LOOK_S: Final = 1.0  # between two looks at whether a quiet stream goes on
 UNHEARD_S: Final = 3.0  # for an agent none of whose requests hangs here
-BEAT_S: Final = 5.0  # between two looks at the credential; also keeps proxies from hanging up
+BEAT_S: Final = 5.0  # keeps proxies from hanging up
+CHECK_S: Final = 4.0  # between two looks at the credential and at what it may see
 _PEOPLE: Final = frozenset({ADMINISTRATOR, VIEWER})
+_NEEDS: Final = (Verb.GET, Noun.JOBS)
 ENDED: Final = "Ended"
 _AT_ONCE: Final = 8 << 10  # characters of lines that are looked through in the event loop
 _GONE: Final = "ReaderGone"
@@ -78,7 +91,9 @@ Encode = Callable[[Json], bytes]
         }
     },
 )
+@from_page
 @allow(ADMINISTRATOR, VIEWER)
+@grants(*_NEEDS)
 @refuses(
     *_REFUSED,
     RejectCode.LOGS_OFF,
@@ -91,7 +106,7 @@ async def follow_job_logs(
 ) -> Response:
     """Logs of all pods of a job, in order for each container, as JSON lines or server-sent events.
 
-    Values of environment variables of its manifest are hidden from viewers.
+    Values of environment variables of its manifest are shown to who may change the job, and to nobody else.
     """
     hub, who = hub_of(request), caller(request)
     spend(hub, who, "streams")
@@ -114,7 +129,7 @@ async def follow_job_logs(
         streams.leave(stream, _GONE)
         raise
     events = "text/event-stream" in request.headers.get("accept", "")
-    told = _Told(request, hub, streams, stream, Hiding(place.hidden), timestamps=asked.timestamps)
+    told = _Told(request, hub, streams, stream, place, timestamps=asked.timestamps)
     return _LogResponse(
         streams,
         stream,
@@ -125,7 +140,9 @@ async def follow_job_logs(
 
 
 @router.get("/v1/jobs/{uid}/pods", response_model=JobPods)
+@from_page
 @allow(ADMINISTRATOR, VIEWER)
+@grants(*_NEEDS)
 @refuses(*_REFUSED)
 async def list_job_pods(request: Request, uid: str) -> Response:
     """Pods of a job as its member has them now: phase, node, containers, exit codes, why they wait.
@@ -167,7 +184,7 @@ def open_streams_of(request: Request) -> OpenStreams:
 async def _place(request: Request, uid: str) -> PodsPlace:
     hub = hub_of(request)
     suspect_s = hub.settings.scheduling.suspect_after_s
-    return await hub.read(places.find, uid, caller(request).role, suspect_s)
+    return await hub.read(places.find, uid, caller(request).rights.values, suspect_s)
 
 
 async def _first(request: Request, streams: OpenStreams, stream: Stream) -> StreamPart:
@@ -234,13 +251,13 @@ class _Told:
         hub: Hub,
         streams: OpenStreams,
         stream: Stream,
-        hiding: Hiding,
+        place: PodsPlace,
         *,
         timestamps: bool,
     ) -> None:
         self._request, self._hub, self._streams, self._stream = request, hub, streams, stream
-        self._hiding, self._timestamps = hiding, timestamps
-        self._role = caller(request).role
+        self._hiding, self._timestamps = Hiding(place.hidden), timestamps
+        self._place, self._reads_values = place, place.is_within(caller(request).rights.values)
 
     async def records(self, first: StreamPart, encode: Encode) -> AsyncIterator[bytes]:
         """Records of all parts, and why there are no more."""
@@ -252,11 +269,10 @@ class _Told:
                 LOG_LINES.inc(len(part.lines))
                 yield await self._encoded(part, encode)
                 sent = clock.monotonic()
-            if clock.monotonic() - looked >= BEAT_S:
+            if clock.monotonic() - looked >= CHECK_S:
                 looked = clock.monotonic()
                 try:
-                    if (await authorize(self._request, _PEOPLE)).role != self._role:
-                        raise Rejected(RejectCode.FORBIDDEN, "")  # other things are to be hidden
+                    await self._check()
                 except Rejected as refusal:
                     stream.finish(refusal.code, "the credential does not hold any more")
                     break
@@ -269,6 +285,14 @@ class _Told:
                 break
         if stream.end is not None:
             yield encode(shown.ended(stream.end))
+
+    async def _check(self) -> None:
+        """Whether they may go on reading, as they began. Raises Rejected."""
+        who = await authorize(self._request, _PEOPLE, _NEEDS)
+        place = self._place
+        seen = scope_of(self._request).shows(place.namespace, place.queue, place.owner)
+        if not seen or place.is_within(who.rights.values) != self._reads_values:
+            raise Rejected(RejectCode.FORBIDDEN, "")  # other things are to be hidden
 
     async def _encoded(self, part: StreamPart, encode: Encode) -> bytes:
         """Its lines; looking for what is hidden takes long in long ones, and keeps nobody else waiting."""

@@ -19,7 +19,7 @@ from hub.api.models.objects import (
 from hub.api.parameters import GroupName, KindName, ObjectFilters, Removal
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, grants, hub_of
 from hub.api.reply import JsonResponse, pager
-from hub.api.rights import is_unbounded
+from hub.api.rights import is_unbounded, may_change
 from hub.api.routing import new_router, refuses
 from hub.domain.access import Noun, Verb
 from hub.domain.workloads.origin import Origin
@@ -95,6 +95,7 @@ async def _get(request: Request, group: str, kind: str, namespace: str, name: st
 
 @router.delete(_ONE, response_model=Deletion)
 @allow(ADMINISTRATOR)
+@grants(Verb.CHANGE, Noun.QUOTAS)
 @refuses(
     RejectCode.CLUSTER_NOT_EMPTY,
     RejectCode.NAMESPACE_NOT_EMPTY,
@@ -113,7 +114,10 @@ async def delete_object(
     """Delete a cluster-scoped object. Body (optional): {"preconditions": {"uid": …}}.
 
     `drain=true` takes back first what a ClusterQueue has admitted; else it is refused while it is used.
+    A batch administrator of all namespaces deletes ClusterQueues, cohorts, flavors and priority classes.
     """
+    if not may_change(request, group, kind):
+        raise Rejected(RejectCode.FORBIDDEN, f"a cluster administrator may delete a {kind}")
     group = _group(group, kind)
     return await _delete(request, group, kind, "", name, options, drain=asked.drain)
 

@@ -14,9 +14,10 @@ from hub.api.models.placed import (
     WorkList,
 )
 from hub.api.parameters import BindingFilters, RevisionFilters, WorkFilters
-from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, grants, hub_of
 from hub.api.reply import JsonResponse, pager
 from hub.api.routing import new_router, refuses
+from hub.domain.access import Noun, Verb
 from hub.services.placements.history import revisions
 from hub.services.questions import placed
 from shared.errors import Rejected
@@ -27,6 +28,7 @@ router = new_router("placements")
 
 @router.get("/v1/revisions", response_model=RevisionList)
 @allow(ADMINISTRATOR, VIEWER)
+@grants(Verb.GET, Noun.PLACEMENTS)
 @refuses(RejectCode.NOT_FOUND)
 async def list_revisions(request: Request, asked: Annotated[RevisionFilters, Query()]) -> Response:
     """Revisions of what a placement selects, newest first: what changed, and which clusters have which."""
@@ -36,6 +38,7 @@ async def list_revisions(request: Request, asked: Annotated[RevisionFilters, Que
 
 @router.get("/v1/bindings", response_model=BindingList)
 @allow(ADMINISTRATOR, VIEWER)
+@grants(Verb.GET, Noun.PLACEMENTS)
 @refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED, RejectCode.NOT_FOUND)
 async def list_bindings(request: Request, asked: Annotated[BindingFilters, Query()]) -> Response:
     """Decisions of placements for clusters, with scores, reasons, and the revision that each has."""
@@ -48,6 +51,7 @@ async def list_bindings(request: Request, asked: Annotated[BindingFilters, Query
 
 @router.get("/v1/works", response_model=WorkList)
 @allow(ADMINISTRATOR, VIEWER)
+@grants(Verb.GET, Noun.PLACEMENTS)
 @refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED, RejectCode.NOT_FOUND)
 async def list_works(request: Request, asked: Annotated[WorkFilters, Query()]) -> Response:
     """What clusters are given, Jobs among it, and what their agents say of it."""

@@ -3,7 +3,7 @@
 A route without a declared policy stops the application from starting (`hub.api.app`).
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
@@ -12,7 +12,7 @@ from starlette.requests import Request
 from hub.api.client_certificates import check_client_certificate
 from hub.api.limits import check_failures, note_failure, spend
 from hub.api.measures import CREDENTIALS
-from hub.domain.access import EVERYTHING, Noun, Role, Scope, Verb
+from hub.domain.access import EVERYTHING, Noun, Role, Scope, Verb, is_of_namespaces, least
 from hub.services.access.budgets import Kind
 from hub.services.access.credentials import (
     ADMINISTRATOR,
@@ -29,6 +29,7 @@ from shared.reject_codes import RejectCode
 __all__ = [
     "ADMINISTRATOR",
     "AGENT",
+    "OF_PAGE",
     "PEER",
     "PUBLIC",
     "USER",
@@ -37,11 +38,13 @@ __all__ = [
     "allow",
     "authorize",
     "caller",
+    "from_page",
     "grants",
     "hub_of",
     "needs_of",
     "policy_of",
     "scope_of",
+    "via_of",
 ]
 
 PUBLIC: Final = "public"
@@ -50,6 +53,8 @@ PEER: Final = (
 )
 _PEOPLE: Final = frozenset({ADMINISTRATOR, VIEWER, USER})
 Needs = tuple[Verb, Noun]
+SignedIn = Callable[[Request], Awaitable[Principal | None]]
+OF_PAGE: Final = "web"  # the way by which a person came who acts on the page, for the audit
 E = TypeVar("E", bound=Callable[..., Any])
 
 
@@ -87,6 +92,15 @@ def needs_of(endpoint: object) -> Needs | None:
     return getattr(endpoint, "needs", None)
 
 
+def from_page(endpoint: E) -> E:
+    """Declare that people may do this on the page too, by the session that their browser holds.
+
+    The session opens nothing else of the API: who holds a browser makes no tokens, and binds no roles.
+    """
+    endpoint.from_page = True  # type: ignore[attr-defined]  # read by `_on_page`
+    return endpoint
+
+
 async def authorize(
     request: Request, policy: frozenset[str], needs: Needs | None = None
 ) -> Principal:
@@ -96,9 +110,13 @@ async def authorize(
     credential at all, so that nothing is learnt from the answer. An agent whose own was taken back, was
     superseded or has expired is told so: it ends instead of asking for ever.
     """
+    request.state.scope, request.state.via = EVERYTHING, ""
     text = _presented(request)
-    found = await hub_of(request).authenticator.authenticate(text) if text else None
     audience = frozenset({AGENT}) if AGENT in policy else _PEOPLE
+    if text:
+        found = await _holder(hub_of(request), text, audience)
+    else:
+        found = await _on_page(request)
     if found is None and AGENT in policy:
         refused, reused = await hub_of(request).rotation.refusal(text)
         if reused:
@@ -106,7 +124,6 @@ async def authorize(
         raise refused
     if found is None or found.role not in audience:
         raise Rejected(RejectCode.UNAUTHENTICATED, UNAUTHENTICATED)
-    request.state.scope = EVERYTHING
     if found.role == AGENT:
         await check_client_certificate(request, hub_of(request), found.cluster)
     else:
@@ -116,6 +133,26 @@ async def authorize(
     elif found.role not in policy:
         raise Rejected(RejectCode.FORBIDDEN, f"a {found.role} may not do this")
     request.state.principal = found
+    return found
+
+
+async def _holder(hub: Hub, text: str, audience: frozenset[str]) -> Principal | None:
+    """Who holds what was presented. Raises Rejected for a token of somebody else that is not accepted."""
+    if audience is _PEOPLE and hub.sign_in.takes(text):
+        return await hub.sign_in.principal(text)
+    return await hub.authenticator.authenticate(text)
+
+
+async def _on_page(request: Request) -> Principal | None:
+    """Who acts on the page by a browser's session, which the route allows; None where nobody does.
+
+    Raises Rejected: Forbidden for what another site may have sent.
+    """
+    signed_in: SignedIn | None = getattr(request.app.state, "signed_in", None)
+    if signed_in is None or not getattr(request.scope.get("endpoint"), "from_page", False):
+        return None
+    found = await signed_in(request)
+    request.state.via = "" if found is None else OF_PAGE
     return found
 
 
@@ -134,9 +171,19 @@ def _admitted(
         scope = who.rights.scope(*needs)
         if scope.may:
             return who, scope
-    what = "do this" if needs is None else f"{needs[0]} {needs[1]}"
-    said = f"no role that {who.name} has allows to {what}; roadstead whoami shows which there are"
-    raise Rejected(RejectCode.FORBIDDEN, said)
+    raise Rejected(RejectCode.FORBIDDEN, _refusal(who.name, policy, needs))
+
+
+def _refusal(name: str, policy: frozenset[str], needs: Needs | None) -> str:
+    """What it would take, in a sentence: whoever reads it knows what to ask an administrator for."""
+    if needs is not None:
+        what, takes = f"{needs[0]} {needs[1]}", f"the role {least(*needs)}"
+        takes += "" if is_of_namespaces(needs[1]) else " in all namespaces"
+    elif VIEWER in policy:
+        what, takes = "do this", "a role in all namespaces"
+    else:
+        what, takes = "do this", f"the role {Role.CLUSTER_ADMINISTRATOR}"
+    return f"no role that {name} has allows to {what}: it takes {takes} (roadstead whoami)"
 
 
 async def admit(
@@ -149,7 +196,9 @@ async def admit(
     """
     hub = hub_of(request)
     audience = AGENT if AGENT in policy else ""
-    if len(hub.budgets.failures) and not hub.authenticator.remembers(_presented(request)):
+    text = _presented(request)
+    known = hub.sign_in if hub.sign_in.takes(text) else hub.authenticator
+    if len(hub.budgets.failures) and not known.remembers(text):
         check_failures(request, hub, audience)
     try:
         found = await authorize(request, policy, needs)
@@ -178,12 +227,19 @@ def hub_of(request: Request) -> Hub:
     """The hub this application serves; for who may see part of it, within that part."""
     hub = request.app.state.hub
     assert isinstance(hub, Hub)
-    scope = scope_of(request)
-    return hub if scope.is_everything else HubWithin(hub, scope)
+    scope, via = scope_of(request), via_of(request)
+    return hub if scope.is_everything and not via else HubWithin(hub, scope, via)
 
 
 def scope_of(request: Request) -> Scope:
     """What the caller may see, and may do of what the route does."""
     found = getattr(request.state, "scope", EVERYTHING)
     assert isinstance(found, Scope)
+    return found
+
+
+def via_of(request: Request) -> str:
+    """The way that the caller came by, where it is not the API: the page."""
+    found = getattr(request.state, "via", "")
+    assert isinstance(found, str)
     return found

@@ -1,10 +1,12 @@
 """What people may hand in: documents that their roles do not allow are refused one by one."""
 
 from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
 
 from starlette.requests import Request
 
-from hub.api.policy import caller, hub_of
+from hub.api.policy import caller, hub_of, via_of
 from hub.domain.access import Noun, Rights, Verb
 from hub.services.access.credentials import USER
 from hub.services.context.hub import Hub, HubWithin
@@ -13,6 +15,11 @@ from hub.services.reading.draft import Draft
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.reject_codes import RejectCode
+
+_NAMESPACE: Final = "metadata.namespace"
+_QUOTAS: Final = frozenset(
+    (KUEUE, kind) for kind in ("ClusterQueue", "Cohort", "ResourceFlavor", "WorkloadPriorityClass")
+)
 
 
 def judged(request: Request, drafts: Iterable[Draft | Rejected]) -> list[Draft | Rejected]:
@@ -36,7 +43,7 @@ def applying(request: Request) -> Hub:
     hub = hub_of(request)
     if is_unbounded(request):
         return hub
-    return HubWithin(hub, caller(request).rights.scope(Verb.CHANGE, Noun.JOBS))
+    return HubWithin(hub, caller(request).rights.scope(Verb.CHANGE, Noun.JOBS), via_of(request))
 
 
 def is_unbounded(request: Request) -> bool:
@@ -47,18 +54,32 @@ def is_unbounded(request: Request) -> bool:
     return caller(request).role != USER
 
 
+def may_change(request: Request, group: str, kind: str) -> bool:
+    """Whether the caller may delete objects of a kind that is in no namespace."""
+    quotas = (group, kind) in _QUOTAS
+    return is_unbounded(request) or (
+        quotas and caller(request).rights.allows(Verb.CHANGE, Noun.QUOTAS)
+    )
+
+
 def _judged(rights: Rights, given: Draft) -> Draft | Rejected:
     parsed = given.parsed
+    kind = (parsed.group, parsed.kind)
     if given.is_job or given.is_bare:
         queue = given.queue or DEFAULT
         if rights.allows(Verb.CREATE, Noun.JOBS, parsed.namespace, queue):
-            return given
-        where = f"in queue {queue} of namespace {parsed.namespace}"
-    elif (parsed.group, parsed.kind) == (KUEUE, "LocalQueue"):
+            return replace(given, sees=rights.scope(Verb.GET, Noun.JOBS))
+        said, field = f"no job in queue {queue} of namespace {parsed.namespace}", _NAMESPACE
+    elif kind == (KUEUE, "LocalQueue"):
         if rights.allows(Verb.CREATE, Noun.QUEUES, parsed.namespace):
             return given
-        where = f"in namespace {parsed.namespace}"
+        said = f"no LocalQueue in namespace {parsed.namespace}: its batch administrator may"
+        field = _NAMESPACE
+    elif kind in _QUOTAS:
+        if rights.allows(Verb.CREATE, Noun.QUOTAS):
+            return given
+        said, field = f"no {parsed.kind}: a batch administrator of all namespaces may", "kind"
     else:
-        where = "of this kind: a cluster administrator may"
-    said = f"{rights.name} may hand in nothing {where}; roadstead whoami shows what they may"
-    return Rejected(RejectCode.FORBIDDEN, said, "metadata.namespace")
+        said, field = f"no {parsed.kind}: a cluster administrator may", "kind"
+    said = f"{rights.name} may hand in {said}; roadstead whoami shows what they may"
+    return Rejected(RejectCode.FORBIDDEN, said, field)

@@ -9,9 +9,10 @@ from hub.api.models.rollouts import (
     RolloutList,
     RolloutReturn,
 )
-from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, hub_of
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, grants, hub_of
 from hub.api.reply import JsonResponse
 from hub.api.routing import new_router, refuses
+from hub.domain.access import Noun, Verb
 from hub.services.objects import rollouts as acts
 from hub.services.questions import rollouts as questions
 from shared.reject_codes import RejectCode
@@ -21,6 +22,7 @@ router = new_router("rollouts")
 
 @router.get("/v1/rollouts", response_model=RolloutList)
 @allow(ADMINISTRATOR, VIEWER)
+@grants(Verb.GET, Noun.PLACEMENTS)
 async def list_rollouts(request: Request) -> Response:
     """Staged update runs, and placements that roll a change out by themselves now.
 
@@ -39,6 +41,7 @@ async def get_cluster_rollout(request: Request, name: str) -> Response:
 
 @router.get("/v1/rollouts/{namespace}/{name}", response_model=RolloutDetail)
 @allow(ADMINISTRATOR, VIEWER)
+@grants(Verb.GET, Noun.PLACEMENTS)
 async def get_rollout(request: Request, namespace: str, name: str) -> Response:
     """A StagedUpdateRun with its stages; else the ResourcePlacement of that name."""
     return JsonResponse(await hub_of(request).read(questions.get_rollout, namespace, name))

@@ -6,7 +6,8 @@ may not change is refused.
 
     Viewer                 looks at jobs, queues, objects, placements, drift and events
     Submitter              also hands in jobs, and changes and ends those of their own
-    Batch administrator    also changes and ends anybody's jobs, and declares LocalQueues
+    Batch administrator    also changes and ends anybody's jobs, and declares LocalQueues; bound everywhere,
+                           also ClusterQueues, cohorts, flavors and priority classes
     Cluster administrator  everything; bound everywhere or not at all
 
 `clusters` and whatever else has no namespace is for those whose role is bound everywhere.
@@ -42,6 +43,7 @@ class Noun(StrEnum):
 
     JOBS = "jobs"
     QUEUES = "queues"
+    QUOTAS = "quotas"  # ClusterQueues, cohorts, flavors, priority classes: of no namespace
     OBJECTS = "objects"
     PLACEMENTS = "placements"
     DRIFT = "drift"
@@ -54,10 +56,14 @@ class Noun(StrEnum):
 
 # Words that people and kubectl have for the same.
 VERBS: Final[Mapping[str, Verb]] = {
-    **dict.fromkeys(("get", "list", "watch", "view", "explain"), Verb.GET),
-    **dict.fromkeys(("create", "submit", "apply"), Verb.CREATE),
+    **dict.fromkeys(("get", "list", "watch", "view", "show", "explain"), Verb.GET),
+    **dict.fromkeys(("create", "submit", "apply", "run", "add", "issue"), Verb.CREATE),
     **dict.fromkeys(
-        ("change", "update", "patch", "delete", "cancel", "hold", "release"), Verb.CHANGE
+        ("change", "update", "patch", "set", "delete", "rm", "cancel", "hold", "release"),
+        Verb.CHANGE,
+    ),
+    **dict.fromkeys(
+        ("stop", "resume", "cordon", "uncordon", "drain", "fence", "bind", "revoke"), Verb.CHANGE
     ),
 }
 KINDS: Final[Mapping[str, Noun]] = {
@@ -65,22 +71,30 @@ KINDS: Final[Mapping[str, Noun]] = {
     **{kind.value.removesuffix("s"): kind for kind in Noun},
     "workloads": Noun.JOBS,
     "workload": Noun.JOBS,
+    "logs": Noun.JOBS,
+    "pods": Noun.JOBS,
     "localqueues": Noun.QUEUES,
     "localqueue": Noun.QUEUES,
+    "clusterqueues": Noun.QUOTAS,
+    "clusterqueue": Noun.QUOTAS,
+    "members": Noun.CLUSTERS,
+    "member": Noun.CLUSTERS,
     "tokens": Noun.ACCESS,
     "token": Noun.ACCESS,
 }
 _NAMESPACED: Final = frozenset(
     {Noun.JOBS, Noun.QUEUES, Noun.OBJECTS, Noun.PLACEMENTS, Noun.DRIFT, Noun.EVENTS}
 )
-_LOOKING: Final = frozenset((Verb.GET, kind) for kind in _NAMESPACED | {Noun.CLUSTERS, Noun.HUB})
+_OF_ALL: Final = frozenset({Noun.CLUSTERS, Noun.QUOTAS, Noun.HUB})
+_LOOKING: Final = frozenset((Verb.GET, kind) for kind in _NAMESPACED | _OF_ALL)
 _OWN: Final = (Verb.CHANGE, Noun.JOBS)
 _SUBMITTING: Final = _LOOKING | {(Verb.CREATE, Noun.JOBS)}
 _MAY: Final[Mapping[Role, frozenset[tuple[Verb, Noun]]]] = {
     Role.VIEWER: _LOOKING,
     Role.SUBMITTER: _SUBMITTING,
     Role.BATCH_ADMINISTRATOR: _SUBMITTING
-    | {_OWN, (Verb.CREATE, Noun.QUEUES), (Verb.CHANGE, Noun.QUEUES)},
+    | {_OWN}
+    | {(verb, kind) for verb in (Verb.CREATE, Verb.CHANGE) for kind in (Noun.QUEUES, Noun.QUOTAS)},
     Role.CLUSTER_ADMINISTRATOR: frozenset((verb, kind) for verb in Verb for kind in Noun),
 }
 
@@ -196,6 +210,11 @@ class Rights:
         return any(area.holds(namespace, queue, owner) for area in areas)
 
     @property
+    def values(self) -> tuple[Area, ...]:
+        """Of which jobs values of environment variables are theirs to read: those that they may change."""
+        return self.areas(Verb.CHANGE, Noun.JOBS)
+
+    @property
     def everywhere(self) -> Role | None:
         """The most that is theirs everywhere."""
         found = [grant.role for grant in self.grants if grant.area == EVERYWHERE]
@@ -203,6 +222,17 @@ class Rights:
 
 
 _ORDER: Final = tuple(Role)
+
+
+def least(verb: Verb, kind: Noun) -> Role:
+    """The smallest role that may do `verb` to `kind`, be it to one's own alone; see `is_of_namespaces`."""
+    own = Role.SUBMITTER if (verb, kind) == _OWN else Role.CLUSTER_ADMINISTRATOR
+    return min((own, *(r for r in Role if (verb, kind) in _MAY[r])), key=_ORDER.index)
+
+
+def is_of_namespaces(kind: Noun) -> bool:
+    """Whether a role in some namespaces is enough for it."""
+    return kind in _NAMESPACED
 
 
 def rights_of(who: VerifiedIdentity, bindings: Iterable[RoleBinding]) -> Rights:

@@ -42,16 +42,22 @@ def _row(
     tx: Transaction, principal: str, verb: str, of: str, outcome: str, about: About | None
 ) -> Json:
     kind, namespace, name = about or about_of(of)
+    told = f"{outcome} {came_by(tx.via)}" if tx.via else outcome
     return {
         "at": tx.now,
         "principal": principal,
         "verb": verb,
         "object": of[:600],
-        "outcome": outcome[:64],
+        "outcome": told[:64],
         "kind": kind[:63],
         "namespace": namespace[:63],
         "name": name[:253],
     }
+
+
+def came_by(via: str) -> str:
+    """What an outcome ends with where people came by something else than the API: `(web)`."""
+    return f"({via})" if via else ""
 
 
 def about_of(of: str) -> About:

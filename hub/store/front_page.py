@@ -4,17 +4,47 @@ Everything is bounded by `limit`; decisions, the one wide column, are read for t
 """
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Select, func, or_, select
 
-from hub.domain.workloads.states import TERMINAL
+from hub.domain.workloads.states import CHARGED, TERMINAL
+from hub.store import scoping
 from hub.store.records.workloads import JobOnPage
 from hub.store.tables import workloads
 from hub.store.transaction import Transaction
 from shared.documents import Json
 
 _SHOWN: Final = tuple(workloads.c[name] for name in JobOnPage._fields if name != "scores")
+_CHARGED: Final = sorted(str(state) for state in CHARGED)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where jobs are: on a cluster, in a ClusterQueue, or by a LocalQueue. "": wherever."""
+
+    cluster: str = ""
+    cluster_queue: str = ""
+    namespace: str = ""
+    queue: str = ""
+
+
+def holding(tx: Transaction, place: Place, limit: int) -> list[JobOnPage]:
+    """Jobs that are charged there, as far as they may be seen; the latest first."""
+    c = workloads.c
+    query = _shown().where(c.state.in_(_CHARGED), *scoping.of_jobs(tx))
+    named = {
+        "cluster": place.cluster,
+        "cluster_queue": place.cluster_queue,
+        "namespace": place.namespace,
+        "queue": place.queue,
+    }
+    for column, name in named.items():
+        if name:
+            query = query.where(c[column] == name)
+    query = query.order_by(c.created_at.desc(), c.uid.desc()).limit(limit)
+    return [JobOnPage(*row) for row in tx.conn.execute(query)]
 
 
 def unfinished(
@@ -22,13 +52,13 @@ def unfinished(
 ) -> list[JobOnPage]:
     """Jobs that have not ended, oldest first; in one of `states`, if any are given."""
     c = workloads.c
-    query = _shown().where(*_unfinished(states, text)).order_by(c.created_at, c.uid)
+    query = _shown().where(*_unfinished(tx, states, text)).order_by(c.created_at, c.uid)
     return _rows(tx, query, offset, limit)
 
 
 def count_unfinished(tx: Transaction, text: str) -> int:
     """How many jobs `unfinished` would give, state and limit aside."""
-    query = select(func.count()).select_from(workloads).where(*_unfinished((), text))
+    query = select(func.count()).select_from(workloads).where(*_unfinished(tx, (), text))
     return int(tx.conn.execute(query).scalar_one())
 
 
@@ -37,7 +67,7 @@ def ended(
 ) -> list[JobOnPage]:
     """Jobs that have ended, the latest first; in one of `states`, if any are given."""
     c = workloads.c
-    query = _shown().where(c.finished_at.is_not(None), *_selected(states, text))
+    query = _shown().where(c.finished_at.is_not(None), *_selected(tx, states, text))
     return _rows(tx, query.order_by(c.finished_at.desc(), c.uid), offset, limit)
 
 
@@ -45,15 +75,21 @@ def _shown() -> Select[Any]:
     return select(*_SHOWN)
 
 
-def _unfinished(states: Collection[str], text: str) -> list[ColumnElement[bool]]:
+def _unfinished(tx: Transaction, states: Collection[str], text: str) -> list[ColumnElement[bool]]:
     c = workloads.c
-    return [c.finished_at.is_(None), c.state.not_in(sorted(TERMINAL)), *_selected(states, text)]
+    return [
+        c.finished_at.is_(None),
+        c.state.not_in(sorted(TERMINAL)),
+        *_selected(tx, states, text),
+    ]
 
 
-def _selected(states: Collection[str], text: str) -> list[ColumnElement[bool]]:
-    """Not deleted (or still in a cluster), and `text` is in a name that people know the job by."""
+def _selected(tx: Transaction, states: Collection[str], text: str) -> list[ColumnElement[bool]]:
+    """Not deleted (or still in a cluster), seen by whoever asks, and `text` is in a name that people know
+    the job by.
+    """
     c = workloads.c
-    wanted: list[ColumnElement[bool]] = [c.deleted_at.is_(None) | c.live.is_not(None)]
+    wanted = [c.deleted_at.is_(None) | c.live.is_not(None), *scoping.of_jobs(tx)]
     if states:
         wanted.append(c.state.in_(sorted(states)))
     if text:

@@ -3,8 +3,9 @@
 import datetime as dt
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from sqlalchemy import String, cast, delete, func, insert as plain_insert, select, tuple_
+from sqlalchemy import Select, String, cast, delete, func, insert as plain_insert, select, tuple_
 
+from hub.store import scoping
 from hub.store.dialect import CHUNK, insert
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import (
@@ -36,6 +37,7 @@ def list_all(tx: Transaction) -> list[StoredObject]:
 def list_runs(tx: Transaction, limit: int | None = None) -> list[StoredObject]:
     """Staged update runs of both kinds, those that are over too, the newest first."""
     query = select(objects).where(objects.c.api_group == GROUP, objects.c.kind.in_(RUNS))
+    query = query.where(*scoping.of_objects(tx))
     query = query.order_by(objects.c.created_at.desc(), objects.c.name.desc()).limit(limit)
     return [StoredObject._make(row) for row in tx.conn.execute(query)]
 
@@ -55,12 +57,18 @@ def behind_newest(tx: Transaction, limit: int) -> list[str]:
             bindings.c.selected.is_(True),
             bindings.c.policy_snapshot != "job",
             bindings.c.resource_snapshot != cast(newest.c.index, String),
+            *([] if tx.scope.is_everything else [bindings.c.placement.in_(_shown(tx))]),
         )
         .distinct()
         .order_by(bindings.c.placement)
         .limit(limit)
     )
     return list(tx.conn.execute(query).scalars())
+
+
+def _shown(tx: Transaction) -> Select[tuple[str]]:
+    """Uids of the placements that whoever asks may see."""
+    return select(objects.c.uid).where(objects.c.api_group == GROUP, *scoping.of_objects(tx))
 
 
 def override_uids(tx: Transaction) -> set[str]:
@@ -123,6 +131,8 @@ def list_bound(
     """
     c = bindings.c
     query = select(*(c[name] for name in Binding._fields), c.bound_at)
+    if not tx.scope.is_everything:
+        query = query.where(c.placement.in_(_shown(tx)))
     if placement:
         query = query.where(c.placement == placement)
     if cluster:

@@ -7,7 +7,15 @@ from sqlalchemy import delete, select, update
 from hub.domain.workloads.origin import Origin
 from hub.domain.workloads.states import TERMINAL
 from hub.store.dialect import CHUNK
-from hub.store.tables import events, explanations, manifests, objects, workloads, works
+from hub.store.tables import (
+    dependencies,
+    events,
+    explanations,
+    manifests,
+    objects,
+    workloads,
+    works,
+)
 from hub.store.transaction import Transaction
 from shared.groups import PLACEMENT
 from shared.kinds.eviction_v1 import EVICTIONS
@@ -32,13 +40,17 @@ def names_outlived(tx: Transaction, limit: int) -> list[str]:
 
 
 def jobs_ended_before(tx: Transaction, before: dt.datetime, limit: int) -> list[str]:
-    """Jobs whose record has been kept long enough and of which no member holds anything."""
-    c = workloads.c
+    """Jobs whose record has been kept long enough and of which no member holds anything.
+
+    How a job ended is kept for as long as another waits to be told (docs/explain/exactly-once.md, rule 20).
+    """
+    c, d = workloads.c, dependencies.c
     held = select(works.c.uid).where(works.c.uid == c.uid).exists()
+    awaited = select(d.uid).where(d.on_uid == c.uid, d.state == "Waiting").exists()
     return list(
         tx.conn.execute(
             select(c.uid)
-            .where(c.finished_at < before, c.state.in_(_ENDED), ~held)
+            .where(c.finished_at < before, c.state.in_(_ENDED), ~held, ~awaited)
             .order_by(c.finished_at)
             .limit(limit)
         ).scalars()
@@ -87,6 +99,7 @@ def remove_jobs(tx: Transaction, uids: list[str]) -> None:
     for start in range(0, len(uids), CHUNK):
         few = uids[start : start + CHUNK]
         tx.conn.execute(delete(manifests).where(manifests.c.uid.in_(few)))
+        tx.conn.execute(delete(dependencies).where(dependencies.c.uid.in_(few)))
         tx.conn.execute(delete(events).where(events.c.uid.in_(few)))
         tx.conn.execute(delete(workloads).where(workloads.c.uid.in_(few)))
     tx.touch("workloads", *uids)

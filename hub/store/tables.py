@@ -170,6 +170,30 @@ workloads = Table(
         postgresql_where=text("finished_at IS NOT NULL"),
     ),
 )
+# Which jobs a job waits for, as it was accepted: bound to their uids, decided once each.
+_OPEN = text("state = 'Waiting'")
+dependencies = Table(
+    "dependencies",
+    metadata,
+    Column("uid", String(64), primary_key=True),  # of the job that waits
+    Column("on_name", String(253), primary_key=True),
+    Column("namespace", String(63), nullable=False),  # of both
+    Column("wanted", String(8), nullable=False),  # ok | any | fail
+    Column("on_uid", String(64), nullable=False),  # "": nobody of that name has come yet
+    Column("state", String(16), nullable=False),  # Waiting | Satisfied | NeverSatisfied | Waived
+    Column("ended", String(16), nullable=False),  # how the other had ended then; "": it had not
+    Column("until", Utc),  # by when somebody of that name must have come
+    Column("decided_at", Utc),
+    Index("ix_dependencies_on_uid", "on_uid"),
+    Index(
+        "ix_dependencies_open",
+        "on_uid",
+        "namespace",
+        "on_name",
+        sqlite_where=_OPEN,
+        postgresql_where=_OPEN,
+    ),
+)
 # How many of them there are, so that nobody counts a million rows: kept by triggers (hub.store.tallies).
 tallies = Table(
     "tallies",

@@ -12,6 +12,7 @@ from typing import Final
 
 from sqlalchemy import Connection, func, select
 
+from hub.store import scoping
 from hub.store.tables import tallies
 from hub.store.transaction import Transaction
 
@@ -135,11 +136,11 @@ def _count(conn: Connection, statements: Iterable[str]) -> None:
 
 
 def by_state(tx: Transaction) -> dict[str, int]:
-    """How many jobs that are shown are in each state."""
+    """How many jobs that are shown, and that whoever asks may see, are in each state."""
     c = tallies.c
     rows = tx.conn.execute(
         select(c.state, func.sum(c.number))
-        .where(c.shown.is_(True), c.number > 0)
+        .where(c.shown.is_(True), c.number > 0, *scoping.of_tallies(tx))
         .group_by(c.state)
     )
     return {state: int(number) for state, number in rows}

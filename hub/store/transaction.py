@@ -40,7 +40,7 @@ class Identified(Protocol):
 class Transaction:
     """One transaction: its connection, its instant, and what followers are told when it commits."""
 
-    __slots__ = ("conn", "events", "memory", "now", "scope", "touched")
+    __slots__ = ("conn", "events", "memory", "now", "scope", "touched", "via")
 
     def __init__(self, conn: Connection, now: dt.datetime, memory: Memory | None = None) -> None:
         self.conn = conn
@@ -49,6 +49,7 @@ class Transaction:
         self.touched: dict[str, set[str]] = {}
         self.events: list[NewEvent] = []
         self.scope = EVERYTHING  # what whoever asks may see and do: lists and finds go by it
+        self.via = ""  # by what way people came, where the audit says it: the page
 
     def touch(self, kind: str, *keys: str) -> None:
         """Enter `keys` of `kind` into the change feed of this transaction."""

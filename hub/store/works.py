@@ -340,9 +340,10 @@ def list_page(
     """Works by (cluster, uid), after a position, at most `limit`.
 
     `placement` (uid), `cluster`: of that one alone, unless "". `failed`: refused, missing or not available.
+    Those that whoever asks may see.
     """
     c = works.c
-    query = select(works)
+    query = select(works).where(*scoping.of_works(tx))
     if placement:
         query = query.where(c.placed_by == placement)
     if cluster:

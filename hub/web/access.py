@@ -1,11 +1,18 @@
 """Who may look at the page: a token is traded for a session, whose cookie no script can read and no
 other site sends.
 
-The session is good for the page alone, ends by itself, by signing out and with the token; the token
-stays with its owner, in no cookie and no address. Every request checks the session as the REST API
-checks a bearer; an open stream checks it again every few seconds.
+The session is good for the page, and for those routes of the API that the page's actions call
+(`hub.api.policy.from_page`); it ends by itself, by signing out and with the token; the token stays with its
+owner, in no cookie and no address. Every request checks the session as the REST API checks a bearer; an
+open stream checks it again every few seconds.
+
+An action is one call of the API: from a page of this very origin, with a mark that only such a page can
+know, and nothing but JSON in it.
 """
 
+import datetime as dt
+import hashlib
+import hmac
 import re
 from dataclasses import replace
 from typing import Final
@@ -17,6 +24,7 @@ from starlette.responses import RedirectResponse, Response
 from hub.api.limits import check_failures, note_failure
 from hub.api.policy import PUBLIC, allow, hub_of
 from hub.api.routing import new_router
+from hub.domain.access import EVERYTHING, Noun, Role, Scope, Verb
 from hub.services.access import credentials
 from hub.services.access.credentials import ADMINISTRATOR, SESSION, USER, VIEWER, Principal
 from hub.services.context.hub import Hub
@@ -38,6 +46,14 @@ HEADERS: Final = {
     ),
     "Cache-Control": "no-store",
 }
+MARK: Final = (
+    "X-Roadstead-Page"  # no form can send it, and no other site may: it is not CORS-safelisted
+)
+_TYPES: Final = frozenset({"", "application/json"})
+_ELSEWHERE: Final = (
+    "this was sent from another site, or from a page that is out of date: load it again"
+)
+_NOTED_S: Final = 60.0
 _PORT: Final = re.compile("[0-9]{1,5}")
 router = new_router("page")
 
@@ -51,7 +67,7 @@ async def login(request: Request) -> Response:
     given = parse_qs((await request.body()).decode("ascii", "replace"), max_num_fields=8)
     token = (given.get("token") or [""])[0].strip()
     check_failures(request, hub)
-    if await _all_seeing(hub, await hub.authenticator.authenticate(token)) is None:
+    if await looking(hub, await hub.authenticator.authenticate(token)) is None:
         note_failure(request, hub)
         return RedirectResponse("/?wrong", 303, HEADERS)
     kept = hub.settings.api.session_kept
@@ -59,15 +75,20 @@ async def login(request: Request) -> Response:
     if made is None:
         return RedirectResponse("/?wrong", 303, HEADERS)
     reply = RedirectResponse("/", 303, HEADERS)
+    hold_session(request, reply, made, kept)
+    return reply
+
+
+def hold_session(request: Request, reply: Response, session: str, kept: dt.timedelta) -> None:
+    """Give a session to the browser, in a cookie that no script reads and no other site sends."""
     reply.set_cookie(
-        _cookie(request),
-        made,
+        name_of_cookie(request),
+        session,
         max_age=int(kept.total_seconds()),
         httponly=True,
         samesite="strict",
-        secure=_is_secure(request),
+        secure=is_secure(request),
     )
-    return reply
 
 
 @router.post("/logout", include_in_schema=False)
@@ -75,43 +96,121 @@ async def login(request: Request) -> Response:
 async def logout(request: Request) -> Response:
     """End the session."""
     _same_origin(request)
-    if held := request.cookies.get(_cookie(request), ""):
+    if held := request.cookies.get(name_of_cookie(request), ""):
         await hub_of(request).write(credentials.end_session, held)
     reply = RedirectResponse("/", 303, HEADERS)
     reply.delete_cookie(
-        _cookie(request), httponly=True, samesite="strict", secure=_is_secure(request)
+        name_of_cookie(request), httponly=True, samesite="strict", secure=is_secure(request)
     )
     return reply
 
 
 async def viewer(request: Request) -> Principal | None:
-    """The person who is signed in, or None."""
-    held = request.cookies.get(_cookie(request), "")
+    """The person who is signed in, or None.
+
+    From then on `hub_of(request)` goes by what they may see at this moment, and `scope_of(request)` is that;
+    what they may change is said by the person's `rights`.
+    """
+    held = request.cookies.get(name_of_cookie(request), "")
     hub = hub_of(request)
-    return await _all_seeing(hub, await hub.authenticator.authenticate(held, SESSION))
+    known = await looking(hub, await hub.authenticator.authenticate(held, SESSION))
+    if known is None:
+        return None
+    who, request.state.scope = known
+    return who
 
 
-async def _all_seeing(hub: Hub, found: Principal | None) -> Principal | None:
-    """A person who may see the whole fleet, which the page shows: a user as what they are everywhere."""
+async def note_use(request: Request) -> None:
+    """Somebody is there: written down once a minute, for a session that nobody uses ends."""
+    held, hub = request.cookies.get(name_of_cookie(request), ""), hub_of(request)
+    state = request.app.state
+    if not hasattr(state, "sessions_used"):
+        state.sessions_used = {}
+    used: dict[str, float] = state.sessions_used
+    given, now = held.partition(".")[0], hub.clock.monotonic()
+    if now - used.get(given, -_NOTED_S) < _NOTED_S:
+        return
+    state.sessions_used = {each: at for each, at in used.items() if now - at < _NOTED_S}
+    state.sessions_used[given] = now
+    await hub.write(credentials.use_session, held)
+
+
+def scope_of_viewer(who: Principal, verb: Verb, noun: Noun) -> Scope:
+    """What a person who is signed in sees of `noun`, as a request of theirs to the API would."""
+    return who.rights.scope(verb, noun) if who.role == USER else EVERYTHING
+
+
+async def actor(request: Request) -> Principal | None:
+    """The person who is signed in with all that they may do, or None."""
+    held = request.cookies.get(name_of_cookie(request), "")
+    hub = hub_of(request)
+    found = await hub.authenticator.authenticate(held, SESSION)
+    return None if found is None else await hub.roles.with_rights(found)
+
+
+def mark_of(request: Request) -> str:
+    """What the pages of this session send with each action; it tells nothing of the session itself."""
+    held = request.cookies.get(name_of_cookie(request), "")
+    return hmac.new(held.encode(), b"an action of the page", hashlib.sha256).hexdigest()
+
+
+async def signed_in(request: Request) -> Principal | None:
+    """Who acts on a page. None where no page says so: a session alone opens nothing of the API.
+
+    Raises Rejected: Forbidden for what another site may have sent.
+    """
+    mark = request.headers.get(MARK)
+    if mark is None:
+        return None
+    found = await actor(request)
+    if found is None:
+        return None
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    # Browsers send none to their own site with what only reads.
+    origin = request.headers.get("origin")
+    own = origin is None and request.method == "GET"
+    own = own or (origin or "").partition("://")[2] == request.headers.get("host")
+    if (
+        not own
+        or kind not in _TYPES
+        or not hmac.compare_digest(mark.encode(), mark_of(request).encode())
+    ):
+        raise Rejected(RejectCode.FORBIDDEN, _ELSEWHERE)
+    _same_origin(request)
+    await note_use(request)
+    return found
+
+
+async def looking(hub: Hub, found: Principal | None) -> tuple[Principal, Scope] | None:
+    """A person with any role, and what of the fleet they may see; None for others.
+
+    A user whose role holds everywhere is as what a token of it is. Every role looks at all kinds in its
+    namespaces, and one in queues at their jobs alone: of jobs the rights say it for all parts of the page.
+    """
     if found is None or found.role not in {ADMINISTRATOR, VIEWER, USER}:
         return None
-    if found.role != USER:
-        return found
     known = await hub.roles.with_rights(found)
-    return None if known.rights.everywhere is None else replace(known, role=VIEWER)
+    if known.role != USER:
+        return known, EVERYTHING
+    everywhere = known.rights.everywhere
+    if everywhere is not None:
+        stands_for = ADMINISTRATOR if everywhere == Role.CLUSTER_ADMINISTRATOR else VIEWER
+        return replace(known, role=stands_for), EVERYTHING
+    scope = known.rights.scope(Verb.GET, Noun.JOBS)
+    return (known, scope) if scope.may else None
 
 
-def _cookie(request: Request) -> str:
+def name_of_cookie(request: Request) -> str:
     """Its name; by port, because browsers share the cookies of one host among all of its ports.
 
     By TLS it begins with `__Host-`: no answer in clear, and no other host, can set such a one.
     """
     port = request.headers.get("host", "").rpartition(":")[2]
     name = f"roadstead-{port}" if _PORT.fullmatch(port) else "roadstead"
-    return f"__Host-{name}" if _is_secure(request) else name
+    return f"__Host-{name}" if is_secure(request) else name
 
 
-def _is_secure(request: Request) -> bool:
+def is_secure(request: Request) -> bool:
     """Whether the browser speaks TLS: to the hub, or to a proxy that the hub trusts (uvicorn's rule)."""
     return bool(request.scope["scheme"] == "https")
 

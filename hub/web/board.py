@@ -1,42 +1,47 @@
-"""What viewers see, read and rendered once for all who look at the same.
+"""What people see, read and rendered once for all who look at the same and may see the same.
 
-A part is HTML with the id it has on the page. Looking never weighs on the hub: whoever asks again
-within `pause_s` gets what is there, and `pause_s` grows with the processor time that reading took,
-so that one view takes at most a tenth of one thread, however many watch it.
+A view names what a page shows and to whom; equal views are read once. A part is HTML with the id it has
+on the page. Looking never weighs on the hub: whoever asks again within `pause_s` gets what is there, and
+`pause_s` grows with the processor time that reading took, so that all views together take about a
+tenth of one thread, however many watch them.
 """
 
 import asyncio
 import datetime as dt
-import time
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple, Protocol
 
-import jinja2
+from starlette.requests import Request
 
 from hub.services.context.hub import Hub
-from hub.services.explain.as_it_is_now import WaitingView, waiting_view
 from hub.services.index.index import ScheduleIndex
-from hub.services.questions.dashboard import Asked, BoardPage, FoundJobs, find_jobs, read_page
-from hub.web import views
-from shared.documents import Json
 
 _LEAST_PAUSE_S: Final = 0.5  # a busy hub changes all the time; people read twice a second at best
 _SHARE: Final = 9  # times the processor time of reading it
 _FRESH_S: Final = 5.0  # what only time changes (a silent cluster) is seen within this
 _MOST_KEPT: Final = 64
-_HERE: Final = Path(__file__).parent
 FindIndex = Callable[[], ScheduleIndex | None]
 
-templates = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(_HERE / "templates"),
-    autoescape=True,
-    undefined=jinja2.StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+
+class Looked(NamedTuple):
+    """One view as it was found: its parts by name, and the processor time that it took, in s."""
+
+    at: dt.datetime
+    parts: Mapping[str, str]
+    cost_s: float
+
+
+class View(Hashable, Protocol):
+    """What one page shows to those who see the same of it; equal ones are read once for all of them.
+
+    A frozen dataclass that holds everything by which its parts differ: names, filters, the reader's scope.
+    """
+
+    async def look(self, hub: Hub, find_index: FindIndex) -> Looked:
+        """Read and render it. Raises Rejected(NotFound) where what it shows is not, or no more, there."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +61,19 @@ class Board:
     def __init__(self, hub: Hub, find_index: FindIndex) -> None:
         self._hub = hub
         self._find_index = find_index
-        self._kept: OrderedDict[Asked, Sight] = OrderedDict()
-        self._turn = asyncio.Lock()
+        self._kept: OrderedDict[View, Sight] = OrderedDict()
+        # One view of each kind is read at a time: a page that takes long keeps no other kind waiting.
+        self._turns: defaultdict[type[View], asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    async def see(self, asked: Asked) -> Sight:
-        """The view that `asked` names, as it is, or was a moment ago."""
-        found = self._kept.get(asked)
+    async def see(self, view: View) -> Sight:
+        """The view as it is, or was a moment ago. Raises as its `look` does."""
+        found = self._kept.get(view)
         if found is None or self._is_old(found):
-            async with self._turn:  # one reads, the others take what it found
-                found = self._kept.get(asked)
+            async with self._turns[type(view)]:  # one reads, the others take what it found
+                found = self._kept.get(view)
                 if found is None or self._is_old(found):
-                    found = await self._look(asked)
-                    self._keep(asked, found)
+                    found = await self._look(view)
+                    self._keep(view, found)
         return found
 
     def is_behind(self, sight: Sight) -> bool:
@@ -76,50 +82,45 @@ class Board:
 
     def _is_old(self, sight: Sight) -> bool:
         age = self._hub.clock.monotonic() - sight.read_at
-        return age > _FRESH_S or (age >= sight.pause_s and self.is_behind(sight))
+        return age > max(_FRESH_S, sight.pause_s) or (
+            age >= sight.pause_s and self.is_behind(sight)
+        )
 
-    def _keep(self, asked: Asked, sight: Sight) -> None:
-        self._kept[asked] = sight
-        self._kept.move_to_end(asked)
+    def _keep(self, view: View, sight: Sight) -> None:
+        self._kept[view] = sight
+        self._kept.move_to_end(view)
         while len(self._kept) > _MOST_KEPT:
             self._kept.popitem(last=False)
 
-    async def _look(self, asked: Asked) -> Sight:
+    def _renewed(self) -> int:
+        """How many views are renewed at present."""
+        since = self._hub.clock.monotonic() - _FRESH_S
+        return sum(sight.read_at >= since for sight in self._kept.values())
+
+    async def _look(self, view: View) -> Sight:
         hub, revision = self._hub, self._hub.db.revision
-        found = await hub.read(find_jobs, asked)
-        page = await hub.read(read_page, found, await self._views(found), hub.settings)
-        at, parts, cost_s = await hub.beside(_render, page, asked)
-        pause_s = max(_LEAST_PAUSE_S, _SHARE * cost_s)
+        at, parts, cost_s = await view.look(hub, self._find_index)
+        pause_s = max(_LEAST_PAUSE_S, _SHARE * cost_s * max(1, self._renewed()))
         return Sight(at, revision, parts, hub.clock.monotonic(), pause_s)
 
-    async def _views(self, found: FoundJobs) -> dict[str, WaitingView]:
-        """The jobs that wait as the index has them, one after the other: others go on in between."""
-        views: dict[str, WaitingView] = {}
-        for uid in found.waiting():
-            view = waiting_view(self._find_index(), uid)
-            if view is not None:
-                views[uid] = view
-            await self._hub.clock.sleep(0)
-        return views
+
+def board_of(request: Request) -> Board:
+    """The board of this application."""
+    state = request.app.state
+    if not hasattr(state, "board"):
+        # Of the whole hub: each view cuts it to what its reader sees.
+        state.board = Board(state.hub, find_index_of(request))
+    board = state.board
+    assert isinstance(board, Board)
+    return board
 
 
-def _render(page: BoardPage, asked: Asked) -> tuple[dt.datetime, Mapping[str, str], float]:
-    """Render what was read, beside the event loop: the moment, the parts, processor time in s of both."""
-    began = time.thread_time()
-    at = page.fleet.at
-    view = views.fleet_view_of(page.fleet)
-    jobs = views.jobs_view(page.jobs, page.fleet.states, asked, at)
-    given: dict[str, Json] = {
-        "tabs": {"tabs": views.tabs(page.fleet.states, asked)},
-        "attention": {"lines": view.attention},
-        "jobs": {"view": jobs},
-        "clusters": {"clusters": view.clusters, "more": view.more_clusters},
-        "queues": {"queues": view.queues, "more": view.more_queues},
-        "events": {"events": view.events},
-        "drift": {"drift": view.drift},
-    }
-    parts = {
-        name: templates.get_template(f"{name}.html").render(**values)
-        for name, values in given.items()
-    }
-    return at, parts, page.cost_s + time.thread_time() - began
+def find_index_of(request: Request) -> FindIndex:
+    """Where the scheduler's index is found, if this process has one."""
+    found: FindIndex = getattr(request.app.state, "schedule_index", _no_index)
+    return found
+
+
+def _no_index() -> ScheduleIndex | None:
+    """A hub without scheduler knows what the store knows."""
+    return None

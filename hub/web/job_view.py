@@ -202,6 +202,11 @@ def _scored(each: Json) -> ScoredCluster:
     )
 
 
+def score_words(name: str) -> str:
+    """What a score goes by, in words: `available cpu`."""
+    return name.removeprefix(_PREFIX).replace("-", " ")
+
+
 def _term(term: Json) -> str:
     """`available cpu 128: 40 of 40`."""
     name = str(term["name"]).removeprefix(_PREFIX)

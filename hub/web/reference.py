@@ -15,7 +15,7 @@ from starlette.responses import Response
 from hub.api.policy import PUBLIC, allow
 from hub.api.routing import new_router
 from hub.web.access import HEADERS
-from hub.web.board import templates
+from hub.web.shell import templates
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 

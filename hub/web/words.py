@@ -4,6 +4,7 @@ import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import quote
 
 # state → how it looks; the text always says the state too
 _TONES: Final = {
@@ -50,8 +51,13 @@ def instant(at: dt.datetime | str | None, now: dt.datetime) -> Instant | None:
     """A moment as the page shows it, or None."""
     if not at:
         return None
-    moment = dt.datetime.fromisoformat(at) if isinstance(at, str) else at
-    return Instant(moment.astimezone(dt.UTC).isoformat().replace("+00:00", "Z"), age(moment, now))
+    found = moment(at) if isinstance(at, str) else at
+    return Instant(found.astimezone(dt.UTC).isoformat().replace("+00:00", "Z"), age(found, now))
+
+
+def moment(at: str) -> dt.datetime:
+    """An instant of the API's."""
+    return dt.datetime.fromisoformat(at)
 
 
 def age(then: dt.datetime, now: dt.datetime) -> str:
@@ -78,3 +84,21 @@ def labels(given: Mapping[str, str]) -> str:
 def count(number: int, one: str, many: str = "") -> str:
     """A number with its noun: 1 job, 2 jobs."""
     return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def lasting(seconds: float) -> str:
+    """How long something took, in two units at most: 0.4 s, 42 s, 5 min 12 s, 3 h 5 min, 2 d 4 h."""
+    if seconds < 10:
+        return f"{max(0.0, seconds):.1f} s".replace(".0 s", " s")
+    left = round(seconds)
+    units = ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
+    for size, unit, next_size, next_unit in units:
+        if left >= size:
+            rest = left % size // next_size
+            return f"{left // size} {unit}" + (f" {rest} {next_unit}" if rest else "")
+    return f"{left} s"
+
+
+def path_of(*parts: str) -> str:
+    """The address of a page; whatever stands in a name stays part of that name."""
+    return "".join(f"/{quote(part, safe='')}" for part in parts)

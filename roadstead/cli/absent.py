@@ -4,15 +4,31 @@ from collections.abc import Mapping
 from typing import Any
 
 from roadstead.client import Client
-from roadstead.errors import NotFound
+from roadstead.errors import NotAllowed, NotFound
 
 
 def refuse_absent(hub: Client, filters: Mapping[str, Any]) -> None:
     """Raise NotFound for the first filter whose thing the hub does not have.
 
     Looks at `namespace`, `cluster`, `queue` (a LocalQueue, of `namespace` where that is given),
-    `cluster_queue` and `check`; others name no thing.
+    `cluster_queue` and `check`; others name no thing. Who may not look at such things is told of a namespace
+    in which they have no role, and that the list is empty.
     """
+    try:
+        _refuse_absent(hub, filters)
+    except NotAllowed as refused:
+        namespace = filters.get("namespace") or ""
+        if (
+            refused.status != 403
+            or not namespace
+            or hub.can_i("get", "jobs", namespace=namespace).allowed
+        ):
+            return
+        detail = f"there is no namespace {namespace} for you: roadstead whoami shows where you have a role"
+        raise NotFound(404, {"code": "NotFound", "detail": detail}) from refused
+
+
+def _refuse_absent(hub: Client, filters: Mapping[str, Any]) -> None:
     namespace = filters.get("namespace") or ""
     if namespace not in ("", "default"):  # as in any cluster, that one is there
         hub.find("Namespace", namespace)

@@ -283,10 +283,19 @@ _PROPERTIES = [
 ]
 
 
+# What follows from a state that nobody asked for, and where to look.
+_MEANS = {
+    "Suspect": "its agent is not heard: nothing new goes there, what runs there may go on, and starts "
+    "nowhere else. Look at the agent there, and at the way from it to the hub",
+    "Unhealthy": "its API server does not answer its agent: nothing new goes there, what runs there goes on",
+}
+
+
 def _as_text(cluster: Cluster) -> str:
     heartbeat = age(cluster.heartbeat_at)
     lines = [
         f"{cluster.name}  {cluster.state}",
+        *(wrapped(_MEANS[cluster.state], "  ") if cluster.state in _MEANS else []),
         f"  heartbeat  {f'{heartbeat} ago' if heartbeat else 'none yet'}",
         f"  version    {cluster.kubernetes_version or '-'}",
         f"  agent      {_agent(cluster)}",

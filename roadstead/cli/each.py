@@ -9,7 +9,7 @@ from roadstead.cli.messages import sentence
 from roadstead.cli.output import client
 from roadstead.cli.progress import progress, say
 from roadstead.client import Client
-from roadstead.errors import Rejected
+from roadstead.errors import NotAllowed, Rejected
 
 R = TypeVar("R")
 _AT_ONCE = 8
@@ -24,13 +24,16 @@ def for_each(
 ) -> tuple[list[R], int]:
     """What `do` answers for each name, told as it comes, and the command's exit code.
 
-    A refusal goes to standard error, with the name; one makes the exit code 3. `words` say on a terminal
-    what goes on. Raises where no hub answers, or the credential is not accepted.
+    A refusal goes to standard error, with the name; one makes the exit code 3, or 4 where it is a matter of
+    rights. `words` say on a terminal what goes on. Raises where no hub answers, or the credential is not
+    accepted.
     """
     answered: list[R] = []
+    code = 0
     with client(ctx) as hub, progress(words, len(names)) as advance:
         for name, answer in zip(names, _answers(hub, names, do), strict=True):
-            if isinstance(answer, Rejected):
+            if isinstance(answer, Rejected | NotAllowed):
+                code = max(code, answer.exit_code)
                 told = sentence(answer)
                 known = told if name in told else told.replace("error: ", f"error: {name}: ", 1)
                 say(known, err=True)
@@ -38,16 +41,20 @@ def for_each(
                 answered.append(answer)
                 tell(answer)
             advance(1)
-    return answered, 0 if len(answered) == len(names) else Rejected.exit_code
+    return answered, code
 
 
 def _answers(
     hub: Client, names: Sequence[str], do: Callable[[Client, str], R]
-) -> Iterator[R | Rejected]:
-    def answer(name: str) -> R | Rejected:
+) -> Iterator[R | Rejected | NotAllowed]:
+    def answer(name: str) -> R | Rejected | NotAllowed:
         try:
             return do(hub, name)
         except Rejected as refusal:
+            return refusal
+        except NotAllowed as refusal:
+            if refusal.status != 403:
+                raise
             return refusal
 
     if len(names) == 1:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import click
 
-from roadstead.cli import lost_clusters
+from roadstead.cli import chains, lost_clusters
 from roadstead.cli.names import full_name
 from roadstead.cli.output import answer_option, client, moment, moment_of, show_one
 from roadstead.cli.tables import Column, indented, wrapped
@@ -71,6 +71,7 @@ def as_text(told: Explanation) -> str:
         f"{told.namespace}/{told.name} is {told.state}{where}{reason}",
         *wrapped(told.message, "  "),
         *([f"  submitted by {visible(told.owner)}"] if told.owner else []),
+        *chains.lines(told.after, told.before),
         *lost_clusters.lines(told.cluster_loss, told.earlier_epochs),
     ]
     lines += _position(told)
@@ -92,7 +93,9 @@ def as_text(told: Explanation) -> str:
     if told.timeline:
         lines += ["", "What happened"]
         for event in told.timeline:
-            lines += wrapped(f"{moment(event.at)}  {event.reason}: {event.message}", "  ")
+            said, *more = event.message.splitlines() or [""]
+            lines += wrapped(f"{moment(event.at)}  {event.reason}: {said}", "  ")
+            lines += [f"    | {visible(line)}" for line in more]  # a pod's last ones
     return "\n".join(lines)
 
 

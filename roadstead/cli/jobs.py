@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from roadstead.cli import job_acts, job_sort, job_waits, lost_clusters
+from roadstead.cli import chains, job_acts, job_sort, job_waits, lost_clusters
 from roadstead.cli.job_filters import FILTERS, matching, namespace_of
 from roadstead.cli.job_sort import in_order
 from roadstead.cli.messages import plain
@@ -13,6 +13,7 @@ from roadstead.cli.names import full_name
 from roadstead.cli.nouns import list_verb
 from roadstead.cli.output import age, answer_option, client, dump, moment
 from roadstead.cli.pods import as_lines, pods
+from roadstead.cli.priority import priority
 from roadstead.cli.resubmit import resubmit
 from roadstead.cli.tables import Column, wrapped
 from roadstead.cli.visible import visible, visible_page
@@ -126,6 +127,7 @@ def _pods_now(hub: Client, job: WholeJob) -> list[str]:
 jobs.add_command(pods)
 jobs.add_command(job_waits.wait)
 jobs.add_command(resubmit)
+jobs.add_command(priority)
 job_acts.add_to(jobs)
 
 
@@ -145,6 +147,7 @@ def _as_text(job: WholeJob, events: list[Event], seen: Sequence[str] = ()) -> st
         f"  started   {moment(job.started_at)}",
         f"  finished  {moment(job.finished_at)}",
     ]
+    lines += chains.lines(job.after, job.before)
     lines += lost_clusters.lines(job.cluster_loss, job.earlier_epochs)
     lines += _evictions(job)
     lines += seen

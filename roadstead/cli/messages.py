@@ -93,7 +93,8 @@ def hint_for(failure: RoadsteadError) -> str:
         other = failure.code == "AlreadyExists" and not failure.detail.startswith("cluster ")
         return "" if other else _CODE_HINTS.get(failure.code, "")
     if isinstance(failure, JobFailed):
-        return f"Why: roadstead explain {failure.jobs[0].full_name}"
+        name = failure.jobs[0].full_name
+        return f"Why: roadstead explain {name}. Its log: roadstead logs {name}"
     if isinstance(failure, NotAllowed) and failure.status == 403:
         return ""  # the token is known; it has not the right
     if isinstance(failure, Unreachable) and failure.answered:

@@ -6,6 +6,7 @@ from itertools import groupby
 
 import click
 
+from roadstead.cli.chains import after_option, waiting_for
 from roadstead.cli.manifests import Source, documents, read_sources
 from roadstead.cli.messages import hint_for, refusal
 from roadstead.cli.names import default_namespace
@@ -37,6 +38,7 @@ from roadstead.models.jobs import Job, Outcome
     metavar="0-N[%AT-ONCE]",
     help="Make each an array: one Indexed Job with a pod for each number.",
 )
+@after_option
 @click.option("--key", metavar="KEY", help="Idempotency key: repeating the command submits once.")
 @answer_option
 @click.pass_context
@@ -47,6 +49,7 @@ def submit(
     wait: bool,
     timeout: float | None,
     array: Array | None,
+    after: str,
     key: str | None,
     output: str,
 ) -> int:
@@ -64,6 +67,8 @@ def submit(
         given = [_as_array(one, array) for one in given]
     if space := default_namespace():
         given = [_within(one, space) for one in given]
+    if after:
+        given = [_after(one, after) for one in given]
     quiet = output != "text"
     with client(ctx) as hub:
         jobs = _submit_all(hub, given, key, quiet=quiet)
@@ -149,6 +154,16 @@ def _as_array(source: Source, wanted: Array) -> Source:
     if body is None:
         return source
     return Source(source.label, json.dumps(spread(json.loads(body), wanted)).encode())
+
+
+def _after(source: Source, after: str) -> Source:
+    """A Job that waits for others; what is none stays as it is."""
+    body = _job_in(source)
+    if body is None:
+        return source
+    return Source(
+        source.label, json.dumps(waiting_for(json.loads(body), after, "default")).encode()
+    )
 
 
 def _within(source: Source, namespace: str) -> Source:

@@ -20,7 +20,16 @@ _MIN_WIDTH: Final = 8
 _GAP: Final = "  "
 _STYLES: Final = {
     "green": ("Running", "Succeeded", "Ready", "True", "Admitted", "Available"),
-    "yellow": ("Pending", "Held", "Reserved", "Withdrawing", "Cordoned", "Suspect", "Retry"),
+    "yellow": (
+        "Pending",
+        "Held",
+        "Reserved",
+        "Withdrawing",
+        "Cordoned",
+        "Leaving",
+        "Suspect",
+        "Retry",
+    ),
     "red": ("Failed", "Deactivated", "Unhealthy", "Fenced", "False", "Rejected", "Warning"),
     "dim": ("Cancelled", "Unknown", "Declared"),
 }

@@ -3,8 +3,8 @@
 import shutil
 import sys
 import time
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
 
 import click
 
@@ -15,15 +15,16 @@ from roadstead.cli.output import age, client, terminal
 from roadstead.cli.queues import COLUMNS as QUEUES
 from roadstead.cli.tables import Column, table
 from roadstead.client import Client
-from roadstead.errors import Unreachable
+from roadstead.errors import NotAllowed, Unreachable
 from roadstead.models.clusters import Cluster
 from roadstead.models.jobs import Job, JobState
 
+T = TypeVar("T")
 _BAR: Final = 10
 _MOST_QUEUES: Final = 10
 _MOST_CLUSTERS: Final = 20
 _MOST_JOBS: Final = 100
-_RUNNING: Final = (JobState.RUNNING, JobState.APPLIED, JobState.WITHDRAWING)
+_RUNNING: Final = (*(JobState.UNKNOWN, JobState.RUNNING, JobState.APPLIED, JobState.WITHDRAWING),)
 _WAITING: Final = (JobState.PENDING, JobState.RESERVED, JobState.PLACED, JobState.OFFERED)
 
 
@@ -94,17 +95,28 @@ def top(ctx: click.Context, namespace: str | None, every: float, once: bool) -> 
 
 
 def page(hub: Client, namespace: str | None, jobs_at_most: int, width: int | None = None) -> str:
-    """The screen, as text: a line of counts and up to four tables."""
-    overview = hub.overview()
-    clusters, queues = list(hub.clusters()), list(hub.queues())
+    """The screen, as text: a line of counts and up to four tables.
+
+    Who sees some namespaces alone gets what is there, without clusters and counts of the whole fleet.
+    """
+    overview, clusters = _of_fleet(hub.overview), _of_fleet(lambda: list(hub.clusters()))
+    queues = list(hub.queues())
     running = list(matching(hub, namespace=namespace, state=_RUNNING, limit=jobs_at_most))
     waiting = list(matching(hub, namespace=namespace, state=_WAITING, limit=jobs_at_most))
-    counts = "  ".join(f"{state} {n}" for state, n in sorted(overview.jobs.items()) if n)
-    ready = sum(each.ready for each in clusters)
+    running.sort(key=lambda job: job.state != JobState.UNKNOWN)  # what nobody hears of comes first
+    jobs = (
+        overview.jobs
+        if overview is not None
+        else {"running": len(running), "waiting": len(waiting)}
+    )
+    counts = "  ".join(f"{state} {n}" for state, n in sorted(jobs.items()) if n)
     queues.sort(key=lambda q: (-q.pending, -q.admitted, q.name))
+    head = f"{len(queues)} queues   {counts or 'no jobs'}"
+    if clusters is not None:
+        head = f"{sum(each.ready for each in clusters)} of {len(clusters)} clusters ready   {head}"
     parts = [
-        f"{ready} of {len(clusters)} clusters ready   {len(queues)} queues   {counts or 'no jobs'}",
-        _part(clusters, _CLUSTERS, _MOST_CLUSTERS, width),
+        head,
+        _part(clusters or [], _CLUSTERS, _MOST_CLUSTERS, width),
         _part(queues, [c for c in QUEUES if not c.wide], _MOST_QUEUES, width),
     ]
     # Half of what is left is for each, and what one does not need is the other's.
@@ -113,6 +125,16 @@ def page(hub: Client, namespace: str | None, jobs_at_most: int, width: int | Non
     parts.append(_part(running, _JOBS, shown, width, "Nothing runs."))
     parts.append(_part(waiting, _JOBS, jobs_at_most - shown, width, "Nothing waits."))
     return "\n\n".join(each for each in parts if each)
+
+
+def _of_fleet(ask: Callable[[], T]) -> T | None:
+    """What the hub answers; None where it is for those alone who see the whole fleet."""
+    try:
+        return ask()
+    except NotAllowed as refused:
+        if refused.status != 403:
+            raise
+        return None
 
 
 def _part(

@@ -47,7 +47,7 @@ class Leftover(Record):
 
 
 class Cluster(Record):
-    """A member. `state` is Declared, Ready, Cordoned, Suspect, Unhealthy or Fenced."""
+    """A member. `state` is Declared, Ready, Cordoned, Leaving, Suspect, Unhealthy or Fenced."""
 
     name: str
     state: str

@@ -2,6 +2,7 @@
 
 import datetime as dt
 
+from roadstead.models.chains import ChainedJob
 from roadstead.models.checks import CheckState
 from roadstead.models.lost_clusters import EarlierEpoch, LostCluster
 from roadstead.models.record import Json, Record, record_field
@@ -93,6 +94,8 @@ class Explanation(Record):
     checks: tuple[CheckState, ...] = ()
     cluster_loss: LostCluster | None = None
     earlier_epochs: tuple[EarlierEpoch, ...] = ()
+    after: tuple[ChainedJob, ...] = ()  # whom it waits or waited for
+    before: tuple[ChainedJob, ...] = ()  # some of those that wait or waited for it
     timeline: tuple[TimelineEntry, ...] = ()
     quota: tuple[Json, ...] = ()
     preemption: Json | None = None

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 from roadstead.errors import Rejected
+from roadstead.models.chains import ChainedJob
 from roadstead.models.lost_clusters import EarlierEpoch, LostCluster
 from roadstead.models.record import Json, Record, record_field
 
@@ -117,6 +118,8 @@ class WholeJob(Job):
     deleted_at: dt.datetime | None = None
     cluster_loss: LostCluster | None = None
     earlier_epochs: tuple[EarlierEpoch, ...] = ()
+    after: tuple[ChainedJob, ...] = ()  # whom it waits or waited for
+    before: tuple[ChainedJob, ...] = ()  # some of those that wait or waited for it
     manifest: Json = record_field(default_factory=dict)
 
 

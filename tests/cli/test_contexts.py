@@ -53,6 +53,14 @@ def test_a_login_is_used_from_then_on(token_file):
     ]
 
 
+def test_who_has_no_role_yet_logs_in(token_file):
+    """The hub knows the token, which is all that a login asks; it is said what is missing."""
+    with answering(problem(403, "Forbidden", "no role that ana has allows to get jobs")) as script:
+        done = login(script, token_file, "--name", "prod")
+    assert (done.code, "no role lets you look at jobs yet" in done.err) == (0, True)
+    assert contexts.load().current == "prod"
+
+
 def test_nobody_else_may_read_the_file(token_file):
     """0600 in a folder of 0700, after each write; one that others may read is not used."""
     with answering(items()) as script:
@@ -87,7 +95,7 @@ def test_what_the_hub_does_not_accept_is_not_kept(token_file):
     ("arguments", "said"),
     [
         (("login", "--token-stdin"), "Missing option '--server'"),
-        (("login", "--server", "http://h"), "--token-file FILE, or by --token-stdin"),
+        (("login", "--server", "http://h"), "--token-file FILE or --token-stdin, or --oidc"),
         (("--token", "t", "login", "--server", "http://h"), "can be seen by others"),
         (("login", "--server", "http://h", "--token-file", "nowhere"), "can not be read"),
         (("login", "--server", "http://h", "--token-stdin", "--name", "local"), "not 'local'"),

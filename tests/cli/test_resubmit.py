@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from roadstead.cli.resubmit import copy_of, next_name
+from shared.resubmitted import copy_of, next_name
 from tests.cli.build import a_job, a_listed_job
 from tests.cli.commands import run
 from tests.cli.scripted import Answer, answering, problem

@@ -5,8 +5,10 @@ import os
 
 import pytest
 
+from roadstead.models.jobs import WholeJob
 from tests.cli.build import a_job, a_listed_job, text
 from tests.cli.commands import run
+from tests.cli.filled import filled
 from tests.cli.scripted import Answer, answering, items, problem
 
 ABSENT = problem(404, "NotFound", "there is no job no-such")
@@ -24,6 +26,23 @@ def test_a_name_that_is_not_there_stops_no_other(hub, tmp_path, verb):
     assert [line.split()[0] for line in done.lines] == names
     (said, *_) = done.err.splitlines()
     assert said == "error: there is no job team-a/no-such [NotFound]"
+
+
+def test_a_job_of_anothers_stops_no_other():
+    """Whoever cancels what matches has theirs cancelled, and is told whose is not theirs; 4."""
+    jobs = [a_listed_job(f"j{i}", uid=f"u{i}") for i in range(3)]
+    another = problem(403, "Forbidden", "job team-a/j1 is another's")
+    done = [Answer(filled(WholeJob, name=f"j{i}", state="Cancelled")) for i in (0, 2)]
+    by_path = {"u0": done[0], "u1": another, "u2": done[1]}
+
+    def asked(path: str) -> Answer:
+        return next((by_path[u] for u in by_path if f"/{u}/" in path), items(*jobs))
+
+    with answering(asked=asked) as script:
+        ran = run("--server", script.address, "jobs", "cancel", "-n", "team-a", "--yes")
+    assert ran.code == 4
+    assert [line.split()[0].partition("/")[2] for line in ran.lines] == ["j0", "j2"]
+    assert "job team-a/j1 is another's" in ran.err
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_each_end_is_told_with_its_place_and_why(tmp_path: Path) -> None:
     ]
     assert done.err == (
         "error: did not succeed: namespace/b Failed (reason), namespace/c Cancelled\n"
-        "  Why: roadstead explain namespace/b\n"
+        "  Why: roadstead explain namespace/b. Its log: roadstead logs namespace/b\n"
     )
 
 

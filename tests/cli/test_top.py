@@ -86,3 +86,18 @@ def test_a_terminal_is_brought_up_to_date_until_ctrl_c():
         )
     assert seen.code == 0, seen.err
     assert "QUEUE" in plain(seen.terminal)
+
+
+def test_who_sees_some_namespaces_gets_what_is_there():
+    """Without clusters and counts of the whole fleet, which the hub refuses them."""
+
+    def bound(path: str) -> Answer:
+        of_all = urlsplit(path).path in ("/v1/overview", "/v1/clusters")
+        return Answer({"code": "Forbidden", "detail": "no"}, 403) if of_all else answers(path)
+
+    with answering(asked=bound) as script:
+        done = run("--server", script.address, "top", "--once")
+    assert done.code == 0, done.err
+    assert done.lines[0] == "12 queues   running 1  waiting 3"
+    assert "CLUSTER " not in done.out
+    assert "team-a/runs" in done.out

@@ -179,7 +179,7 @@ HINTS: list[tuple[RoadsteadError, str]] = [
         "roadstead queues ls -o wide lists the queues and their namespaces.",
     ),
     (refused("Other"), ""),
-    (JobFailed([A_JOB]), "Why: roadstead explain team-a/ok"),
+    (JobFailed([A_JOB]), "Why: roadstead explain team-a/ok. Its log: roadstead logs team-a/ok"),
     (
         NotAllowed("no"),
         (

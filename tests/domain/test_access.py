@@ -14,6 +14,7 @@ from hub.domain.access import (
     Scope,
     Verb,
     VerifiedIdentity,
+    least,
     rights_of,
     unenforceable,
 )
@@ -54,6 +55,31 @@ def test_each_role_adds_to_the_one_before(role, may):
     changes = {"change jobs"} if role == "batch-administrator" else set()
     assert found[place] - before == may | changes
     assert before <= found[place]
+
+
+def test_quota_is_declared_by_batch_administrators_of_all_namespaces():
+    """ClusterQueues are of no namespace: a role in one, or for one queue, is none for them."""
+    role = Role.BATCH_ADMINISTRATOR
+    for area, allowed in (
+        (Area(), True),
+        (Area(frozenset({"n"})), False),
+        (Area(None, frozenset({"q"})), False),
+    ):
+        rights = Rights("ann", (Grant(role, area),))
+        assert rights.allows(Verb.CREATE, Noun.QUOTAS) is allowed
+        assert rights.allows(Verb.CHANGE, Noun.QUOTAS) is allowed
+    assert not Rights("ann", (Grant(Role.SUBMITTER),)).allows(Verb.CHANGE, Noun.QUOTAS)
+
+
+@pytest.mark.parametrize("verb", Verb)
+@pytest.mark.parametrize("noun", Noun)
+def test_the_smallest_role_is_named_that_allows_it(verb, noun):
+    """It does, everywhere, to what is one's own; none before it does."""
+    named = least(verb, noun)
+    allowing = [
+        role for role in Role if Rights("ann", (Grant(role),)).allows(verb, noun, "n", "q", "ann")
+    ]
+    assert allowing[0] == named
 
 
 @pytest.mark.parametrize(("role", "whose"), JOBS_OF_ANN.items())

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from hub.controllers.chains import Chains
 from hub.controllers.heartbeats import SilenceLoop
 from hub.controllers.lease import Lease
 from hub.services.context.hub import Hub
@@ -82,6 +83,7 @@ class Process:
     works: Subscription  # what the answers to agents follow
     news: Subscription  # what the scheduler follows
     scheduler: Scheduler
+    chains: Chains
     silence: SilenceLoop
     write: Callable[..., Any]
     paused_until: float = 0.0

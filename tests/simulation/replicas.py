@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from sqlalchemy import Engine
 
+from hub.controllers.chains import Chains
 from hub.controllers.heartbeats import SilenceLoop
 from hub.controllers.lease import NOT_LEADING, Lease
 from hub.services.context import identity, leadership, timeline
@@ -25,10 +26,11 @@ from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.wire.agent_v1 import SyncReply, SyncRequest
 from tests import waiting
+from tests.simulation.books import books, links
 from tests.simulation.checks import Checks
 from tests.simulation.hub import HUB_ID
 from tests.simulation.hub_process import Process, Reached, Shared
-from tests.simulation.services import Whole, books
+from tests.simulation.services import Whole
 from tests.simulation.world import Violation, World
 
 PROCESSES: Final = 2
@@ -102,8 +104,10 @@ class Replicas(Whole):
         await sync._load()
         silence = SilenceLoop(hub, sync, lease.term)
         scheduler = Scheduler(hub, lease.term)
+        chains = Chains(hub, lease.term)
+        chains.follow()
         process = Process(
-            name, backend, db, hub, lease, sync, works, news, scheduler, silence, hub.write
+            name, backend, db, hub, lease, sync, works, news, scheduler, chains, silence, hub.write
         )
         hub.write = partial(self._between, process)  # type: ignore[method-assign]
         return process
@@ -112,7 +116,8 @@ class Replicas(Whole):
         """From here on this one acts."""
         self.process = process
         self.db, self.hub, self.sync = process.db, process.hub, process.sync
-        self.scheduler, self._write = process.scheduler, process.write
+        self.scheduler, self.chains = process.scheduler, process.chains
+        self._write = process.write
         self._works, self._news = process.works, process.news
         self.term = process.lease.term()
 
@@ -183,6 +188,11 @@ class Replicas(Whole):
             self._observing = Shared(f"sqlite:///{self.folder}/hub.db").reader_engine(1)
         with self._observing.connect() as conn, conn.begin():
             return books(Transaction(conn, self.world.wall()))
+
+    def _read_links(self) -> list[Any]:
+        assert self._observing is not None
+        with self._observing.connect() as conn, conn.begin():
+            return links(Transaction(conn, self.world.wall()))
 
     def _follow(self) -> None:
         """Who acts follows at once; the others hear of it."""

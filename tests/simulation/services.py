@@ -17,8 +17,8 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import orjson
-from sqlalchemy import select
 
+from hub.controllers.chains import Chains
 from hub.domain.workloads.states import WithdrawTo
 from hub.services.context import leadership
 from hub.services.context.hub import Hub
@@ -32,7 +32,7 @@ from hub.services.reading.draft import draft
 from hub.services.scheduling import commit
 from hub.services.scheduling.turn import Scheduler
 from hub.services.works import cluster_loss, evict
-from hub.store import clusters, tables, workloads
+from hub.store import clusters, workloads
 from hub.store.engine import Database
 from hub.store.errors import StaleTerm
 from hub.store.transaction import Transaction
@@ -41,7 +41,10 @@ from shared.kinds.registry import parse
 from shared.reject_codes import RejectCode
 from shared.wire.agent_v1 import DesiredBase, ObservedSet, SyncReply, SyncRequest
 from tests.services.hubs import a_job, a_pool, a_queue
+from tests.simulation import chains
+from tests.simulation.books import books, links, memory_backed
 from tests.simulation.checks import Checks
+from tests.simulation.faults import Scenario
 from tests.simulation.hub import HUB_ID, HubClock
 from tests.simulation.scenario import Run
 from tests.simulation.world import START, Violation, World
@@ -69,7 +72,7 @@ class Whole:
 
     def __init__(self, world: World, checks: Checks, names: list[str], limit: int) -> None:
         self.world, self.checks, self.limit = world, checks, limit
-        self.folder = Path(tempfile.mkdtemp(prefix="simulation-", dir=_memory()))
+        self.folder = Path(tempfile.mkdtemp(prefix="simulation-", dir=memory_backed()))
         self.loop = asyncio.new_event_loop()
         self.clock = HubClock(world)
         self.networks: dict[str, Any] = {}
@@ -77,6 +80,7 @@ class Whole:
         self.books = SimpleNamespace(workloads={}, works={})
         checks.store = self.books
         checks.silent_for = lambda cluster: world.now - self.heard[cluster]
+        checks.chain.links = self._read_links
         self.fenced: set[str] = set()  # clusters that were written off
         self.dies_in_request = False
         self.heard: dict[str, float] = {}
@@ -109,6 +113,8 @@ class Whole:
         self._news = self.hub.subscribe(*FOLLOWED)
         await self.sync._load()
         self.scheduler = Scheduler(self.hub, lambda: self.term)
+        self.chains = Chains(self.hub, lambda: self.term)
+        self.chains.follow()
         self._write, self.hub.write = self.hub.write, self._write_between  # type: ignore[method-assign,assignment]
 
     async def _write_between(self, fn: Any, *args: Any) -> Any:
@@ -181,6 +187,9 @@ class Whole:
 
     def _read_books(self) -> tuple[dict[str, Any], dict[tuple[str, str], Any]]:
         return self.run(self.hub.read(books))
+
+    def _read_links(self) -> list[Any]:
+        return self.run(self.hub.read(links))
 
     def _follow(self) -> None:
         """The hub follows what it has committed."""
@@ -276,6 +285,8 @@ class Whole:
         else:
             await self.scheduler.follow(change.keys if change else {})
         more = await self.scheduler.turn()
+        while await self.chains.tick() == 0.0:
+            pass
         await self._carry_out_wishes()  # where no plan was written
         return more
 
@@ -319,6 +330,8 @@ class Whole:
     def wish(self, uid: str, wish: str) -> None:
         row = self.books.workloads.get(uid)
         if not self.up or row is None or row["deleted_at"] is not None:
+            return
+        if wish == "release" and not self.checks.chain.released(row):
             return
         self.world.note(f"user: {wish} {uid} ({row['state']})")
         self.world.happens(wish, row["cluster"] or "north")
@@ -364,19 +377,12 @@ def _carry_out(tx: Transaction, uid: str, row: dict[str, Any], wish: str) -> Non
             evict.evict(tx, [uid], "Preempted", "")
 
 
-def books(tx: Transaction) -> tuple[dict[str, Any], dict[tuple[str, str], Any]]:
-    found = tx.conn.execute(select(tables.workloads)).mappings()
-    rows = {row["uid"]: dict(row) for row in found}
-    held = tx.conn.execute(select(tables.works)).mappings()
-    return rows, {(row["cluster"], row["uid"]): dict(row) for row in held}
-
-
-def _memory() -> str | None:
-    return "/dev/shm" if Path("/dev/shm").is_dir() else None
-
-
 class WholeRun(Run):
     """A scenario played on the whole hub."""
+
+    def __init__(self, scenario: Scenario, *, tell: bool = False) -> None:
+        super().__init__(scenario, tell=tell)
+        chains.begin(self)
 
     def new_hub(self, names: list[str]) -> Any:
         return Whole(self.world, self.checks, names, self.scenario.limit)

@@ -14,7 +14,7 @@ from hub.api.app import create_app
 from hub.services.access import credentials
 from hub.services.context.hub import Hub
 from hub.store.transaction import Transaction
-from hub.web import pages
+from hub.web import access, pages
 from shared.clock import ManualClock
 from tests.api.serving import a_job, served
 
@@ -79,7 +79,7 @@ async def served_page(folder: Path) -> AsyncIterator[ServedPage]:
         }
         api = httpx.AsyncClient(
             transport=httpx.ASGITransport(
-                create_app(hub.hub, (pages.router,), pages.nothing_here)
+                create_app(hub.hub, (pages.router,), pages.nothing_here, access.signed_in)
             ),
             base_url="http://hub",
             headers={"Authorization": f"Bearer {given['administrator']}"},

@@ -5,7 +5,9 @@ from typing import Literal
 from hub.api.models.base import Amounts, Body, Instant, Kubernetes, Labels, Model, example_of
 from hub.domain.workloads.states import State
 
-ClusterState = Literal["Declared", "Ready", "Cordoned", "Suspect", "Unhealthy", "Fenced"]
+ClusterState = Literal[
+    "Declared", "Ready", "Cordoned", "Leaving", "Suspect", "Unhealthy", "Fenced"
+]
 
 
 class ResourceRoom(Model):

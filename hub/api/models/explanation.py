@@ -5,6 +5,7 @@ from typing import Literal
 from hub.api.models.base import Amounts, Instant, Model
 from hub.api.models.checks import CheckState
 from hub.api.models.jobs import (
+    ChainedJob,
     ClusterVerdict,
     EarlierEpoch,
     JobAdmission,
@@ -205,6 +206,10 @@ class Explanation(Model):
     checks: list[CheckState]
     cluster_loss: LostCluster | None = None
     earlier_epochs: list[EarlierEpoch] = []
+    after: list[ChainedJob] = []
+    """Whom it waits or waited for."""
+    before: list[ChainedJob] = []
+    """Who waits or waited for it: at most 100."""
     timeline: list[TimelineEntry]
     remedies: list[AdmissionRemedy]
     flavors: list[FlavorOutcome]

@@ -2,8 +2,17 @@
 
 from typing import Any, Literal
 
-from hub.api.models.base import Instant, Kubernetes, Labels, ListPage, Model
+from hub.api.models.base import (
+    Body,
+    Instant,
+    Kubernetes,
+    Labels,
+    ListPage,
+    Model,
+    example_of,
+)
 from hub.api.models.problem import FieldProblem
+from hub.domain.workloads.chains import LinkState, Wanted
 from hub.domain.workloads.states import State
 
 
@@ -152,6 +161,25 @@ class EarlierEpoch(Model):
     cluster_heard_at: Instant | None
 
 
+class ChainedJob(Model):
+    """A job before or after another one: whom it waits for, or who waits for it."""
+
+    name: str
+    uid: str
+    """Empty while nobody of that name has come, and of a job that whoever asks may not see."""
+    condition: Wanted
+    """How it must end: `ok`, `any` or `fail`."""
+    state: LinkState
+    """Whether it did; `Waived`: a person let the one that waited go regardless."""
+    ended: str
+    """How it had ended when that was decided."""
+    job_state: State | Literal[""]
+    job_reason: str
+    job_cluster: str
+    since: Instant | None
+    """Since when it is in its state."""
+
+
 class JobDetail(JobSummary):
     """Everything about one job."""
 
@@ -187,6 +215,10 @@ class JobDetail(JobSummary):
     deleted_at: Instant | None
     cluster_loss: LostCluster | None = None
     earlier_epochs: list[EarlierEpoch] = []
+    after: list[ChainedJob] = []
+    """Whom it waits or waited for."""
+    before: list[ChainedJob] = []
+    """Who waits or waited for it: at most 100."""
     manifest: Kubernetes | None
 
 
@@ -220,3 +252,12 @@ class BatchResult(Model):
     accepted: int
     rejected: int
     warnings: list[BatchWarning] = []
+
+
+class PriorityWish(Body):
+    """Which priority a job is to have."""
+
+    model_config = example_of({"priorityClass": "urgent"})
+
+    priority_class: str
+    """The name of a WorkloadPriorityClass; empty for none."""

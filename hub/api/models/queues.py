@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from hub.api.models.base import ApiCondition, Model
+from hub.api.models.base import ApiCondition, Body, Model, example_of
 from shared.documents import Json
 
 
@@ -95,3 +95,12 @@ class QueueList(Model):
 
     items: list[ClusterQueueFigures]
     cohorts: list[CohortFigures]
+
+
+class QueueStop(Body):
+    """Whether what is admitted goes on."""
+
+    model_config = example_of({"drain": True})
+
+    drain: bool | None = None
+    """Take back what is admitted, too: it waits again."""

@@ -1,8 +1,12 @@
 """How decisions look: clusters that were scored, those that did not compete, and why a class waits. Pure."""
 
+import itertools
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from hub.domain.placement import because
+from hub.domain.placement.cluster_search import Survey
 from hub.domain.plan import (
     Refusal,
     Score,
@@ -10,6 +14,8 @@ from hub.domain.plan import (
 )
 from shared import quantity
 from shared.documents import Json
+
+SURVEYED: Final = 20  # clusters that a survey lists of those that fit, and of those that do not
 
 
 def score_view(score: Score, best: Score) -> Json:
@@ -51,6 +57,29 @@ def verdict_view(verdict: Verdict) -> Json:
         "reason": reason,
         "message": message,
         "terms": [],
+    }
+
+
+def survey_view(survey: Survey) -> Json:
+    """How every cluster stands, in the shape of a decision, with all that are refused counted: "refused" is
+    [{"rule", "reason", "count"}].
+    """
+    scores = survey.scores[:SURVEYED]
+    counted = Counter(each.rejection[:2] for each in survey.refused)
+    listed = [
+        each
+        for _, alike in itertools.groupby(survey.refused, lambda each: each.rejection[:2])
+        for each in itertools.islice(alike, SURVEYED)
+    ]
+    return {
+        "profile": "",
+        "others": len(survey.scores) - len(scores),
+        "clusters": [score_view(each, survey.scores[0]) for each in scores]
+        + [verdict_view(each) for each in listed[: 2 * SURVEYED]],
+        "refused": [
+            {"rule": rule, "reason": reason, "count": count}
+            for (rule, reason), count in counted.items()
+        ],
     }
 
 

@@ -15,6 +15,7 @@ from hub.services.access.budgets import Budgets
 from hub.services.access.credentials import Authenticator
 from hub.services.access.roles import Roles
 from hub.services.access.rotation import Rotation
+from hub.services.access.sign_in.ways import SignIn
 from hub.services.context.settings import Settings
 from hub.services.context.timeline import StoreTimeline
 from hub.store.engine import Database
@@ -54,8 +55,9 @@ class Hub:
         self.closing = asyncio.Event()  # set at shutdown: whatever hangs ends itself
         self.authority: Callable[[], Authority] = Authority  # of the hub's certificate; none known
         api = self.settings.api
-        self.authenticator = Authenticator(db, clock, api.token_cache_s)
+        self.authenticator = Authenticator(db, clock, api.token_cache_s, api.session_idle)
         self.roles = Roles(db)
+        self.sign_in = SignIn(self.settings.oidc, clock)
         self.budgets = Budgets(
             (api.reads_per_s, api.reads_burst),
             (api.writes_per_s, api.writes_burst),
@@ -114,38 +116,41 @@ class Hub:
 class HubWithin(Hub):
     """The same hub for somebody who may see and do part of it: each transaction goes by `scope`.
 
+    `via`: the way that they came by, which the audit says.
+
     `write_shared` serves many callers at once and is the one that does not: what is handed in there is
     judged before.
     """
 
-    __slots__ = ("scope",)
+    __slots__ = ("scope", "via")
 
-    def __init__(self, hub: Hub, scope: Scope) -> None:  # all but `scope` is the hub's own
-        self.__dict__ = hub.__dict__
+    def __init__(self, hub: Hub, scope: Scope, via: str = "") -> None:
+        self.__dict__ = hub.__dict__  # all but the two is the hub's own
         self.scope = scope
+        self.via = via
 
     async def write(
         self, fn: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run a use case in a transaction of its own, within the scope."""
-        return await super().write(_within(self.scope, fn), *args, **kwargs)
+        return await super().write(_within(self.scope, self.via, fn), *args, **kwargs)
 
     async def read(
         self, fn: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run a question over one snapshot, within the scope."""
-        return await super().read(_within(self.scope, fn), *args, **kwargs)
+        return await super().read(_within(self.scope, self.via, fn), *args, **kwargs)
 
 
 def _within(
-    scope: Scope, fn: Callable[Concatenate[Transaction, P], T]
+    scope: Scope, via: str, fn: Callable[Concatenate[Transaction, P], T]
 ) -> Callable[Concatenate[Transaction, P], T]:
     def scoped(tx: Transaction, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        tx.scope = scope
+        tx.scope, tx.via = scope, via
         try:
             return fn(tx, *args, **kwargs)
         finally:
-            tx.scope = EVERYTHING
+            tx.scope, tx.via = EVERYTHING, ""
 
     return scoped
 

@@ -1,9 +1,12 @@
-"""Who sees what of manifests: Secrets are readable by nobody, environment variables not by viewers."""
+"""Who sees what of manifests: Secrets are readable by nobody; values of environment variables of a job by
+who may change it, of other objects by administrators.
+"""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Concatenate, ParamSpec
 
+from hub.domain.access import Area
 from hub.services.access.credentials import ADMINISTRATOR
 from hub.services.context import identity
 from hub.store.transaction import Transaction
@@ -24,6 +27,19 @@ def seen_by(
     """What `fn` answers, as somebody of `role` may see it."""
     answer = fn(tx, *args, **kwargs)
     return answer if role == ADMINISTRATOR else secrecy.without_env(answer)
+
+
+def job_seen_by(
+    tx: Transaction,
+    shown: Collection[Area],
+    fn: Callable[Concatenate[Transaction, P], Any],
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> Any:
+    """What `fn` answers of one job; `shown`: where whoever asks may read values of environment variables."""
+    told = fn(tx, *args, **kwargs)
+    where = (told["namespace"], told["queue"], told["owner"])
+    return told if any(area.holds(*where) for area in shown) else secrecy.without_env(told)
 
 
 def redacted(tx: Transaction, manifest: Json) -> Json:

@@ -17,6 +17,8 @@ from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, QuotaSta
 from hub.domain.quota.tree import QuotaTree
 from hub.services.index.held_back import HeldBack
 from hub.services.index.index import ScheduleIndex
+from hub.services.queues import quota_tree
+from shared.documents import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,3 +147,12 @@ def with_figures(refusal: Refusal, tree: QuotaTree) -> Refusal:
         message = message.replace(str(before), str(now))
         shortages.append(now)
     return replace(refusal, message=message, shortages=tuple(shortages))
+
+
+def quota_now(index: ScheduleIndex | None, queue: str) -> list[Json]:
+    """What a ClusterQueue has of all that it may use, as it is now; [] where it is not known."""
+    tree = None if index is None else index.ledger.tree
+    node = None if tree is None else tree.queues.get(queue)
+    if tree is None or node is None:
+        return []
+    return [quota_tree.quota_view(tree, node, of) for of in node.quotas]

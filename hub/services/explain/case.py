@@ -14,6 +14,7 @@ from hub.domain.admission.nomination import Nominee
 from hub.domain.cycle.profile import Profile
 from hub.domain.cycle.snapshot import Snapshot
 from hub.domain.placement import registry
+from hub.domain.placement.cluster_search import Survey
 from hub.domain.queueing.lanes import Lane
 from hub.domain.queueing.pending import WaitingLane
 from hub.domain.quota.declared import ClusterQueue
@@ -69,6 +70,7 @@ class Findings:
     fleet: list[Stand]
     forecast: Forecast
     complete: bool  # False: there was no time for every question
+    survey: Survey | None = None  # of every cluster, quota aside; None where nobody wants it
 
 
 _ASIDE: Final[list[Lane]] = []  # lanes of queues outside the tree: they take no part
@@ -153,19 +155,25 @@ class _Line:
         return found
 
 
-def study(case: Case, runtimes: Runtimes, monotonic: Callable[[], float]) -> Findings:
-    """Ask the engine; takes at most about twice `STUDY_S`."""
+def study(
+    case: Case, runtimes: Runtimes, monotonic: Callable[[], float], *, surveyed: bool = False
+) -> Findings:
+    """Ask the engine; takes at most about twice `STUDY_S`. `surveyed`: how every cluster stands, too."""
     until = monotonic() + STUDY_S
     trial = Trial(
         case.snapshot, case.who, case.now, case.profile, may_go_on=lambda: monotonic() < until
     )
     found = remedies(trial, runtimes.ends)
-    fleet = trial.fleet(trial.ask())
+    as_it_is = trial.ask()
+    fleet = trial.fleet(as_it_is)
+    demand = case.who.demand
+    wanted = surveyed and demand is not None and not demand.quota_only
+    survey = trial.survey(as_it_is) if wanted else None
     flavors = list(by_flavor(trial)) if trial.may_ask else []
     complete = trial.may_ask
     if case.too_far:
         foreseen = Forecast(None, TOO_MUCH)
-        return Findings(found, flavors, fleet, foreseen, complete)
+        return Findings(found, flavors, fleet, foreseen, complete, survey)
     end = monotonic() + STUDY_S
     profile = replace(case.profile, may_go_on=lambda _: monotonic() < end)
     picture = replace(
@@ -174,4 +182,4 @@ def study(case: Case, runtimes: Runtimes, monotonic: Callable[[], float]) -> Fin
     foreseen = forecast(
         picture, case.uid, runtimes, case.now, profile, lambda: monotonic() < end, case.short
     )
-    return Findings(found, flavors, fleet, foreseen, complete)
+    return Findings(found, flavors, fleet, foreseen, complete, survey)

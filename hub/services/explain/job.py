@@ -13,6 +13,7 @@ from hub.domain.instants import stamp
 from hub.domain.plan import Reason
 from hub.domain.workloads.demand import SAID_BY_MEMBER
 from hub.domain.workloads.states import ON_CLUSTER, TERMINAL, State, WithdrawTo
+from hub.services.chains import settle, shown
 from hub.services.context import timeline
 from hub.services.context.decisions import refusal_view
 from hub.services.explain import avoided, candidates
@@ -20,7 +21,7 @@ from hub.services.explain.as_it_is_now import Position, QuotaView, WaitingView
 from hub.services.index.fleet import state_of
 from hub.services.kueue_view.open_checks import checks_of
 from hub.services.works import cluster_loss
-from hub.store import clusters, events, schedule, workloads
+from hub.store import clusters, events, schedule, scoping, workloads
 from hub.store.records.history import StoredEvent
 from hub.store.records.workloads import JobOnPage, Workload
 from hub.store.transaction import Transaction
@@ -108,11 +109,14 @@ def explain_job(
         "decision": row.scores if row.epoch else None,
         "setAside": avoided.until(row),
         "setAsideBecause": avoided.because(row, history),
-        "nomination": row.nomination,
+        "nomination": _nomination(tx, row),
         "checks": checks_of(tx, uid)["items"] if row.checks else [],
         "timeline": _timeline(row, history),
         **cluster_loss.view(tx, row),
+        **shown.view(tx, row),
     }
+    if settle.is_held_for_others(row) and (how := shown.in_words(told)):
+        told["message"] += f": {how}"
     stopped = bool(timeline.stopped(tx)) and row.state not in TERMINAL
     if stopped and row.state == State.PENDING:
         told |= {"reason": timeline.CODE, "message": timeline.BRIEFLY}
@@ -123,6 +127,15 @@ def explain_job(
     elif stopped:
         told["message"] += f"; {timeline.CODE}: {timeline.BRIEFLY}"
     return told
+
+
+def _nomination(tx: Transaction, row: Workload) -> Json | None:
+    """For whom room was made and where; of victims that whoever asks may not see, that they are."""
+    if row.nomination is None or tx.scope.is_everything:
+        return row.nomination
+    uids: Sequence[str] = row.nomination.get("victims") or ()
+    seen = scoping.seen_keys(tx, "workloads", uids)
+    return {**row.nomination, "victims": [uid if uid in seen else "" for uid in uids]}
 
 
 def _silence(tx: Transaction, row: Workload, suspect_after_s: float) -> str:
@@ -177,7 +190,10 @@ def explain_waiting(
         return {**found, "waiting": view}  # its row has the member's words
     head = workloads.get(tx, view["head"]) if view.get("head") else None
     message = view["message"]
-    if head is not None and tx.scope.shows(head.namespace, head.queue, head.owner):
+    shown = head is not None and tx.scope.shows(head.namespace, head.queue, head.owner)
+    if not shown and not tx.scope.is_everything:
+        view = {**view, "head": ""}
+    if head is not None and shown:
         message += f": {head.namespace}/{head.name}"
         message += f" ({head.reason})" if head.reason else ""
     return {**found, "reason": view["reason"], "message": message + when, "waiting": view}

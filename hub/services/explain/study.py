@@ -14,6 +14,7 @@ from hub.domain.instants import stamp, to_micros
 from hub.domain.whatif.forecast import Forecast, Runtimes
 from hub.domain.workloads.states import State
 from hub.services.context import timeline
+from hub.services.context.decisions import survey_view
 from hub.services.context.hub import Hub
 from hub.services.explain import avoided, case as cases
 from hub.services.explain.as_it_is_now import quota_view, waiting_view
@@ -32,7 +33,7 @@ _SECOND: Final = 1_000_000  # microseconds
 _WAYS: Final = {
     timeline.CODE: "see what the members still run, then: roadstead restored --accept",
     "QueueNotFound": "create the LocalQueue that it names, or its ClusterQueue",
-    "QueueStopped": "set stopPolicy to None",
+    "QueueStopped": "set the stopPolicy of the queue that is named to None: roadstead queues resume NAME",
     "NamespaceMismatch": "label its namespace so that the namespaceSelector of its ClusterQueue matches",
     "AwaitingPlacement": "let a placement select the Job",
     "NoMatchingFlavor": "give its ClusterQueue a flavor that covers all it asks for and has the node labels "
@@ -41,8 +42,11 @@ _WAYS: Final = {
 }
 
 
-async def explain(hub: Hub, uid: str, find_index: FindIndex) -> Json:
-    """The whole story of one job, with what would change it. Raises Rejected(NotFound)."""
+async def explain(hub: Hub, uid: str, find_index: FindIndex, *, surveyed: bool = False) -> Json:
+    """The whole story of one job, with what would change it. Raises Rejected(NotFound).
+
+    `surveyed`: of one that waits, `survey` has how every cluster stands for it (`decisions.survey_view`).
+    """
     told = await _explained(hub, uid, find_index())
     index = find_index()
     told |= {"remedies": [], "flavors": [], "fleet": [], "forecast": None, "complete": True}
@@ -55,9 +59,14 @@ async def explain(hub: Hub, uid: str, find_index: FindIndex) -> Json:
         return told | {"remedies": avoided.remedies(told, _by_rule(told["reason"]))}
     known = await hub.read(runtimes_of, case)
     async with hub.studying:
-        found = await asyncio.to_thread(cases.study, case, known, hub.clock.monotonic)
-    names = await hub.read(_names, _mentioned(found))
-    told |= _told(case, found, known, names)
+        found = await asyncio.to_thread(
+            cases.study, case, known, hub.clock.monotonic, surveyed=surveyed
+        )
+    names, discreet = await hub.read(_names, _mentioned(found))
+    teller = Wording(case.who.queue, names, known.ends, case.now, discreet=discreet)
+    told |= _told(case, found, known, teller)
+    if found.survey is not None:
+        told["survey"] = survey_view(found.survey)
     told["remedies"] = avoided.remedies(told, told["remedies"])
     return told if told["remedies"] else told | {"remedies": _by_rule(told["reason"])}
 
@@ -99,13 +108,14 @@ def runtimes_of(tx: Transaction, case: Case) -> Runtimes:
     return Runtimes(ends, lasting)
 
 
-def _names(tx: Transaction, uids: Iterable[str]) -> Names:
+def _names(tx: Transaction, uids: Iterable[str]) -> tuple[Names, bool]:
+    """Names of the jobs that whoever asks may see; are there jobs that they may not?"""
     rows = workloads.get_many(tx, uids)
     return {
         uid: (row.namespace, row.name)
         for uid, row in rows.items()
         if tx.scope.shows(row.namespace, row.queue, row.owner)
-    }
+    }, not tx.scope.is_everything
 
 
 def _mentioned(found: Findings) -> set[str]:
@@ -113,8 +123,7 @@ def _mentioned(found: Findings) -> set[str]:
     return uids | set(found.forecast.ends[-LISTED:])
 
 
-def _told(case: Case, found: Findings, known: Runtimes, names: Names) -> Json:
-    teller = Wording(case.who.queue, names, known.ends, case.now)
+def _told(case: Case, found: Findings, known: Runtimes, teller: Wording) -> Json:
     return {
         "remedies": [teller.remedy(remedy) for remedy in found.remedies],
         "flavors": [_flavor(flavor, nominee) for flavor, nominee in found.flavors],
@@ -146,7 +155,7 @@ def _flavor(flavor: str, nominee: Nominee) -> Json:
 def _forecast(foreseen: Forecast, teller: Wording, case: Case, known: Runtimes) -> Json:
     """When it starts and what that rests on; without an instant, why there is none."""
     held = [uid for held in case.snapshot.holders.values() for uid in held]
-    rests_on = [teller.job(uid) for uid in foreseen.ends[-LISTED:]]
+    rests_on = [teller.job(uid) for uid in foreseen.ends[-LISTED:] if teller.tells(uid)]
     if foreseen.at is None and not held:
         message = "no forecast: nothing runs whose end would let it in"
     elif foreseen.at is None:

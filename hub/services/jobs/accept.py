@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from hub.domain.workloads.origin import place_of
 from hub.domain.workloads.states import State, WithdrawTo
+from hub.services.chains import bind
 from hub.services.context.settings import Intake
 from hub.services.jobs import bare
 from hub.services.jobs.contradictions import Contradictions
@@ -73,7 +74,7 @@ def submit_jobs(
     `strict` (REST submit) refuses a queue or priority class that does not exist; otherwise a job
     without queue waits, one without class has priority 0, and both say so. Codes: AlreadyExists,
     BeingDeleted, OwnedElsewhere, QueueNotFound, PriorityClassNotFound, Contradiction, and those of
-    `pod_security`.
+    `pod_security` and of `chains.bind`.
     """
     taken = _taken(tx, drafts)
     queues = resolve_queues(tx, drafts, intake)
@@ -91,8 +92,29 @@ def submit_jobs(
         if not isinstance(answer, Rejected):
             taken[_identity(given)] = answer
             accepted.append((given, answer))
+    return _chained(tx, answers, accepted, strict=strict)
+
+
+def _chained(
+    tx: Transaction,
+    answers: list[Workload | Rejected],
+    accepted: list[tuple[Draft, Workload]],
+    *,
+    strict: bool,
+) -> list[Workload | Rejected]:
+    """Store what is accepted, that which waits for other jobs bound to them; the answers, in order."""
+    bound = bind.bind_new(tx, accepted, strict=strict)
+    if bound.held or bound.refused:
+        became = {
+            row.uid: bound.refused.get(row.uid) or bind.hold_new(row, bound.held.get(row.uid))
+            for _, row in accepted
+        }
+        answers = [each if isinstance(each, Rejected) else became[each.uid] for each in answers]
+        judged = [(given, became[row.uid]) for given, row in accepted]
+        accepted = [(given, row) for given, row in judged if not isinstance(row, Rejected)]
     if accepted:
         _store(tx, accepted)
+        bind.store_new(tx, bound, [row for _, row in accepted])
     return answers
 
 

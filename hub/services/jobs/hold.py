@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from hub.domain.workloads.states import TERMINAL, State, Transition, WithdrawTo
+from hub.services.chains import settle
 from hub.services.members.deadlines import TIME_EXCEEDED
 from hub.services.questions import jobs
 from hub.services.works.evict import evict
@@ -27,6 +28,10 @@ def hold_job(tx: Transaction, uid: str, principal: str) -> Json:
     Raises Rejected: NotFound, BeingDeleted, or AlreadyEnded where there is nothing to hold any more.
     """
     row = _live(tx, uid)
+    if settle.is_held_for_others(row):
+        workloads.change(tx, [{"uid": uid, "reason": BY_USER, "message": f"held by {principal}"}])
+        tx.say(row, BY_USER, f"held by {principal}: it waits on though others have ended")
+        audit.note(tx, principal, "hold", row)
     if _held(row):
         return jobs.get_job(tx, uid)
     if row.state in TERMINAL or row.withdraw_to not in {WithdrawTo.NOTHING, WithdrawTo.PENDING}:
@@ -41,6 +46,8 @@ def hold_job(tx: Transaction, uid: str, principal: str) -> Json:
 def release_job(tx: Transaction, uid: str, principal: str) -> Json:
     """Let one job wait again that is held or was deactivated; any other that lives stays as it is.
 
+    One that somebody holds and that other jobs are still to end for waits for those again; one that is
+    held for nothing else goes regardless of them.
     Raises Rejected: NotFound, BeingDeleted, AlreadyEnded, or AlreadyExists where another job has its
     name by now.
     """
@@ -53,7 +60,12 @@ def release_job(tx: Transaction, uid: str, principal: str) -> Json:
         raise Rejected(
             RejectCode.ALREADY_EXISTS, f"job {name} gave its name back: submit it again"
         )
+    for_others = settle.is_held_for_others(row)
+    if not for_others and settle.hold_again(tx, row):
+        audit.note(tx, principal, "release", row)
+        return jobs.get_job(tx, uid)
     if release(tx, [row], f"released by {principal}"):
+        settle.waive(tx, uid)
         audit.note(tx, principal, "release", row)
     return jobs.get_job(tx, uid)
 

@@ -158,6 +158,7 @@ BOUNDS: Final[Mapping[str, Bound]] = {
     "changes": Bound("", lambda s: s.retention.changes),
     "clusters": _DECLARED,
     "contents": Bound("with the snapshots of their placement, and what clusters were given"),
+    "dependencies": Bound("with their job"),
     "events": Bound("with their job, or by age", lambda s: s.retention.events),
     "explanations": Bound("since it was last renewed", lambda s: s.retention.explanations),
     "idempotency": Bound("", lambda s: s.intake.idempotency_kept),

@@ -6,18 +6,23 @@ charged follows by `hub.services.jobs.resize`.
 
 from typing import Final
 
-from hub.domain.workloads.states import CHARGED, QUEUED, TERMINAL
+import orjson
+
+from hub.domain.workloads.origin import Origin, place_of
+from hub.domain.workloads.states import CHARGED, QUEUED, TERMINAL, WithdrawTo
 from hub.services.context.settings import Intake
-from hub.services.jobs.accept import priority_class, resolve_priorities
+from hub.services.jobs.accept import missing_classes, priority_class, resolve_priorities
 from hub.services.jobs.generations import keep_next, standing_before
 from hub.services.jobs.resize import follow_size
-from hub.services.reading.draft import Draft
-from hub.store import works
+from hub.services.questions import jobs
+from hub.services.reading.draft import Draft, draft
+from hub.store import audit, manifests, works
 from hub.store.records.workloads import Workload, WorkloadColumns
 from hub.store.transaction import Transaction
 from shared import labels as keys
 from shared.documents import Json
 from shared.errors import FieldError, Rejected
+from shared.kinds.registry import parse_job
 from shared.reject_codes import RejectCode
 from shared.resources import job_pod_count
 
@@ -58,6 +63,50 @@ def revise_job(tx: Transaction, given: Draft, row: Workload, intake: Intake) -> 
     return True
 
 
+def set_priority(tx: Transaction, uid: str, named: str, intake: Intake, principal: str) -> Json:
+    """Give a Job another WorkloadPriorityClass ("": none) by its label; done again, nothing changes.
+
+    Raises Rejected: NotFound, AlreadyEnded, BeingDeleted, OwnedElsewhere for what the hub cluster has,
+    PriorityClassNotFound, or InvalidState for a bare Workload, whose priority is in its specification.
+    """
+    row = jobs.find_job(tx, uid)
+    given = draft(parse_job(with_priority(_changeable(tx, row), named)), tx.now)
+    missing = missing_classes(tx, [given]).get(given.uid)
+    if missing:
+        said = f"WorkloadPriorityClass {named} does not exist"
+        raise Rejected(RejectCode.PRIORITY_CLASS_NOT_FOUND, said, "priorityClass")
+    if revise_job(tx, given, row, intake):
+        audit.note(tx, principal, "priority", row, named or "none")
+    return jobs.get_job(tx, uid)
+
+
+def with_priority(manifest: Json, named: str) -> Json:
+    """The manifest with that priority class's label, or without one."""
+    metadata: Json = manifest["metadata"]
+    kept = {k: v for k, v in (metadata.get("labels") or {}).items() if k != keys.PRIORITY_CLASS}
+    if named:
+        kept[keys.PRIORITY_CLASS] = named
+    return {**manifest, "metadata": {**metadata, "labels": kept}}
+
+
+def _changeable(tx: Transaction, row: Workload) -> Json:
+    """The manifest of a Job that may be changed here. Raises Rejected."""
+    place = f"{row.kind.lower()} {row.namespace}/{row.name}"
+    if row.state in TERMINAL:
+        raise Rejected(RejectCode.ALREADY_ENDED, f"the job is {row.state}: submit it again")
+    latest = manifests.latest(tx, row.uid)
+    if latest is None or row.withdraw_to == WithdrawTo.DELETED:
+        raise Rejected(RejectCode.BEING_DELETED, f"{place} is being deleted")
+    if row.kind != "Job":
+        said = f"{place} is a Workload: its priority is in its own specification"
+        raise Rejected(RejectCode.INVALID_STATE, said)
+    if row.origin == Origin.HUB_CLUSTER:
+        said = f"{place} came from the hub cluster: label it {place_of(row.origin)}"
+        raise Rejected(RejectCode.OWNED_ELSEWHERE, f"{said}, with {keys.PRIORITY_CLASS}")
+    manifest: Json = orjson.loads(latest[1])
+    return manifest
+
+
 def _refuse_immutable(old: Json, given: Draft, row: Workload) -> None:
     spec, new = old.get("spec") or {}, given.parsed.spec
     wrong = [
@@ -65,6 +114,12 @@ def _refuse_immutable(old: Json, given: Draft, row: Workload) -> None:
         for name in sorted({*spec, *new} - _MUTABLE)
         if spec.get(name) != new.get(name)
     ]
+    if (_annotations(old).get(keys.AFTER) or "") != (
+        given.parsed.annotations.get(keys.AFTER) or ""
+    ):
+        rule = "is decided when the Job is accepted: release it to run it regardless, or submit another"
+        field = f"metadata.annotations[{keys.AFTER}]"
+        wrong.append(FieldError(field, RejectCode.IMMUTABLE, rule))
     state = row.state
     if state not in QUEUED and state not in TERMINAL and _queue_of(old) != given.queue:
         rule = "can not change while the Job is on a cluster"
@@ -72,6 +127,10 @@ def _refuse_immutable(old: Json, given: Draft, row: Workload) -> None:
     if wrong:
         detail = f"{wrong[0].field}: {wrong[0].message}"
         raise Rejected(RejectCode.IMMUTABLE, detail, wrong[0].field, tuple(wrong))
+
+
+def _annotations(manifest: Json) -> Json:
+    return (manifest.get("metadata") or {}).get("annotations") or {}
 
 
 def _queue_of(manifest: Json) -> str:

@@ -35,6 +35,7 @@ class Submission:
     first: int = 0  # place of the first draft in the whole request
     key: Key | None = None  # (principal, Idempotency-Key)
     request_hash: str = ""
+    via: str = ""  # the way that its sender came by, for the audit
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ def _written(
     first = taken[0]
     if asked.single:
         of = f"{first.kind} {first.namespace}/{first.name} {first.uid}"
-        return [(who, "submit", of, "created")]
+        return [(who, "submit", of, f"created {audit.came_by(asked.via)}".rstrip())]
     spaces = {each.namespace for each in taken}
     where = f" {first.namespace}/" if len(spaces) == 1 else ""
     return [(who, "submit", f"Job{where}", f"{len(taken)} jobs")]

@@ -1,11 +1,12 @@
 """Where the pods of a job are, as the store knows it: whose agent is asked, or why there is nobody to ask."""
 
+from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
 import orjson
 
+from hub.domain.access import Area
 from hub.domain.workloads.states import State
-from hub.services.access.credentials import ADMINISTRATOR
 from hub.services.index.fleet import state_of
 from hub.store import clusters, manifests, workloads
 from hub.store.transaction import Transaction
@@ -24,15 +25,23 @@ class PodsPlace(NamedTuple):
     namespace: str
     name: str
     cluster: str
+    queue: str
+    owner: str
     hidden: tuple[str, ...] = ()
 
+    def is_within(self, areas: Iterable[Area]) -> bool:
+        """Whether the job is in one of them."""
+        return any(area.holds(self.namespace, self.queue, self.owner) for area in areas)
 
-def find(tx: Transaction, uid: str, role: str, suspect_after_s: float) -> PodsPlace:
-    """Where the job's pods are. Raises Rejected: NotFound, JobWaits, ClusterSilent; Forbidden where there
-    is more to hide from `role` than can be looked for.
+
+def find(tx: Transaction, uid: str, shown: Collection[Area], suspect_after_s: float) -> PodsPlace:
+    """Where the job's pods are; `shown`: where whoever asks may read values of environment variables.
+
+    Raises Rejected: NotFound, JobWaits, ClusterSilent; Forbidden where there is more to hide than can be
+    looked for.
     """
     row = workloads.get(tx, uid)
-    if row is None:
+    if row is None or not tx.scope.shows(row.namespace, row.queue, row.owner):
         raise Rejected(RejectCode.NOT_FOUND, f"there is no job {uid[:64]}")
     name = f"{row.namespace}/{row.name}"
     if not row.cluster or row.state in _NOT_THERE:
@@ -47,8 +56,8 @@ def find(tx: Transaction, uid: str, role: str, suspect_after_s: float) -> PodsPl
         heard = "never" if member.heartbeat_at is None else f"{member.heartbeat_at:%H:%M:%S} UTC"
         text = f"{name} is in {row.cluster}, whose agent is silent (last heard: {heard})"
         raise Rejected(RejectCode.CLUSTER_SILENT, f"{text}; ask again when it is back")
-    hidden = () if role == ADMINISTRATOR else values_of(tx, uid)
-    return PodsPlace(row.uid, row.namespace, row.name, row.cluster, hidden)
+    place = PodsPlace(row.uid, row.namespace, row.name, row.cluster, row.queue, row.owner)
+    return place if place.is_within(shown) else place._replace(hidden=values_of(tx, uid))
 
 
 def values_of(tx: Transaction, uid: str) -> tuple[str, ...]:

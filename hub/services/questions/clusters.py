@@ -28,7 +28,8 @@ def get_cluster(tx: Transaction, name: str, settings: Settings) -> Json:
     reserved = jobs.reserved_by_cluster(tx).get(name, {})
     since = pool_keys.load(tx).since
     left = forgotten.of(tx, name)
-    view = _view(member, capacity, held, reserved, tx.now, settings, since)
+    leaves = name in clusters.leaving(tx)
+    view = _view(member, capacity, held, reserved, tx.now, settings, since, leaves)
     return view | {
         "leftovers": len(left),
         "leftoverJobs": left,
@@ -44,6 +45,7 @@ def list_clusters(tx: Transaction, settings: Settings) -> Json:
     reserved = jobs.reserved_by_cluster(tx)
     since = pool_keys.load(tx).since
     left = forgotten.counts(tx)
+    leaving = frozenset(clusters.leaving(tx))
     return {
         "items": [
             _view(
@@ -54,6 +56,7 @@ def list_clusters(tx: Transaction, settings: Settings) -> Json:
                 tx.now,
                 settings,
                 since,
+                member.name in leaving,
             )
             | {"leftovers": left.get(member.name, 0)}
             for member in clusters.list_all(tx)
@@ -70,13 +73,16 @@ def _view(
     now: dt.datetime,
     settings: Settings,
     key_revisions: Mapping[str, int],
+    leaves: bool,
 ) -> Json:
     told, cluster = read_member(member, None if capacity is None else capacity[0], key_revisions)
     state = state_of(member, now, settings.scheduling.suspect_after_s, cluster.down)
+    if leaves and state == "Cordoned":
+        state = "Leaving"
     return {
         "name": member.name,
         "state": state,
-        "ready": state in {"Ready", "Cordoned"} and told is not None,
+        "ready": state in {"Ready", "Cordoned", "Leaving"} and told is not None,
         "message": _why(state, cluster),
         "cordoned": member.cordoned,
         "labels": member.labels,
@@ -136,6 +142,8 @@ def _why(state: str, cluster: Cluster) -> str:
         if cluster.down == first_agents.REASON:
             return cluster.down
         return f"its API server does not answer its agent: {cluster.down}"
+    if state == "Leaving":
+        return "what it holds is taken back, then it is forgotten"
     return ""
 
 

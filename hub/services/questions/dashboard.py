@@ -71,7 +71,10 @@ class JobsPage:
 
 @dataclass(frozen=True, slots=True)
 class FleetRows:
-    """What is shown of the whole fleet; None for what can not be read."""
+    """What is shown of the whole fleet; None for what can not be read.
+
+    To who sees part of it, what has no namespace is empty: it is not theirs to see.
+    """
 
     at: dt.datetime
     states: Mapping[str, int] | None  # how many jobs are in each
@@ -127,19 +130,22 @@ def read_page(
 
 
 def read_fleet(tx: Transaction, settings: Settings) -> FleetRows:
-    """Each part by itself."""
+    """Each part by itself, cut to what whoever asks may see."""
+    partial = not tx.scope.is_everything
     return FleetRows(
         at=tx.now,
         states=_read("states", lambda: tallies.by_state(tx)),
-        clusters=_read("clusters", lambda: clusters.list_clusters(tx, settings)["items"]),
+        clusters=()
+        if partial
+        else _read("clusters", lambda: clusters.list_clusters(tx, settings)["items"]),
         queues=_read("queues", lambda: queues.list_queues(tx)["items"]),
         drifts=_read("drifts", lambda: works.list_drifted(tx, None, MAX_DRIFTS)),
         events=_read(
             "events", lambda: events.list_events(tx, limit=MAX_EVENTS, newest_first=True)
         ),
         stopped=_read("stopped", lambda: timeline.stopped(tx)),
-        forgotten=_read("forgotten", lambda: forgotten.condition(tx)),
-        bridge=_read("bridge", lambda: hub_cluster.show(tx)),
+        forgotten=None if partial else _read("forgotten", lambda: forgotten.condition(tx)),
+        bridge=None if partial else _read("bridge", lambda: hub_cluster.show(tx)),
     )
 
 

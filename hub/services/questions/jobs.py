@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import orjson
 
+from hub.services.chains import shown
 from hub.services.context import rendering
 from hub.services.context.hub_cluster import hub_cluster_uid
 from hub.services.context.paging import Pager
@@ -113,7 +114,7 @@ def show_job(tx: Transaction, row: Workload) -> Json:
     told = rendering.whole_job(
         row, None if manifest is None else orjson.loads(manifest[1]), shape.get(row.shape)
     )
-    return told | cluster_loss.view(tx, row)
+    return told | cluster_loss.view(tx, row) | shown.view(tx, row)
 
 
 def get_job(tx: Transaction, uid: str) -> Json:

@@ -1,13 +1,13 @@
 """What placements decided for clusters, and what clusters are given: bindings and works, page by page."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from hub.domain.instants import stamp
 from hub.services.context.paging import Pager
 from hub.services.placements.bindings import FOR_A_JOB, LEAVING
 from hub.services.placements.history.revisions import find_placement, read_name
-from hub.store import objects, placements, works
+from hub.store import objects, placements, scoping, works
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import BoundBinding
 from hub.store.records.works import Work
@@ -34,7 +34,7 @@ def list_bindings(tx: Transaction, of: Of, pager: Pager, token: str | None, limi
     after = None if position is None else (position[0], position[1])
     found = placements.list_bound(tx, uid, of.cluster, after, limit + 1)
     more, found = len(found) > limit, found[:limit]
-    named = objects.get_many(tx, {each.binding.placement for each in found})
+    named = _named(tx, {each.binding.placement for each in found})
     last = found[-1].binding if found else None
     return {
         "items": [_binding(each, named) for each in found],
@@ -83,11 +83,18 @@ def list_works(
     after = None if position is None else (position[0], position[1])
     found = works.list_page(tx, uid, of.cluster, after, limit + 1, failed=failed)
     more, found = len(found) > limit, found[:limit]
-    named = objects.get_many(tx, _placed_by(found))
+    named = _named(tx, _placed_by(found))
     return {
         "items": [_work(each, named) for each in found],
         "continue": pager.token([found[-1].cluster, found[-1].uid]) if more else "",
     }
+
+
+def _named(tx: Transaction, uids: Collection[str]) -> Mapping[str, StoredObject]:
+    """Placements by uid, those that whoever asks may see: of the others not even the name is told."""
+    if not tx.scope.is_everything:
+        uids = scoping.seen_keys(tx, "objects", uids)
+    return objects.get_many(tx, uids)
 
 
 def _placed_by(found: Iterable[Work]) -> set[str]:

@@ -37,11 +37,12 @@ def list_rollouts(tx: Transaction) -> Json:
 
 def get_rollout(tx: Transaction, namespace: str, name: str) -> Json:
     """A run with its stages, else the placement of that name with its clusters. Raises Rejected: NotFound."""
-    row = find_run(tx, namespace, name)
+    shown = tx.scope.shows(namespace)
+    row = find_run(tx, namespace, name) if shown else None
     if row is not None:
         return _with_approvals(tx, row) | {"clusterVersions": []}
     kind = _PLACEMENTS[1] if namespace else _PLACEMENTS[0]
-    row = objects.find(tx, PLACEMENT, kind, namespace, name)
+    row = objects.find(tx, PLACEMENT, kind, namespace, name) if shown else None
     if row is None:
         place = "/".join(part for part in (namespace[:64], name[:64]) if part)
         raise Rejected(RejectCode.NOT_FOUND, f"there is no staged update run or placement {place}")

@@ -4,15 +4,24 @@ What followers get are rows as they are now, not every step between: one that wa
 since the last look is seen waiting. Its `epoch` says that it was placed meanwhile.
 """
 
-from collections.abc import Collection, Mapping
-from typing import Final
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from hub.services.context import rendering
 from hub.services.questions import overview
-from hub.store import workload_pages
+from hub.store import scoping, workload_pages
 from hub.store.records.workloads import WorkloadProgress
 from hub.store.transaction import Transaction
 from shared.documents import Json
+
+
+class FeedPage(NamedTuple):
+    """Rows of the change feed that may be seen: up to which revision, and is there more?"""
+
+    changes: Sequence[Json]
+    revision: int
+    more: bool
+
 
 FILTERS: Final = ("namespace", "queue", "kind", "state")
 
@@ -31,6 +40,28 @@ def news(
         if change["kind"] == "workloads":
             touched.update(change["keys"])
     return revision, states(tx, touched, filters), more
+
+
+def changes(tx: Transaction, revision: int, limit: int) -> FeedPage:
+    """The change feed after `revision`, as whoever asks may see it. Raises Rejected: Expired.
+
+    Of part of the fleet: workloads, objects, works and bindings in it. What is gone by now is not told, for
+    nobody knows any more where it was.
+    """
+    page, more = overview.changes_since(tx, revision, limit)
+    reached = page[-1]["revision"] if page else revision
+    if tx.scope.is_everything:
+        return FeedPage(page, reached, more)
+    touched: dict[str, set[str]] = {}
+    for change in page:
+        touched.setdefault(change["kind"], set()).update(change["keys"])
+    seen = {kind: scoping.seen_keys(tx, kind, keys) for kind, keys in touched.items()}
+    cut = [
+        {**change, "keys": keys}
+        for change in page
+        if (keys := [key for key in change["keys"] if key in seen[change["kind"]]])
+    ]
+    return FeedPage(cut, reached, more)
 
 
 def states(tx: Transaction, uids: Collection[str], filters: Mapping[str, str]) -> list[Json]:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import orjson
 
+from hub.domain.access import EVERYTHING, Scope
 from hub.domain.workloads.demand import CLUSTER_SELECTOR
 from hub.domain.workloads.origin import Origin
 from hub.domain.workloads.shape import encode, shape_hash
@@ -40,7 +41,8 @@ class Draft:
     """A manifest on its way in. `uid` is its hub-cluster uid, or new. `index` is its place in a list.
 
     `submitted_by`: who sent it by REST; what comes from the hub cluster says so itself.
-    `resource_version`: the declaration that it is to replace, and no other; "": any.
+    `resource_version`: the declaration that it is to replace, and no other; "": any. `sees`: which jobs
+    there are for whoever sent it.
     """
 
     parsed: Parsed
@@ -54,6 +56,7 @@ class Draft:
     index: int = 0
     submitted_by: str = ""
     resource_version: str = ""
+    sees: Scope = EVERYTHING
 
     @property
     def is_job(self) -> bool:

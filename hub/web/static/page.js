@@ -22,12 +22,12 @@ function renew(shown, wanted) {
     return;
   }
   if (shown.dataset.flash !== undefined && shown.dataset.flash !== wanted.dataset.flash) flash(shown);
+  const opened = (name) => name === "open" && shown.nodeName === "DETAILS"; // or closed, by the reader
   for (const { name } of [...shown.attributes]) {
-    const opened = name === "open" && shown.nodeName === "DETAILS"; // by the reader
-    if (!opened && name !== "data-new" && !wanted.hasAttribute(name)) shown.removeAttribute(name);
+    if (!opened(name) && name !== "data-new" && !wanted.hasAttribute(name)) shown.removeAttribute(name);
   }
   for (const { name, value } of wanted.attributes) {
-    if (shown.getAttribute(name) !== value) shown.setAttribute(name, value);
+    if (!opened(name) && shown.getAttribute(name) !== value) shown.setAttribute(name, value);
   }
   renewChildren(shown, wanted);
 }
@@ -64,7 +64,7 @@ function flash(cell) {
 
 function tick() {
   const now = Date.now() + ahead;
-  for (const each of document.querySelectorAll("time[datetime]")) {
+  for (const each of document.querySelectorAll("time[datetime]:not(.clock)")) {
     const text = age(now - Date.parse(each.dateTime)) + (each.dataset.after ?? "");
     if (each.firstChild.data !== text) each.firstChild.data = text;
   }
@@ -87,14 +87,16 @@ function show(event) {
   heard = Date.now();
   ahead = Date.parse(at) - heard;
   for (const [name, html] of Object.entries(parts)) {
-    const part = document.getElementById(`part-${name}`);
-    const wanted = part.cloneNode(false);
+    const part = name === "title" ? null : document.getElementById(`part-${name}`);
+    const wanted = (part ?? document.createElement("div")).cloneNode(false);
     wanted.innerHTML = html; // rendered and escaped by the hub
-    renewChildren(part, wanted);
+    if (part) renewChildren(part, wanted);
+    else if (name === "title") document.title = wanted.textContent;
   }
   asof.className = "live";
   asof.textContent = `live, as of ${at.slice(11, 19)} UTC`;
   tick();
+  document.dispatchEvent(new Event("roadstead:news"));
 }
 
 function follow() {

@@ -9,7 +9,9 @@ from roadstead.cli.admin.store import database_option
 from roadstead.cli.output import answer_option, client, dump, moment
 from roadstead.cli.tables import Column, table
 from roadstead.errors import RoadsteadError
+from roadstead.models.jobs import JobState
 
+_AILING = ("Suspect", "Unhealthy")  # clusters that get nothing new, though nobody asked for it
 CODES = {"ok": 0, "warn": 1, "fail": 3}
 _FINDINGS = [
     Column("", lambda row: row["level"]),
@@ -62,8 +64,12 @@ def _of_hub(ctx: click.Context) -> dict[str, Any]:
             told = hub.overview()
     except RoadsteadError as error:
         return {"name": "hub", "level": "warn", "message": f"not asked: {error}"}
-    bad = told.conditions  # each is of something that somebody has to see to
-    words = "; ".join(f"{each.type}: {each.message}" for each in bad)
+    # Each is of something that somebody has to see to.
+    bad = [f"{each.type}: {each.message}" for each in told.conditions]
+    bad += [f"{n} clusters {s} (clusters ls)" for s in _AILING if (n := told.clusters.get(s))]
+    if lost := told.jobs.get(JobState.UNKNOWN):
+        bad.append(f"{lost} jobs {JobState.UNKNOWN} (jobs ls --state unknown)")
+    words = "; ".join(bad)
     return {
         "name": "hub",
         "level": "warn" if bad else "ok",

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from roadstead.cli.chains import AFTER, after_option, within
 from roadstead.cli.examples import examples
 from roadstead.cli.names import default_namespace
 from roadstead.cli.output import answer_option, client, dump
@@ -36,6 +37,7 @@ def _pairs(_ctx: click.Context, option: click.Parameter, given: tuple[str, ...])
     "roadstead run --gpus 2 --cpu 8 --memory 16Gi -- python train.py --epochs 3",
     "roadstead run --array 0-199%20 -- python sweep.py",
     "roadstead run --wait -n team-a -q local-queue -- ./test.sh",
+    "roadstead run --after prepare --after fetch:any -- python train.py",
     "roadstead run --dry-run -- python train.py | kubectl apply -f -",
 )
 @click.command(context_settings={"allow_interspersed_args": False})
@@ -111,12 +113,25 @@ def _pairs(_ctx: click.Context, option: click.Parameter, given: tuple[str, ...])
     help="Start a failed pod again so often; with --array, each number's.",
 )
 @click.option(
+    "--retry",
+    "attempts",
+    type=click.IntRange(2, 99_999),
+    metavar="N",
+    help="Once it has failed try again, elsewhere if possible: N attempts in all.",
+)
+@click.option(
+    "--retry-on",
+    metavar="CODE|REASON[,...]",
+    help="With --retry: only after these exit codes or reasons, such as 137,OOMKilled.",
+)
+@click.option(
     "--time",
     "limit",
     callback=amounts.seconds,
     metavar="DURATION",
     help="Stop it after so long: 90s, 2h, 1h30m.",
 )
+@after_option
 @click.option("--label", "labels", callback=_pairs, multiple=True, metavar="KEY=VALUE",
               help="A label of the Job.")  # fmt: skip
 @click.option("--annotation", "annotations", callback=_pairs, multiple=True, metavar="KEY=VALUE",
@@ -142,6 +157,8 @@ def run(ctx: click.Context, /, output: str, *, dry_run: bool, wait: bool, **give
         raise click.UsageError("--timeout goes with --wait.")
     if given["array"] and given["parallelism"]:
         raise click.UsageError("--array says by itself how many run at once: FIRST-LAST%AT-ONCE.")
+    if given["retry_on"] and not given["attempts"]:
+        raise click.UsageError("--retry-on goes with --retry, which says how often.")
     made = manifest(_wanted(**given))
     if dry_run:
         dump(made, "json" if output == "json" else "yaml")
@@ -176,16 +193,22 @@ def _wanted(
     array: Array | None,
     parallelism: int | None,
     retries: int,
+    attempts: int | None,
+    retry_on: str | None,
     limit: int | None,
+    after: str,
     labels: dict[str, str],
     annotations: dict[str, str],
 ) -> Wanted:
     devices = {**dict([gpus] if gpus else []), **more}
+    space = namespace or default_namespace() or "default"
+    asked = {AFTER: within(after, space), RETRY: attempts, RETRY_ON: retry_on}
+    notes = {**annotations, **{key: str(value) for key, value in asked.items() if value}}
     suffix = "".join(secrets.choice(_LETTERS) for _ in range(5))
     return Wanted(
         command,
         name or name_for(command, suffix),
-        namespace or default_namespace() or "default",
+        space,
         image,
         queue or "",
         priority or "",
@@ -193,8 +216,8 @@ def _wanted(
         {**({"memory": memory} if memory else {}), **devices},
         env,
         labels,
-        {k: v for k, v in annotations.items() if not k.startswith(_POD_S)},
-        {k: v for k, v in annotations.items() if k.startswith(_POD_S)},
+        {k: v for k, v in notes.items() if not k.startswith(_POD_S)},
+        {k: v for k, v in notes.items() if k.startswith(_POD_S)},
         parallelism or 1,
         array,
         retries,
@@ -202,5 +225,6 @@ def _wanted(
     )
 
 
+RETRY, RETRY_ON = "roadstead.dev/retry", "roadstead.dev/retry-on"
 # What the simulated kubelet goes by stands at the pods.
 _POD_S = "sim.roadstead.dev/"

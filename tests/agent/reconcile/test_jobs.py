@@ -168,7 +168,7 @@ async def test_why_a_job_failed_is_told_with_container_pod_and_log(member, resta
     assert entry.job.reason == "BackoffLimitExceeded"
     assert entry.job.message.startswith("Job has reached the specified backoff limit; pod job-")
     assert ": container main exited with code 7; its log" in entry.job.message
-    assert "kubectl logs -n team job-" in entry.job.message
+    assert "roadstead logs team/job --pod job-" in entry.job.message
 
 
 async def test_an_image_that_can_not_be_pulled_is_the_reason(member):

@@ -10,6 +10,7 @@ from hub.domain.workloads.apply_options import ApplyOptions
 from hub.services.objects import leave, left_behind
 from hub.services.objects.clusters import cordon_cluster
 from hub.services.objects.delete import delete_object
+from hub.services.questions.clusters import list_clusters
 from hub.store import clusters, objects, placements, settings, works
 from hub.store.records.works import WantedWork, Work
 from hub.store.transaction import Transaction
@@ -71,6 +72,9 @@ async def test_one_that_is_emptied_goes_when_nothing_is_left(tmp_path: Path, doc
         fleet = await placed(hub, document)
         assert fleet.held("m2") == ["ConfigMap/settings"]
         assert await removed(hub, "Delete") == "deleting"
+        told = await hub.hub.read(list_clusters, hub.hub.settings)
+        assert [each["state"] for each in told["items"]] == ["Ready", "Leaving"]
+        assert "taken back" in told["items"][1]["message"]
         await fleet.turn()
         assert await is_there(hub)
         await fleet.agents["m2"].sync()

@@ -39,7 +39,7 @@ def find_placement(tx: Transaction, namespace: str, name: str) -> StoredObject:
     """A ClusterResourcePlacement, or a ResourcePlacement of a namespace. Raises Rejected: NotFound."""
     kind = "ResourcePlacement" if namespace else "ClusterResourcePlacement"
     row = objects.find(tx, PLACEMENT, kind, namespace, name)
-    if row is None or row.deleted_at is not None:
+    if row is None or row.deleted_at is not None or not tx.scope.shows(namespace):
         place = "/".join(part for part in (namespace, name) if part)
         raise Rejected(RejectCode.NOT_FOUND, f"there is no {kind} {place[:320]}")
     return row

@@ -1,0 +1,134 @@
+"""Chains of jobs: what a job that waits for others is to do, by how those have ended.
+
+Only an end that nothing can take back counts (docs/explain/exactly-once.md, rule 20): a job that succeeded,
+failed or was cancelled never runs again. One that is deactivated may be released: it has not ended.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from hub.domain.workloads.states import State
+
+WAITS: Final = "WaitsForJobs"  # reason of a held job
+NEVER: Final = "DependencyNeverSatisfied"
+HELD_FOR_OTHERS: Final = frozenset({WAITS, NEVER})
+_SHOWN: Final = 3  # in a sentence
+
+
+class Wanted(StrEnum):
+    """How a job must have ended for another to begin."""
+
+    OK = "ok"  # it succeeded
+    ANY = "any"  # however it ended
+    FAIL = "fail"  # it ended and did not succeed
+
+
+class LinkState(StrEnum):
+    """How one dependency of a job stands."""
+
+    WAITING = "Waiting"
+    SATISFIED = "Satisfied"
+    NEVER = "NeverSatisfied"
+    WAIVED = "Waived"  # a person let the job go regardless
+
+
+class Link(NamedTuple):
+    """One dependency of a job: on whom, how it must end, and how that stands."""
+
+    name: str
+    wanted: Wanted
+    state: LinkState
+    ended: str = ""  # how it had ended when this was decided; "": not, or it is not there
+
+
+class Followed(NamedTuple):
+    """What follows for a job. `may_go`: it waits for nobody any more; else it is held with these words."""
+
+    may_go: bool
+    reason: str = ""
+    message: str = ""
+
+
+# What no transition leads out of.
+FINAL: Final = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED})
+_VERBS: Final[Mapping[Wanted, str]] = {
+    Wanted.OK: "succeed",
+    Wanted.ANY: "end",
+    Wanted.FAIL: "fail",
+}
+_ENDS: Final[Mapping[str, str]] = {
+    "Succeeded": "succeeded",
+    "Failed": "failed",
+    "Cancelled": "was cancelled",
+}
+
+
+def judge(wanted: Wanted, state: State) -> LinkState:
+    """How a dependency on a job in this state stands."""
+    if state not in FINAL:
+        return LinkState.WAITING
+    succeeded = state is State.SUCCEEDED
+    holds = wanted is Wanted.ANY or succeeded is (wanted is Wanted.OK)
+    return LinkState.SATISFIED if holds else LinkState.NEVER
+
+
+def follows(links: Sequence[Link]) -> Followed:
+    """What follows for a job of all its dependencies."""
+    never = [each for each in links if each.state is LinkState.NEVER]
+    if never:
+        what = " and ".join(_never(each) for each in never[:_SHOWN]) + _more(len(never))
+        hint = "release it to run it all the same, or cancel it"
+        return Followed(False, NEVER, f"{what}: it never runs by itself; {hint}")
+    waiting = [each for each in links if each.state is LinkState.WAITING]
+    if waiting:
+        what = " and ".join(f"{each.name} to {_VERBS[each.wanted]}" for each in waiting[:_SHOWN])
+        return Followed(False, WAITS, f"waits for {what}{_more(len(waiting))}")
+    return Followed(True, message=_satisfied(links))
+
+
+def _never(link: Link) -> str:
+    said = _ENDS.get(link.ended, link.ended or "is not there")
+    return f"{link.name} was to {_VERBS[link.wanted]} and {said}"
+
+
+def _satisfied(links: Sequence[Link]) -> str:
+    what = ", ".join(f"{each.name} {_ENDS.get(each.ended, 'ended')}" for each in links[:_SHOWN])
+    return f"what it waited for has ended: {what}{_more(len(links))}"
+
+
+def _more(count: int) -> str:
+    return f" and {count - _SHOWN} more" if count > _SHOWN else ""
+
+
+def in_cycles(after: Mapping[str, Iterable[str]]) -> AbstractSet[str]:
+    """Of jobs and whom each waits for, those that would wait for themselves, by whatever way.
+
+    Whoever only waits for such a job is not among them.
+    """
+    graph = {name: [each for each in awaited if each in after] for name, awaited in after.items()}
+    # Two strippings, first of those that wait for nobody left, then of those nobody left waits for.
+    left = _stripped(graph)
+    return frozenset(_stripped(_turned({name: graph[name] for name in left})))
+
+
+def _stripped(graph: Mapping[str, Iterable[str]]) -> list[str]:
+    """What is left once whoever waits for nobody that is left is taken out, again and again."""
+    open_ = {name: len(set(awaited) & graph.keys()) for name, awaited in graph.items()}
+    back = _turned(graph)
+    free = [name for name, count in open_.items() if not count]
+    for name in free:
+        for waiting in back[name]:
+            open_[waiting] -= 1
+            if not open_[waiting]:
+                free.append(waiting)
+    return [name for name, count in open_.items() if count]
+
+
+def _turned(graph: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+    turned: dict[str, list[str]] = {name: [] for name in graph}
+    for name, awaited in graph.items():
+        for each in set(awaited):
+            if each in turned:
+                turned[each].append(name)
+    return turned

@@ -1,0 +1,226 @@
+"""Whom new jobs wait for: names of their annotation `roadstead.dev/after`, bound to uids in the transaction
+that accepts them.
+
+A job that has the same name later is another one. Who waits for nobody costs nothing here.
+"""
+
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from hub.domain.workloads.chains import (
+    WAITS,
+    Followed,
+    LinkState,
+    Wanted,
+    follows,
+    in_cycles,
+    judge,
+)
+from hub.domain.workloads.states import State
+from hub.services.reading.draft import Draft
+from hub.store import dependencies, workloads
+from hub.store.records.dependencies import Dependency
+from hub.store.records.workloads import Workload
+from hub.store.transaction import Transaction
+from shared import labels
+from shared.errors import Rejected
+from shared.kinds import after
+from shared.kinds.after import After
+from shared.reject_codes import RejectCode
+
+FIELD: Final = f"metadata.annotations[{labels.AFTER}]"
+# How long a job waits for somebody of a name to come, where the order of what is applied is not known.
+PATIENCE: Final = dt.timedelta(minutes=10)
+MOST_WALKED: Final = 10_000  # jobs of a chain that are looked at for a cycle
+Name = tuple[str, str]  # namespace and name
+Accepted = Sequence[tuple[Draft, Workload]]
+
+
+@dataclass(slots=True)
+class Bound:
+    """What follows for new jobs that wait for others, by uid."""
+
+    refused: dict[str, Rejected] = field(default_factory=dict)
+    held: dict[str, Followed] = field(default_factory=dict)
+    rows: list[Dependency] = field(default_factory=list)
+
+
+def bind_new(tx: Transaction, accepted: Accepted, *, strict: bool) -> Bound:
+    """Bind what new jobs wait for; the caller stores it with them.
+
+    `strict`: a name that nobody has is refused (UnknownDependency), rather than waited for for a while.
+    Whoever would wait for themselves is refused: DependencyCycle.
+    """
+    bound = Bound()
+    wanted = {given.uid: found for given, _ in accepted if (found := after_of(given))}
+    if not wanted:
+        return bound
+    new = {_name(row): row for _, row in accepted if row.kind == "Job"}
+    chained = [(given, row) for given, row in accepted if given.uid in wanted]
+    _refuse_cycles(chained, wanted, bound)
+    there = _there(tx, chained, wanted, new)
+    if strict:
+        _refuse_unknown(chained, wanted, new, there, bound)
+    for given, row in chained:
+        if row.uid not in bound.refused:
+            rows = [_bind(tx, given, row, each, new, there, bound) for each in wanted[row.uid]]
+            _take(tx, given, row, rows, bound)
+    return bound
+
+
+def after_of(given: Draft) -> tuple[After, ...]:
+    """What a Job's annotation asks for; () where it has none."""
+    text = given.parsed.annotations.get(labels.AFTER) if given.is_job else None
+    return (after.read(text) or ()) if text else ()
+
+
+def _name(row: Workload) -> Name:
+    return row.namespace, row.name
+
+
+def _refuse_cycles(chained: Accepted, wanted: Mapping[str, Sequence[After]], bound: Bound) -> None:
+    """Among the new jobs alone: what is stored already waits for none of them by uid."""
+    graph = {
+        f"{row.namespace}/{row.name}": [f"{row.namespace}/{a.name}" for a in wanted[row.uid]]
+        for _, row in chained
+    }
+    round_ = in_cycles(graph)
+    for _, row in chained:
+        if f"{row.namespace}/{row.name}" in round_:
+            bound.refused[row.uid] = _cycle(row)
+
+
+def _cycle(row: Workload, how: str = "") -> Rejected:
+    text = f"job {row.name} would wait for itself{how}: take one of the names out"
+    return Rejected(RejectCode.DEPENDENCY_CYCLE, text, FIELD)
+
+
+def _there(
+    tx: Transaction,
+    chained: Accepted,
+    wanted: Mapping[str, Sequence[After]],
+    new: Mapping[Name, Workload],
+) -> dict[Name, Workload]:
+    """Who has the names that are waited for, apart from the new jobs."""
+    names = {(row.namespace, each.name) for _, row in chained for each in wanted[row.uid]}
+    return workloads.live_by_name(tx, sorted(names - new.keys()))
+
+
+def _find(
+    given: Draft, name: Name, new: Mapping[Name, Workload], there: Mapping[Name, Workload]
+) -> Workload | None:
+    """Who has that name, for whoever sent the draft."""
+    found = new.get(name) or there.get(name)
+    if found is None or not given.sees.shows(found.namespace, found.queue, found.owner):
+        return None
+    return found
+
+
+def _refuse_unknown(
+    chained: Accepted,
+    wanted: Mapping[str, Sequence[After]],
+    new: Mapping[Name, Workload],
+    there: Mapping[Name, Workload],
+    bound: Bound,
+) -> None:
+    """Refuse who waits for nobody that there is; and who waits for one that is refused for it."""
+    waiting: dict[str, list[tuple[Draft, Workload]]] = {}  # by uid of a new job: who waits for it
+    refused = [row.uid for _, row in chained if row.uid in bound.refused]
+    for given, row in chained:
+        for each in wanted[row.uid]:
+            found = _find(given, (row.namespace, each.name), new, there)
+            if found is None and row.uid not in bound.refused:
+                bound.refused[row.uid] = _unknown(row, each.name)
+                refused.append(row.uid)
+            elif found is not None:
+                waiting.setdefault(found.uid, []).append((given, row))
+    names = {row.uid: row.name for row in new.values()}
+    for uid in refused:  # grows
+        for _, row in waiting.get(uid, ()):
+            if row.uid not in bound.refused:
+                bound.refused[row.uid] = _unknown(row, names[uid])
+                refused.append(row.uid)
+
+
+def _unknown(row: Workload, name: str) -> Rejected:
+    text = f"there is no job {name} in namespace {row.namespace} to wait for: submit it first, or together"
+    return Rejected(RejectCode.UNKNOWN_DEPENDENCY, text, FIELD)
+
+
+def _bind(
+    tx: Transaction,
+    given: Draft,
+    row: Workload,
+    each: After,
+    new: Mapping[Name, Workload],
+    there: Mapping[Name, Workload],
+    bound: Bound,
+) -> Dependency:
+    found = _find(given, (row.namespace, each.name), new, there)
+    made = Dependency(
+        row.uid, each.name, row.namespace, Wanted(each.wanted), "", LinkState.WAITING
+    )
+    if found is None or found.uid in bound.refused:
+        return made._replace(until=tx.now + PATIENCE)
+    made = made._replace(on_uid=found.uid)
+    state = judge(made.wanted, found.state)
+    if state is LinkState.WAITING:
+        return made
+    return made._replace(state=state, ended=found.state.value, decided_at=tx.now)
+
+
+def _take(
+    tx: Transaction, given: Draft, row: Workload, rows: list[Dependency], bound: Bound
+) -> None:
+    """Keep what one job waits for, unless somebody waits for its name that it would wait for."""
+    by_name = dependencies.waiting_for_names(tx, [_name(row)])
+    if by_name and (refusal := _closes_circle(tx, row, rows, {each.uid for each in by_name})):
+        bound.refused[row.uid] = refusal
+        return
+    bound.rows += rows
+    what = follows([each.link for each in rows])
+    if not what.may_go:
+        bound.held[row.uid] = what
+
+
+def _closes_circle(
+    tx: Transaction, row: Workload, rows: Iterable[Dependency], those: set[str]
+) -> Rejected | None:
+    """Whether one of `those`, who wait for this job's name, is waited for by it, by whatever way."""
+    seen: set[str] = set()
+    front = _next(tx, rows)
+    while front - seen:
+        front -= seen
+        if front & those:
+            return _cycle(row, f", for {len(front & those)} of them wait for its name")
+        seen |= front
+        if len(seen) > MOST_WALKED:
+            return _cycle(row, f": its chain has more than {MOST_WALKED} jobs")
+        found = dependencies.of_jobs(tx, front)
+        front = _next(tx, [each for some in found.values() for each in some])
+    return None
+
+
+def _next(tx: Transaction, rows: Iterable[Dependency]) -> set[str]:
+    """Whom these wait for, by uid; a name that is not bound yet counts as who has it now."""
+    waiting = [each for each in rows if each.state is LinkState.WAITING]
+    named = {(each.namespace, each.on_name) for each in waiting if not each.on_uid}
+    found = workloads.live_by_name(tx, sorted(named)) if named else {}
+    return {each.on_uid for each in waiting if each.on_uid} | {row.uid for row in found.values()}
+
+
+def hold_new(row: Workload, what: Followed | None) -> Workload:
+    """The row of a new job, held where it waits for others."""
+    if what is None:
+        return row
+    return row._replace(state=State.HELD, reason=what.reason, message=what.message)
+
+
+def store_new(tx: Transaction, bound: Bound, rows: Iterable[Workload]) -> None:
+    """Keep the dependencies of the new jobs, whose `rows` are stored, and say for whom they wait."""
+    dependencies.add(tx, [each for each in bound.rows if each.uid not in bound.refused])
+    for row in rows if bound.held else ():
+        if what := bound.held.get(row.uid):
+            tx.say(row, what.reason, what.message, warning=what.reason != WAITS)

@@ -1,0 +1,168 @@
+"""What follows once jobs have ended that others wait for: decided once, a bounded number at a time.
+
+A job is let go in the transaction that finds the last of those results in the store, and no earlier
+(docs/explain/exactly-once.md, rule 20). What a crash leaves undecided is found again by its index.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final, NamedTuple
+
+from hub.domain.workloads.chains import (
+    FINAL,
+    HELD_FOR_OTHERS,
+    NEVER,
+    Followed,
+    LinkState,
+    follows,
+    judge,
+)
+from hub.domain.workloads.states import State, Transition
+from hub.store import dependencies, workloads
+from hub.store.records.dependencies import Awaited, Dependency
+from hub.store.records.workloads import Workload
+from hub.store.transaction import Transaction
+
+MOST: Final = 500  # dependencies decided in one transaction
+
+
+class Settled(NamedTuple):
+    """What was done: how many were decided, and whether there is more of them."""
+
+    decided: int
+    more: bool
+
+
+def awaited(tx: Transaction) -> frozenset[str]:
+    """Whom anybody waits for, by uid; "" among them while somebody waits for a name."""
+    return dependencies.awaited(tx)
+
+
+def awaited_by(tx: Transaction, uids: Iterable[str]) -> frozenset[str]:
+    """Whom these jobs wait for, likewise."""
+    return dependencies.awaited_by(tx, uids)
+
+
+def ended(tx: Transaction, uids: Collection[str]) -> tuple[str, ...]:
+    """Of these jobs those that have ended for good, or are not there any more."""
+    known = dependencies.states(tx, uids)
+    return tuple(sorted(uid for uid in uids if _has_ended(known.get(uid))))
+
+
+def _has_ended(job: Awaited | None) -> bool:
+    return job is None or job.state in FINAL
+
+
+def settle(tx: Transaction, uids: Sequence[str], term: int) -> Settled:
+    """Decide some of the dependencies on jobs that have ended, and let go who waits for nobody else.
+
+    Raises StaleTerm.
+    """
+    tx.require_term(term)
+    rows = dependencies.waiting_on(tx, uids, MOST + 1)
+    known = dependencies.states(tx, {row.on_uid for row in rows[:MOST]})
+    decided = [_decided(row, known.get(row.on_uid)) for row in rows[:MOST]]
+    decided = [row for row in decided if row.state is not LinkState.WAITING]
+    dependencies.decide(tx, decided)
+    _follow(tx, {row.uid for row in decided})
+    return Settled(len(decided), len(rows) > MOST)
+
+
+def _decided(row: Dependency, job: Awaited | None) -> Dependency:
+    if job is None:  # forgotten before anybody who waits was told, and never more
+        return row._replace(state=LinkState.NEVER)
+    return row._replace(state=judge(row.wanted, job.state), ended=job.state.value)
+
+
+def names_due(tx: Transaction) -> bool | None:
+    """Whether a name that is waited for has come, or its time is over; None where none is waited for."""
+    if not dependencies.waits_for_names(tx):
+        return None
+    return bool(dependencies.come(tx, 1))
+
+
+def bind_names(tx: Transaction, term: int) -> Settled:
+    """Names that jobs wait for are bound to who has come; those that nobody took in time are given up.
+
+    Raises StaleTerm.
+    """
+    tx.require_term(term)
+    found = dependencies.come(tx, MOST)
+    dependencies.bind(tx, [each for each in found if each.on_uid])
+    late = {(each.uid, each.on_name) for each in found if not each.on_uid}
+    held = dependencies.of_jobs(tx, {uid for uid, _ in late})
+    missed = [row for rows in held.values() for row in rows if (row.uid, row.on_name) in late]
+    dependencies.decide(tx, [row._replace(state=LinkState.NEVER) for row in missed])
+    _follow(tx, held)
+    return Settled(len(found), len(found) == MOST)
+
+
+def _follow(tx: Transaction, uids: Collection[str]) -> None:
+    """Let go, or tell anew, those of these jobs that are held for others and for nothing else."""
+    if not uids:
+        return
+    links = dependencies.of_jobs(tx, uids)
+    held = [row for row in workloads.get_many(tx, uids).values() if is_held_for_others(row)]
+    told = [(row, follows([each.link for each in links[row.uid]])) for row in held]
+    _let_go(tx, [(row, what) for row, what in told if what.may_go])
+    _tell(tx, [(row, what) for row, what in told if not what.may_go])
+
+
+def is_held_for_others(row: Workload) -> bool:
+    """Is it held because it waits for other jobs, and by nobody's wish besides?"""
+    return row.state is State.HELD and row.reason in HELD_FOR_OTHERS
+
+
+def _let_go(tx: Transaction, rows: Sequence[tuple[Workload, Followed]]) -> None:
+    """They join their queues now: they were in no order before."""
+    moved = workloads.transition(
+        tx,
+        Transition.RELEASE,
+        [
+            {"uid": row.uid, "epoch": row.epoch, "queued_at": tx.now, "message": what.message}
+            for row, what in rows
+        ],
+    )
+    # What they wait for from here on is said by the scheduler.
+    workloads.change(tx, [{"uid": uid, "message": ""} for uid in moved])
+
+
+def _tell(tx: Transaction, rows: Sequence[tuple[Workload, Followed]]) -> None:
+    new = [
+        (row, what)
+        for row, what in rows
+        if (row.reason, row.message) != (what.reason, what.message)
+    ]
+    workloads.change(
+        tx, [{"uid": row.uid, "reason": w.reason, "message": w.message} for row, w in new]
+    )
+    for row, what in new:
+        if what.reason == NEVER and row.reason != NEVER:
+            tx.say(row, what.reason, what.message, warning=True)
+
+
+def hold_again(tx: Transaction, row: Workload) -> bool:
+    """A held job that others are still to end for waits for them again; False if it waits for nobody.
+
+    What held it besides (a person, a restored store) is over.
+    """
+    what = _open(tx, row)
+    if what is None or row.state is not State.HELD:
+        return False
+    workloads.change(tx, [{"uid": row.uid, "reason": what.reason, "message": what.message}])
+    tx.say(row, what.reason, what.message, warning=what.reason == NEVER)
+    return True
+
+
+def _open(tx: Transaction, row: Workload) -> Followed | None:
+    links = [each.link for each in dependencies.of_jobs(tx, [row.uid]).get(row.uid, ())]
+    what = follows(links)
+    return None if what.may_go else what
+
+
+def waive(tx: Transaction, uid: str) -> None:
+    """A person lets a job go regardless of whom it waits for."""
+    rows = dependencies.of_jobs(tx, [uid]).get(uid, ())
+    open_ = (LinkState.WAITING, LinkState.NEVER)
+    dependencies.decide(
+        tx, [row._replace(state=LinkState.WAIVED) for row in rows if row.state in open_]
+    )

@@ -1,0 +1,61 @@
+"""Stopping a queue and letting it go on: `spec.stopPolicy` of a ClusterQueue or LocalQueue, and nothing else.
+
+What follows is what follows when somebody applies the queue with that policy: the scheduler admits nothing
+more, and where it drains, what is admitted is taken back like all that is evicted.
+"""
+
+from typing import Final, Literal
+
+from hub.services.context.settings import Settings
+from hub.services.objects.apply import CONFIGURED, REJECTED, apply_documents
+from hub.services.questions import queues
+from hub.services.questions.pages.previews import find_queue, stop_policy_of
+from hub.services.reading.draft import draft
+from hub.store import audit
+from hub.store.transaction import Transaction
+from shared import labels
+from shared.documents import Json
+from shared.errors import Rejected
+from shared.kinds.registry import parse
+from shared.reject_codes import RejectCode
+
+StopPolicy = Literal["None", "Hold", "HoldAndDrain"]
+ON: Final[StopPolicy] = "None"
+
+
+def set_stop_policy(
+    tx: Transaction,
+    namespace: str,
+    name: str,
+    policy: StopPolicy,
+    settings: Settings,
+    principal: str,
+) -> Json:
+    """The queue as it stands then; without `namespace` a ClusterQueue. Done again, nothing changes.
+
+    Raises Rejected: NotFound, Forbidden, and what its manifest is refused for: OwnedElsewhere where it came
+    from the hub cluster.
+    """
+    row = find_queue(tx, namespace, name)
+    if namespace and not tx.scope.allows(namespace):
+        said = (
+            f"no role that {principal} has allows to change queues of namespace {namespace[:64]}"
+        )
+        raise Rejected(RejectCode.FORBIDDEN, said)
+    if stop_policy_of(row) != policy:
+        manifest = {
+            **row.manifest,
+            "spec": {**(row.manifest.get("spec") or {}), "stopPolicy": policy},
+        }
+        by = row.annotations.get(labels.SUBMITTED_BY, "")
+        given = draft(parse(manifest), tx.now, submitted_by=by)
+        applied = apply_documents(tx, [given], settings.intake)[0]
+        if applied.result == REJECTED and applied.error is not None:
+            raise applied.error
+        if applied.result == CONFIGURED:
+            place = f"{namespace}/{name}" if namespace else name
+            verb = "resume" if policy == ON else "stop"
+            audit.add(tx, principal, verb, f"{row.kind} {place} {row.uid}", policy)
+    if namespace:
+        return queues.get_local_queue(tx, namespace, name)
+    return queues.get_cluster_queue(tx, name)

@@ -1,0 +1,192 @@
+"""Dependencies between jobs: who waits for whom, bound to uids, found by whom they wait for.
+
+What is decided of one is decided once. The table enters the feed as `DEPENDENCIES`, by the uid of the job
+that waits.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from sqlalchemy import (
+    Select,
+    TypeDecorator,
+    and_,
+    bindparam,
+    func,
+    select,
+    type_coerce,
+    update,
+)
+
+from hub.domain.workloads.chains import LinkState
+from hub.store.bulk import Bulk
+from hub.store.columns import LinkColumn, StateColumn, WantedColumn
+from hub.store.lookup import Lookup
+from hub.store.records.dependencies import Awaited, Dependency, Neighbour, Unbound
+from hub.store.tables import dependencies, workloads
+from hub.store.transaction import Transaction
+
+DEPENDENCIES: Final = "dependencies"  # in the feed
+_OPEN: Final = dependencies.c.state == LinkState.WAITING.value
+_ADD: Final = Bulk.insert(dependencies)
+_TYPES: Final[Mapping[str, type[TypeDecorator[Any]]]] = {
+    "wanted": WantedColumn,
+    "state": LinkColumn,
+}
+_WHOLE: Final = tuple(
+    type_coerce(dependencies.c[name], _TYPES[name]).label(name)
+    if name in _TYPES
+    else dependencies.c[name]
+    for name in Dependency._fields
+)
+_SELECT: Final = select(*_WHOLE)
+_OF: Final = Lookup(lambda among: _SELECT.where(among(dependencies.c.uid)))
+_NAMED: Final = Lookup(
+    lambda among: _SELECT.where(
+        _OPEN,
+        dependencies.c.on_uid == "",
+        among(dependencies.c.namespace, dependencies.c.on_name),
+    )
+)
+_ON: Final = Lookup(
+    lambda among: _SELECT.where(_OPEN, among(dependencies.c.on_uid)).limit(bindparam("most"))
+)
+_STATES: Final = Lookup(
+    lambda among: select(workloads.c.uid, type_coerce(workloads.c.state, StateColumn)).where(
+        among(workloads.c.uid)
+    )
+)
+_DECIDE: Final = Bulk(
+    update(dependencies)
+    .where(dependencies.c.uid == bindparam("b_uid"), dependencies.c.on_name == bindparam("b_name"))
+    .values(
+        state=bindparam("b_state"),
+        ended=bindparam("b_ended"),
+        decided_at=bindparam("b_at", type_=dependencies.c.decided_at.type),
+    )
+)
+_BIND: Final = Bulk(
+    update(dependencies)
+    .where(dependencies.c.uid == bindparam("b_uid"), dependencies.c.on_name == bindparam("b_name"))
+    .values(on_uid=bindparam("b_on_uid"), until=None)
+)
+
+
+def add(tx: Transaction, rows: Sequence[Dependency]) -> None:
+    """Keep new ones."""
+    if rows:
+        _ADD.run_records(tx.conn, rows)
+        tx.touch(DEPENDENCIES, *{row.uid for row in rows})
+
+
+def decide(tx: Transaction, rows: Sequence[Dependency]) -> None:
+    """Write how these have been decided: `state` and `ended`."""
+    if not rows:
+        return
+    _DECIDE.run(
+        tx.conn,
+        [
+            {
+                "b_uid": row.uid,
+                "b_name": row.on_name,
+                "b_state": row.state.value,
+                "b_ended": row.ended,
+                "b_at": tx.now,
+            }
+            for row in rows
+        ],
+    )
+    tx.touch(DEPENDENCIES, *{row.uid for row in rows})
+
+
+def bind(tx: Transaction, rows: Sequence[Unbound]) -> None:
+    """Names that waited for somebody are bound to who has them now."""
+    if rows:
+        _BIND.run(
+            tx.conn,
+            [{"b_uid": row.uid, "b_name": row.on_name, "b_on_uid": row.on_uid} for row in rows],
+        )
+        tx.touch(DEPENDENCIES, *{row.uid for row in rows})
+
+
+def of_jobs(tx: Transaction, uids: Iterable[str]) -> dict[str, list[Dependency]]:
+    """By uid of the job that waits, all of its dependencies, by name."""
+    found: dict[str, list[Dependency]] = {}
+    for row in map(Dependency._make, _OF.rows(tx.conn, uids)):
+        found.setdefault(row.uid, []).append(row)
+    return {uid: sorted(rows, key=lambda row: row.on_name) for uid, rows in found.items()}
+
+
+def waiting_for_names(tx: Transaction, names: Iterable[tuple[str, str]]) -> list[Dependency]:
+    """Those that wait for somebody to come by one of these (namespace, name)s."""
+    return [Dependency._make(row) for row in _NAMED.rows(tx.conn, names)]
+
+
+def awaited(tx: Transaction) -> frozenset[str]:
+    """Whom anybody waits for, by uid; "" among them where some wait for a name."""
+    query = select(dependencies.c.on_uid).where(_OPEN).distinct()
+    return frozenset(tx.conn.execute(query).scalars())
+
+
+def waits_for_names(tx: Transaction) -> bool:
+    """Whether anybody waits for a name that nobody had."""
+    query = select(dependencies.c.uid).where(_OPEN, dependencies.c.on_uid == "").limit(1)
+    return tx.conn.execute(query).scalar() is not None
+
+
+def awaited_by(tx: Transaction, uids: Iterable[str]) -> frozenset[str]:
+    """Whom these jobs wait for."""
+    rows = map(Dependency._make, _OF.rows(tx.conn, uids))
+    return frozenset(row.on_uid for row in rows if row.state is LinkState.WAITING)
+
+
+def states(tx: Transaction, uids: Iterable[str]) -> dict[str, Awaited]:
+    """How jobs stand, by uid; who is not there any more is left out."""
+    return {row[0]: Awaited._make(row) for row in _STATES.rows(tx.conn, uids)}
+
+
+def waiting_on(tx: Transaction, uids: Iterable[str], limit: int) -> list[Dependency]:
+    """Some of those that wait for one of these jobs: at most `limit`."""
+    return [Dependency._make(row) for row in _ON.rows(tx.conn, uids, most=limit)]
+
+
+def come(tx: Transaction, limit: int) -> list[Unbound]:
+    """Names that somebody waited for and that a Job has now, or that nobody took in time."""
+    d, w = dependencies.c, workloads.c
+    holds = and_(
+        w.namespace == d.namespace, w.name == d.on_name, w.kind == "Job", w.live.is_(True)
+    )
+    query = (
+        select(d.uid, d.on_name, d.namespace, d.until, func.coalesce(w.uid, ""))
+        .select_from(dependencies.outerjoin(workloads, holds))
+        .where(_OPEN, d.on_uid == "", w.uid.is_not(None) | (d.until <= tx.now))
+        .limit(limit)
+    )
+    return [Unbound._make(row) for row in tx.conn.execute(query)]
+
+
+def before(tx: Transaction, uid: str) -> list[Neighbour]:
+    """Whom a job waits or waited for, by name."""
+    d, w = dependencies.c, workloads.c
+    query = _neighbours(d.on_uid, d.on_name, w.uid == d.on_uid).where(d.uid == uid)
+    return _read(tx, query.order_by(d.on_name))
+
+
+def after(tx: Transaction, uid: str, limit: int) -> list[Neighbour]:
+    """Who waits or waited for a job: at most `limit` of them, by uid."""
+    d, w = dependencies.c, workloads.c
+    query = _neighbours(d.uid, w.name, w.uid == d.uid).where(d.on_uid == uid, w.uid.is_not(None))
+    return _read(tx, query.order_by(d.uid).limit(limit))
+
+
+def _neighbours(uid: Any, name: Any, same: Any) -> Select[Any]:
+    d, w = dependencies.c, workloads.c
+    return select(
+        uid, name, type_coerce(d.wanted, WantedColumn), type_coerce(d.state, LinkColumn), d.ended,
+        type_coerce(w.state, StateColumn), w.queue, w.owner, w.reason, w.cluster,
+        func.coalesce(w.finished_at, w.started_at, w.placed_at, w.queued_at),
+    ).select_from(dependencies.outerjoin(workloads, same))  # fmt: skip
+
+
+def _read(tx: Transaction, query: Select[Any]) -> list[Neighbour]:
+    return [Neighbour._make(row) for row in tx.conn.execute(query)]

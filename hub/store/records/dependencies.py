@@ -1,0 +1,59 @@
+"""Dependencies between jobs as records: a row each, what decides about it, and who waits for whom."""
+
+import datetime as dt
+from typing import NamedTuple
+
+from hub.domain.workloads.chains import Link, LinkState, Wanted
+from hub.domain.workloads.states import State
+
+
+class Dependency(NamedTuple):
+    """That the job `uid` waits for the job that has, or had, a name of its namespace."""
+
+    uid: str
+    on_name: str
+    namespace: str
+    wanted: Wanted
+    on_uid: str  # "": nobody of that name has come yet
+    state: LinkState
+    ended: str = ""  # how the other had ended when this was decided
+    until: dt.datetime | None = None  # by when somebody of that name must have come
+    decided_at: dt.datetime | None = None
+
+    @property
+    def link(self) -> Link:
+        """What decides about it."""
+        return Link(self.on_name, self.wanted, self.state, self.ended)
+
+
+class Awaited(NamedTuple):
+    """A job that others wait for, as it stands."""
+
+    uid: str
+    state: State
+
+
+class Unbound(NamedTuple):
+    """A dependency on a name that nobody had, and who has it now: ""; nobody."""
+
+    uid: str
+    on_name: str
+    namespace: str
+    until: dt.datetime | None
+    on_uid: str
+
+
+class Neighbour(NamedTuple):
+    """A job before or after another in a chain, as it is shown."""
+
+    uid: str
+    name: str
+    wanted: Wanted
+    link: LinkState
+    ended: str
+    state: State | None  # None: it is not there (any more)
+    queue: str
+    owner: str
+    reason: str
+    cluster: str
+    since: dt.datetime | None

@@ -1,0 +1,167 @@
+"""The head of a job's page: its state and since when, why, and the facts that lead to other pages."""
+
+import datetime as dt
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from hub.domain.workloads.course import Course, Phase
+from hub.domain.workloads.states import State
+from hub.web.words import Instant, count, instant, path_of, text, tone
+from shared.documents import Json
+
+_LASTS: Final[Mapping[Phase, str]] = {
+    Phase.WAITING: "waits for",
+    Phase.HELD: "held for",
+    Phase.CHECKED: "checked for",
+    Phase.PLACING: "on its way for",
+    Phase.STARTING: "starting for",
+    Phase.RUNNING: "for",
+    Phase.SILENT: "silent for",
+    Phase.LEAVING: "leaving for",
+    Phase.ENDED: "ended",
+}
+# What an explanation says of a state where there is nothing to say: the state stands above.
+_SAID_BY_STATE: Final = frozenset({"runs", "finished", "failed", "cancelled", "deactivated"})
+_NOWHERE: Final = frozenset({State.HELD, State.PENDING, State.RESERVED, State.PLACED})
+_IDLE: Final = frozenset({Phase.WAITING, Phase.HELD, Phase.CHECKED})
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One of the facts; `at`, with `after`, where it is a moment; `href` "" where there is no page of it."""
+
+    label: str
+    text: str
+    href: str = ""
+    at: Instant | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """Another job that this one waits for, or that waits for it."""
+
+    name: str
+    href: str
+    condition: str
+    state: str
+    tone: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobHead:
+    """What stands at the top."""
+
+    uid: str
+    namespace: str
+    name: str
+    state: str
+    tone: str
+    lasts: str  # the words before the age of `since`
+    since: Instant | None
+    ended: bool
+    there: bool  # a cluster may hold pods of it
+    reason: str
+    message: str
+    back: str  # why it is where it was before; "" where it was never taken back, or runs again
+    back_at: Instant | None
+    facts: tuple[Fact, ...]
+    after: tuple[Related, ...]
+    dependents: tuple[Related, ...]
+
+
+def head_of(shown: Json, told: Json, course: Course, now: dt.datetime) -> JobHead:
+    """`shown`: the record; `told`: its explanation."""
+    last = course.last
+    back, back_at = _back(shown, course, now)
+    lasts = "waits again for" if last.again and last.phase is Phase.WAITING else _LASTS[last.phase]
+    return JobHead(
+        uid=text(shown["uid"]),
+        namespace=text(shown["namespace"]),
+        name=text(shown["name"]),
+        state=text(shown["state"]),
+        tone=tone(shown["state"]),
+        lasts=lasts,
+        since=instant(last.since, now),
+        ended=last.phase is Phase.ENDED,
+        there=bool(shown["cluster"]) and shown["state"] not in _NOWHERE,
+        reason=text(told["reason"]),
+        message="" if told["message"] in _SAID_BY_STATE else text(told["message"]),
+        back=back,
+        back_at=back_at,
+        facts=tuple(_facts(shown, told, course, now)),
+        after=_related(shown.get("after")),
+        dependents=_related(shown.get("dependents")),
+    )
+
+
+def _back(shown: Json, course: Course, now: dt.datetime) -> tuple[str, Instant | None]:
+    """Why it waits once more, or is held, and when it was taken back."""
+    evicted = shown.get("evicted") or {}
+    if not evicted or course.last.phase not in {*_IDLE, Phase.LEAVING}:
+        return "", None
+    cause = f" ({evicted['cause']})" if evicted.get("cause") else ""
+    said = f": {evicted['message']}" if evicted.get("message") else ""
+    return text(f"{evicted.get('reason', '')}{cause}{said}"), instant(evicted.get("at"), now)
+
+
+def _facts(shown: Json, told: Json, course: Course, now: dt.datetime) -> Iterator[Fact]:
+    yield Fact("Owner", text(shown["owner"]))
+    cluster_queue = str(told.get("clusterQueue") or shown["clusterQueue"] or "")
+    local = text(shown["queue"])
+    if cluster_queue:
+        note = f"by LocalQueue {local}" if local and local != cluster_queue else ""
+        yield Fact("Queue", text(cluster_queue), path_of("queues", cluster_queue), note=note)
+    else:
+        yield Fact("Queue", local or "none")
+    if shown["cluster"]:
+        yield Fact("Cluster", text(shown["cluster"]), path_of("clusters", str(shown["cluster"])))
+    elif nominated := (told.get("nomination") or {}).get("cluster"):
+        note = "while those leave that it preempts"
+        yield Fact("Cluster", text(nominated), path_of("clusters", str(nominated)), note=note)
+    named = f" ({shown['priorityClass']})" if shown["priorityClass"] else ""
+    yield Fact("Priority", text(f"{shown['priority']}{named}"))
+    yield Fact("Pods", text(_pods(shown)))
+    yield Fact("Created", "", at=instant(shown["createdAt"], now))
+    if course.last.phase not in _IDLE and shown["startedAt"]:
+        yield Fact("Started", "", at=instant(shown["startedAt"], now))
+    if shown["finishedAt"]:
+        yield Fact("Ended", "", at=instant(shown["finishedAt"], now))
+    if len(course.attempts) > 1:
+        yield Fact("Attempts", count(len(course.attempts), "placement"))
+    origin = "on the hub cluster" if shown["origin"] == "hub-cluster" else "by the API"
+    yield Fact("Kind", text(f"{shown['kind']}, submitted {origin}"))
+
+
+def _pods(shown: Json) -> str:
+    counts = shown["counts"]
+    wanted = shown["completions"] or shown["parallelism"] or 0
+    parts = [f"{counts[name]} {name}" for name in ("succeeded", "failed") if counts[name]]
+    if counts["active"]:
+        parts.insert(0, f"{counts['ready']} of {counts['active']} ready")
+    told = f": {', '.join(parts)}" if parts else ""
+    at_once = shown["parallelism"] or 0
+    some = f", {at_once} at a time" if at_once and at_once < wanted else ""
+    return f"{wanted}{some}{told}"
+
+
+def _related(given: object) -> tuple[Related, ...]:
+    """Jobs of its chain, as the record lists them."""
+    if not isinstance(given, list):
+        return ()
+    found = []
+    for each in given:
+        if not isinstance(each, dict):
+            continue
+        uid, state = each.get("uid"), str(each.get("state") or "")
+        found.append(
+            Related(
+                name=text(each.get("name") or uid),
+                href=path_of("jobs", str(uid)) if uid else "",
+                condition=text(each.get("condition")),
+                state=text(state),
+                tone=tone(state),
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,70 @@
+"""What all pages share: templates, the files beside them, and how a page becomes an answer."""
+
+import hashlib
+from pathlib import Path
+from typing import Final
+
+import jinja2
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hub.api.policy import hub_of
+from hub.services.access.credentials import Principal
+from hub.web.access import HEADERS, mark_of
+from hub.web.board import Sight
+
+_HERE: Final = Path(__file__).parent
+_TYPES: Final = {
+    "page.css": "text/css; charset=utf-8",
+    "job.css": "text/css; charset=utf-8",
+    "actions.css": "text/css; charset=utf-8",
+    "fleet.css": "text/css; charset=utf-8",
+    "page.js": "text/javascript; charset=utf-8",
+    "job.js": "text/javascript; charset=utf-8",
+    "actions.js": "text/javascript; charset=utf-8",
+    "logs.js": "text/javascript; charset=utf-8",
+    "mark.svg": "image/svg+xml",
+}
+_STATIC: Final = {name: (_HERE / "static" / name).read_bytes() for name in _TYPES}
+# In the addresses of the files: a browser keeps each version for good and never mixes two.
+VERSION: Final = hashlib.sha256(b"".join(_STATIC.values())).hexdigest()[:12]
+_KEEP: Final = {"Cache-Control": "max-age=31536000, immutable"}
+
+templates = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(_HERE / "templates"),
+    autoescape=True,
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+def html(template: str, status: int = 200, **values: object) -> Response:
+    """A page, or a piece of one."""
+    text = templates.get_template(template).render(version=VERSION, **values)
+    return Response(text, status, HEADERS, "text/html")
+
+
+def login_page(
+    request: Request, status: int = 200, *, wrong: bool = False, said: str = ""
+) -> Response:
+    """The way in. `wrong`: the token was; `said`: why the provider's way led nowhere."""
+    provider = hub_of(request).sign_in.page
+    return html("login.html", status, wrong=wrong, said=said, provider=provider)
+
+
+def signed_in_page(
+    request: Request, template: str, who: Principal, sight: Sight, stream: str, **values: object
+) -> Response:
+    """A page that extends `layout.html`: live by `stream`, with the mark of who is signed in."""
+    return html(
+        template, 200, who=who, sight=sight, stream=stream, mark=mark_of(request), **values
+    )
+
+
+def static_file(name: str, version: str) -> Response | None:
+    """Style, script or sign; None where there is no such file. Kept for good under its own version."""
+    if name not in _STATIC:
+        return None
+    kept = _KEEP if version == VERSION else {}
+    return Response(_STATIC[name], 200, {**HEADERS, **kept}, _TYPES[name])

@@ -1,0 +1,97 @@
+"""Chains of jobs on the command line: `--after`, and what `jobs show` and `explain` say of them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import click
+
+from roadstead.cli.output import moment
+from roadstead.cli.tables import wrapped
+from roadstead.cli.visible import visible
+from roadstead.models.chains import ChainedJob
+
+AFTER: Final = "roadstead.dev/after"
+_CONDITIONS: Final = ("ok", "any", "fail")
+_SHOWN: Final = 8
+_VERBS: Final = {"ok": "to succeed", "any": "to end", "fail": "to fail"}
+
+
+def after(_ctx: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> str:
+    """`JOB[:ok|any|fail]` each, also several separated by commas: the annotation; "" where there is none."""
+    found = [each.strip() for text in given for each in text.split(",")]
+    for each in found:
+        name, colon, condition = each.partition(":")
+        if not name or (colon and condition not in _CONDITIONS):
+            raise click.BadParameter(f"{each!r}: give JOB, or JOB with :ok, :any or :fail.")
+    return ", ".join(found)
+
+
+after_option: Callable[[Any], Any] = click.option(
+    "--after",
+    callback=after,
+    multiple=True,
+    metavar="JOB[:ok|any|fail]",
+    help="Not before this job has succeeded, ended or failed; several times for several.",
+)
+
+
+def within(after: str, namespace: str) -> str:
+    """The annotation, with names alone: a job waits for jobs of its own namespace."""
+    return ", ".join(_within(each, namespace) for each in after.split(", ")) if after else ""
+
+
+def _within(text: str, namespace: str) -> str:
+    space, slash, name = text.rpartition("/")
+    if slash and space != namespace:
+        words = f"--after {text}: a job waits for jobs of its own namespace, which is {namespace}."
+        raise click.UsageError(words)
+    return name
+
+
+def waiting_for(manifest: dict[str, Any], after: str, namespace: str) -> dict[str, Any]:
+    """The manifest of a Job, waiting for these jobs besides those that it names."""
+    if not after:
+        return manifest
+    metadata = manifest.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    notes = metadata.get("annotations")
+    notes = notes if isinstance(notes, dict) else {}
+    asked = within(after, str(metadata.get("namespace") or namespace))
+    names = ", ".join(each for each in (str(notes.get(AFTER) or ""), asked) if each)
+    return {**manifest, "metadata": {**metadata, "annotations": {**notes, AFTER: names}}}
+
+
+def lines(after: Sequence[ChainedJob], before: Sequence[ChainedJob]) -> list[str]:
+    """Whom a job waits for and how those stand, and who waits for it."""
+    told: list[str] = []
+    for each in after[:_SHOWN]:
+        told += wrapped(f"after {_named(each)}: {_standing(each)}", "  ")
+    if len(after) > _SHOWN:
+        told.append(f"  and {len(after) - _SHOWN} more")
+    waiting = [each for each in before if each.state == "Waiting"]
+    if waiting:
+        names = ", ".join(visible(each.name) for each in waiting[:_SHOWN])
+        more = f" and {len(waiting) - _SHOWN} more" if len(waiting) > _SHOWN else ""
+        told += wrapped(f"waited for by {names}{more}", "  ")
+    return told
+
+
+def _named(each: ChainedJob) -> str:
+    return f"{visible(each.name)}, which is {_VERBS.get(each.condition, each.condition)}"
+
+
+def _standing(each: ChainedJob) -> str:
+    if each.state != "Waiting":
+        ended = f" ({each.ended})" if each.ended else ""
+        return f"{_STATES.get(each.state, each.state)}{ended}"
+    if not each.job_state:
+        return "nobody of that name has come yet"
+    where = f" in {each.job_cluster}" if each.job_cluster else ""
+    return f"{each.job_state}{where} since {moment(each.since)}"
+
+
+_STATES: Final = {
+    "Satisfied": "it did",
+    "NeverSatisfied": "it did not, and never will",
+    "Waived": "released regardless",
+}

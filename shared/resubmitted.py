@@ -1,0 +1,71 @@
+"""A Job once more: its manifest as it was received, under another name.
+
+Used by `roadstead jobs resubmit` and by the page: both submit the copy like any other Job.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from shared.labels import AFTER
+
+Json = dict[str, Any]
+_AGAIN: Final = re.compile(r"(.+)-r(\d{1,6})")
+_LONGEST: Final = 63
+_HIDDEN: Final = "[hidden]"  # what the hub shows in place of what somebody may not see
+# What an API server adds to a Job for itself, and says of its pods.
+_OF_THE_SERVER: Final = ("selector", "manualSelector", "managedBy", "suspend")
+_LABELS_OF_THE_SERVER: Final = frozenset(
+    {
+        "controller-uid",
+        "job-name",
+        "batch.kubernetes.io/controller-uid",
+        "batch.kubernetes.io/job-name",
+    }
+)
+
+
+def copy_of(manifest: Json, name: str) -> Json:
+    """The manifest with another name, and without what an API server has added for itself."""
+    spec = {k: v for k, v in manifest["spec"].items() if k not in _OF_THE_SERVER}
+    template = spec.get("template")
+    if isinstance(template, dict) and isinstance(template.get("metadata"), dict):
+        spec["template"] = {**template, "metadata": _own(template["metadata"])}
+    metadata = {k: v for k, v in manifest["metadata"].items() if k != "ownerReferences"}
+    return {**manifest, "metadata": {**_own(metadata), "name": name}, "spec": spec}
+
+
+def next_name(name: str) -> str:
+    """`train-r2` of `train`, `train-r3` of that; within what Kubernetes takes."""
+    found = _AGAIN.fullmatch(name)
+    stem, number = (found[1], int(found[2]) + 1) if found else (name, 2)
+    end = f"-r{number}"
+    return stem[: _LONGEST - len(end)].rstrip("-.") + end
+
+
+def waits_for(manifest: Json, jobs: Sequence[str]) -> Json:
+    """The manifest waiting for these, as `NAME:CONDITION`, and for no others that it names."""
+    metadata = manifest["metadata"]
+    notes = metadata.get("annotations") or {}
+    if AFTER not in notes:
+        return manifest
+    kept = {key: value for key, value in notes.items() if key != AFTER}
+    kept |= {AFTER: ", ".join(jobs)} if jobs else {}
+    rest = {key: value for key, value in metadata.items() if key != "annotations"}
+    return {**manifest, "metadata": {**rest, "annotations": kept} if kept else rest}
+
+
+def is_hidden(value: Any) -> bool:
+    """Whether something in it was hidden from whoever reads it: a copy would run without that."""
+    if isinstance(value, dict):
+        return value.get("value") == _HIDDEN or any(is_hidden(each) for each in value.values())
+    return isinstance(value, list) and any(is_hidden(each) for each in value)
+
+
+def _own(metadata: Json) -> Json:
+    labels = metadata.get("labels")
+    if not isinstance(labels, dict):
+        return metadata
+    kept = {k: v for k, v in labels.items() if k not in _LABELS_OF_THE_SERVER}
+    rest = {k: v for k, v in metadata.items() if k != "labels"}
+    return {**rest, "labels": kept} if kept else rest
