@@ -52,7 +52,10 @@ def said(status: Any) -> dict[str, tuple[str, str, str, str]]:
             {"failed": 3, "reason": "HeldByMember", "message": "by ann"},
             "True",
             "Running",
-            "Running in north (roadstead logs team-a/w): 0 active, 0 succeeded, 3 failed: HeldByMember: by ann",
+            (
+                "Running in north (roadstead logs team-a/w): "
+                "0 active, 0 succeeded, 3 failed: HeldByMember: by ann"
+            ),
         ),
     ],
 )
