@@ -244,7 +244,8 @@ async def test_a_suspended_job_runs_in_a_member_and_says_so(tmp_path: Path):
         await it.hub.place(row.uid, "north")
         await agent.sync()
         await agent.sync(ran(row.uid, active=3, ready=3, running_since="2026-05-01T00:00:01Z"))
-        await until(lambda: starts(it, "True Running Running in north: 3 active"))
+        where = f"Running in north (roadstead logs {row.namespace}/mock-workload)"
+        await until(lambda: starts(it, f"True Running {where}: 3 active"))
         assert not await status(it, "active", 3), "counts are the Job controller's"
         await agent.sync(ran(row.uid, succeeded=3, result="Succeeded"))
         job = await until(lambda: condition(it, "Complete"))
