@@ -29,6 +29,7 @@ USER_ANNOTATIONS = frozenset(
         "cluster-selector",
         "after",
         "retry",
+        "retry-on",
         "rerun",
         "expected-runtime",
     )
@@ -36,6 +37,8 @@ USER_ANNOTATIONS = frozenset(
 
 PER_OBJECT = "roadstead.dev/per-object"
 AFTER = "roadstead.dev/after"
+RETRY = "roadstead.dev/retry"
+RETRY_ON = "roadstead.dev/retry-on"
 
 # On nodes: their autoscaled pool, and how many nodes it may have.
 NODE_POOL = "roadstead.dev/pool"

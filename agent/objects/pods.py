@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from agent.objects.facts import number
+from agent.objects.failures import Failures, failures_of
 from shared import labels, quantity, resources
 from shared.errors import Rejected
 
@@ -52,6 +53,7 @@ class PodView:
     message: str = ""
     failure: str = ""  # which container failed, how, and where its log is
     failed_at: str = ""
+    failures: tuple[str, ...] = ()  # exit codes and reasons
 
     @property
     def counts(self) -> bool:
@@ -91,6 +93,7 @@ def view(pod: Object, previous: PodView | None) -> PodView:
         message=message,
         failure=failure,
         failed_at=failed_at,
+        failures=failures_of(pod),
     )
 
 
@@ -259,6 +262,7 @@ class JobPods:
     views: dict[str, PodView] = field(default_factory=dict)  # by pod uid
     running_since: str = ""
     failed: tuple[int, str, str] = (0, "", "")
+    failures: Failures = field(default_factory=Failures)
 
     def put(self, pod: PodView) -> bool:
         """Take in a new or changed pod; True if what is reported of the job changed."""
@@ -268,6 +272,9 @@ class JobPods:
         changed = changed or old is None or old.counts is not pod.counts
         if pod.started and (not self.running_since or pod.started < self.running_since):
             self.running_since = pod.started
+            changed = True
+        if pod.failures and (old is None or old.failures != pod.failures):
+            self.failures.note(pod.epoch, pod.uid, pod.failures)
             changed = True
         failed = (pod.epoch, pod.failed_at, pod.failure)
         if pod.failure and failed > self.failed:

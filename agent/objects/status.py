@@ -4,6 +4,7 @@ Whether an object does its work is said by `agent.objects.availability`.
 """
 
 import datetime as dt
+from collections.abc import Sequence
 from typing import Any
 
 from agent.objects.facts import parse_time
@@ -22,10 +23,13 @@ def job_status(
     should_run: bool,
     over: bool = False,
     failure: str = "",
+    failures: Sequence[str] = (),
+    kept_back: bool = False,
 ) -> JobStatus:
     """What a member Job says of itself. `should_run`: the manifest desires it unsuspended.
 
-    `failure`: how the last of its pods failed, which the Job's controller does not say.
+    `failure`, `failures`: how the last of its pods failed, and all, which the Job's controller does not say.
+    `kept_back`: not all of that is known yet, and that it has failed is told only with it.
 
     `over`: it is deleted and no pod of it is left. Its controller counts each pod before it lets it
     go, but may not come to write the condition: a Job whose completions were reached has succeeded.
@@ -36,6 +40,8 @@ def job_status(
     result, reason, message = _terminal(status, deleted_at)
     if result is None and over:
         result, reason, message = _decided(spec, status, deleted_at)
+    if result == "Failed" and kept_back and not over and deleted_at is None:
+        result, reason, message = None, "", ""
     if result == "Failed" and failure:
         message = f"{message}; {failure}" if message else failure
     suspended = bool(spec.get("suspend"))
@@ -56,6 +62,7 @@ def job_status(
         result=result,
         reason=reason,
         message=message[:LONGEST_MESSAGE],
+        failures=list(failures) if result == "Failed" else None,
         held_by=suspender(job) if suspended and should_run and result is None else "",
     )
 

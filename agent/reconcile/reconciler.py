@@ -155,6 +155,7 @@ class Reconciler:
         if tracked is None or not tracked.means(obj) or not tracked.may_have_gone(obj):
             return
         tracked.is_here(obj, self._clock.monotonic())
+        tracked.kept_until = None
         if tracked.is_job:
             tracked.observed(Decision("Applied"), self.observer.pods.get(uid))  # keep its result
         tracked.went()
@@ -217,8 +218,7 @@ class Reconciler:
             self._decide_orphan(tracked)
             return
         tracked.look_at(pods := self.observer.pods.get(uid))
-        moment = self._moment(work)
-        decision = decide(work, seen, moment)
+        decision = decide(work, seen, moment := self._moment(work))
         if decision.phase in {"Gone", "Missing"}:
             tracked.close(decision.phase)
         if decision.do != "Nothing" and not tracked.busy and not self._lease.revoked:
@@ -228,8 +228,8 @@ class Reconciler:
             self._wave_waiters.add(uid)
         elif decision.reason in {"LeaseExpired", "LeaseWait"}:
             self._wait_for_lease(uid)
-        if decision.wake_at is not None:
-            self._timers.set(decision.wake_at, uid)
+        self._wake(uid, decision.wake_at)
+        self._wake(uid, tracked.account(moment.now))
         if decision.reason in _ROUTINE and uid not in self.observed.entries:
             return
         failpoint("A07" if decision.phase == "Gone" else "A08")
@@ -249,8 +249,7 @@ class Reconciler:
         decision = decide_orphan(tracked.seen, self._picture_of(JOB, wave_open=True))
         if decision.do != "Nothing" and not tracked.busy and not self._lease.revoked:
             self._hand_over(tracked, decision)
-        if decision.wake_at is not None:
-            self._timers.set(decision.wake_at, tracked.uid)
+        self._wake(tracked.uid, decision.wake_at)
         if self.observed.put(tracked.observed(decision, pods)):
             self._news()
 
@@ -353,6 +352,10 @@ class Reconciler:
             self.mark(uid)
 
     # --- time ------------------------------------------------------------------------------------
+
+    def _wake(self, uid: str, at: float | None) -> None:
+        if at is not None:
+            self._timers.set(at, uid)
 
     def _wait_for_lease(self, uid: str) -> None:
         self._lease_waiters.add(uid)

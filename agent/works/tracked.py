@@ -8,7 +8,7 @@ import datetime as dt
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from agent.decide.decision import PODS_LEFT, Comparison, Decision, Outcome, Seen, Trouble
+from agent.decide.decision import Comparison, Decision, Outcome, Seen, Trouble
 from agent.decide.jobs import FOREGROUND, NEWER_EPOCH
 from agent.objects import comparing, drift, status
 from agent.objects.facts import (
@@ -22,23 +22,18 @@ from agent.objects.facts import (
     is_unstarted,
     outdated,
 )
+from agent.objects.failures import Failures
 from agent.objects.pods import JobPods
 from agent.objects.reported import reported_status
 from agent.objects.rules import AvailabilityRules
 from agent.objects.verdict import UNKNOWN
+from agent.works.backoff import wait_after
 from shared.conditions import rfc3339
 from shared.finalizers import finalizers_of
 from shared.wire.agent_v1 import Drift, JobStatus, Observed, Work
 
-_FIRST_RETRY_S = 0.5
-_LONGEST_RETRY_S = 300.0
 _CALM_S = 120.0  # this long without drift ends a fight over a field
 _LONGEST_FIGHT_S = 60.0
-_QUICK = frozenset({"NameTaken", "Retrying", PODS_LEFT})
-_RECHECK_S = 10.0  # of a name that a stranger holds, a missing kind or namespace
-_RECHECKED = frozenset({"NameConflict", "KindNotServed", "ApplyConflict", "OwnedByOthers"})
-# A namespace that is placed mostly comes a moment after the jobs in it.
-_LONGEST = {"Unavailable": 8.0, "NamespaceMissing": _RECHECK_S}
 
 
 @dataclass(slots=True)
@@ -63,6 +58,8 @@ class TrackedWork:
     leave: list[drift.Path] = field(default_factory=list)  # drifted where the user allows it
     doubtful: bool = False  # our managed fields were wiped: a dry run must tell
     failed: tuple[int, str, str] = (0, "", "")  # epoch, instant, how: outlasts the pods
+    failures: Failures = field(default_factory=Failures)  # outlast the pods, too
+    kept_until: float | None = None  # a failure of which not all is known is not told before then
     hint: tuple[str, str] = ("", "")  # why the Job's controller makes no pods, from Events
     written: Object | None = None  # of one that is left over: as its user may have written it
     last_look: tuple[Any, ...] = ()
@@ -93,6 +90,14 @@ class TrackedWork:
         """Note how many pods of the job are left: of one of this name, copies have their own."""
         of = self.work.name if self.work is not None else ""
         self.seen.pods = pods.left(of) if pods is not None else 0
+        if pods is not None and pods.failures is not self.failures:
+            self.failures = pods.failures.after(self.failures)
+
+    def account(self, now: float) -> float | None:
+        """Until when the failure of a job that may be tried again waits for how its pods failed."""
+        manifest = self.work.manifest if self.work is not None else None
+        self.kept_until = self.failures.kept_until(self.seen.live, manifest, now)
+        return self.kept_until
 
     # --- changes ---------------------------------------------------------------------------------
 
@@ -208,15 +213,8 @@ class TrackedWork:
         trouble = outcome.trouble
         assert trouble is not None
         self.tries += 1
-        if trouble.reason in _RECHECKED:
-            wait = _RECHECK_S
-        elif trouble.reason in _QUICK:
-            wait = min(2.0, _FIRST_RETRY_S * self.tries)
-        else:
-            cap = _LONGEST.get(trouble.reason, _LONGEST_RETRY_S)
-            wait = min(cap, _FIRST_RETRY_S * 2.0 ** min(self.tries - 1, 12))
         self.seen.trouble = trouble
-        self.seen.not_before = now + wait
+        self.seen.not_before = now + wait_after(trouble.reason, self.tries)
 
     # --- drift -----------------------------------------------------------------------------------
 
@@ -327,9 +325,8 @@ class TrackedWork:
     def observed(self, decision: Decision, pods: JobPods | None) -> Observed:
         """What to report of this uid now."""
         live, work = self.seen.live, self.work
-        job = None
-        if self.is_job:
-            job = self._job_status(live, pods, over=decision.phase in {"Gone", "Missing"})
+        over = decision.phase in {"Gone", "Missing"}
+        job = self._job_status(live, pods, over=over) if self.is_job else None
         drifts = {**self.overwritten, **self.drifts}
         told = self.rules.judge(live) if live is not None else UNKNOWN
         reason, message = decision.reason, decision.message
@@ -373,7 +370,10 @@ class TrackedWork:
             self.failed = max(self.failed, pods.failed)
         epoch, _, failure = self.failed
         failure = failure if epoch == epoch_of(live) else ""
-        told = status.job_status(live, pods, should_run=wanted, over=over, failure=failure)
+        told = status.job_status(
+            live, pods, should_run=wanted, over=over, failure=failure,
+            failures=self.failures.told(epoch_of(live)), kept_back=self.kept_until is not None,
+        )  # fmt: skip
         if told.result is None and not told.reason and not told.active:
             told.reason, told.message = self.hint
         if told.result is not None and (self.work is None or epoch_of(live) == self.work.epoch):

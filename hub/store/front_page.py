@@ -4,11 +4,12 @@ Everything is bounded by `limit`; decisions, the one wide column, are read for t
 """
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Select, func, or_, select
 
-from hub.domain.workloads.states import TERMINAL
+from hub.domain.workloads.states import CHARGED, TERMINAL
 from hub.store import scoping
 from hub.store.records.workloads import JobOnPage
 from hub.store.tables import workloads
@@ -16,6 +17,34 @@ from hub.store.transaction import Transaction
 from shared.documents import Json
 
 _SHOWN: Final = tuple(workloads.c[name] for name in JobOnPage._fields if name != "scores")
+_CHARGED: Final = sorted(str(state) for state in CHARGED)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where jobs are: on a cluster, in a ClusterQueue, or by a LocalQueue. "": wherever."""
+
+    cluster: str = ""
+    cluster_queue: str = ""
+    namespace: str = ""
+    queue: str = ""
+
+
+def holding(tx: Transaction, place: Place, limit: int) -> list[JobOnPage]:
+    """Jobs that are charged there, as far as they may be seen; the latest first."""
+    c = workloads.c
+    query = _shown().where(c.state.in_(_CHARGED), *scoping.of_jobs(tx))
+    named = {
+        "cluster": place.cluster,
+        "cluster_queue": place.cluster_queue,
+        "namespace": place.namespace,
+        "queue": place.queue,
+    }
+    for column, name in named.items():
+        if name:
+            query = query.where(c[column] == name)
+    query = query.order_by(c.created_at.desc(), c.uid.desc()).limit(limit)
+    return [JobOnPage(*row) for row in tx.conn.execute(query)]
 
 
 def unfinished(

@@ -105,11 +105,11 @@ def cluster_line(row: Json, now: dt.datetime) -> ClusterLine:
         state=text(row["state"]),
         tone=tone(row["state"]),
         labels=labels(row["labels"] or {}),
-        taints=text(", ".join(_taint(t) for t in row["taints"] or ())),
+        taints=text(", ".join(taint_text(t) for t in row["taints"] or ())),
         nodes=row["nodeCount"],
         jobs=row["jobs"],
         heartbeat=instant(row["heartbeatAt"], now),
-        rooms=tuple(_room(name, resources[name]) for name in sorted(resources, key=_rank)),
+        rooms=tuple(_room(name, resources[name]) for name in sorted(resources, key=rank)),
     )
 
 
@@ -120,14 +120,14 @@ def unreadable_cluster(row: Json) -> ClusterLine:
     )
 
 
-def _taint(taint: object) -> str:
+def taint_text(taint: object) -> str:
     if not isinstance(taint, Mapping):
         return str(taint)
     value = f"={taint['value']}" if taint.get("value") else ""
     return f"{taint.get('key', '')}{value}:{taint.get('effect', '')}"
 
 
-def _rank(resource: str) -> tuple[int, str]:
+def rank(resource: str) -> tuple[int, str]:
     """cpu, memory, then the others by name, pods last."""
     if resource in _FIRST:
         return _FIRST.index(resource), resource
@@ -159,7 +159,7 @@ def queue_line(row: Json) -> QueueLine:
         message=text(active.get("message")) if state != "Active" else "",
         pending=row["pending"],
         admitted=row["admitted"],
-        quotas=tuple(_quota(q) for q in sorted(row["quotas"], key=_quota_rank)),
+        quotas=tuple(_quota(q) for q in sorted(row["quotas"], key=quota_rank)),
     )
 
 
@@ -170,8 +170,8 @@ def unreadable_queue(row: Json) -> QueueLine:
     )
 
 
-def _quota_rank(row: Json) -> tuple[tuple[int, str], str]:
-    return _rank(row["resource"]), row["flavor"]
+def quota_rank(row: Json) -> tuple[tuple[int, str], str]:
+    return rank(row["resource"]), row["flavor"]
 
 
 def _quota(row: Json) -> QuotaLine:

@@ -14,19 +14,30 @@ from hub.api.limits import spend
 from hub.api.policy import PUBLIC, allow, hub_of, scope_of
 from hub.api.routing import new_router
 from hub.services.questions.dashboard import GROUPS, MAX_PAGES, Asked
-from hub.web import access, live, reference
-from hub.web.access import viewer
+from hub.web import access, live, reference, sign_in
+from hub.web.access import note_use, viewer
+from hub.web.actions import routes as actions
 from hub.web.board import board_of
+from hub.web.fleet_pages import routes as fleet_pages
 from hub.web.front import FrontView
 from hub.web.job_page import routes as job_page
-from hub.web.shell import html, signed_in_page, static_file
+from hub.web.shell import html, login_page, signed_in_page, static_file
 from hub.web.views import address
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
 _MOST_TEXT: Final = 120
 router = new_router("page")
-router.routes.extend([*access.router.routes, *job_page.router.routes, *reference.router.routes])
+router.routes.extend(
+    [
+        *access.router.routes,
+        *sign_in.router.routes,
+        *job_page.router.routes,
+        *fleet_pages.router.routes,
+        *reference.router.routes,
+        *actions.router.routes,
+    ]
+)
 
 
 @router.get("/", include_in_schema=False)
@@ -35,7 +46,8 @@ async def front(request: Request) -> Response:
     """The page, or the way in."""
     who = await viewer(request)
     if who is None:
-        return html("login.html", wrong="wrong" in request.query_params)
+        return login_page(request, wrong="wrong" in request.query_params)
+    await note_use(request)
     spend(hub_of(request), who, "reads")
     asked = asked_of(request.query_params)
     sight = await board_of(request).see(FrontView(asked, scope_of(request).sees))

@@ -70,6 +70,8 @@ def _notices(parsed: Parsed) -> Iterator[str]:
             yield f"metadata.labels[{keys.QUEUE_NAME}]: a {parsed.kind} waits in no queue"
     elif parsed.group == PLACEMENT:
         yield from _of_placing(parsed)
+    elif parsed.kind == "Workload" and keys.AFTER in parsed.annotations:
+        yield f"metadata.annotations[{keys.AFTER}]: only Jobs wait for others"
     elif parsed.kind == "ResourceFlavor" and parsed.spec.get("topologyName"):
         yield "spec.topologyName: pods are not placed by topology; quota and node labels count"
     elif parsed.kind == "Workload" and any(
@@ -88,6 +90,11 @@ def _of_placing(parsed: Parsed) -> Iterator[str]:
 
 
 def _of_job(parsed: Parsed) -> Iterator[str]:
+    if keys.RETRY_ON in parsed.annotations and not _is_tried_again(parsed):
+        yield (
+            f"metadata.annotations[{keys.RETRY_ON}]: without {keys.RETRY} of 2 or more the job is not "
+            "tried again"
+        )
     template = parsed.spec.get("template") or {}
     asked = (template.get("metadata") or {}).get("annotations") or ()
     for name in asked:
@@ -98,6 +105,10 @@ def _of_job(parsed: Parsed) -> Iterator[str]:
             "spec.template.spec.resourceClaims: claims count for no quota, and their templates are "
             "not brought to the cluster"
         )
+
+
+def _is_tried_again(parsed: Parsed) -> bool:
+    return parsed.annotations.get(keys.RETRY, "1") != "1"
 
 
 def of_placement(spec: Mapping[str, Any]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from shared import labels as keys
-from shared.kinds import after, names
+from shared.kinds import after, names, retry_on
 from shared.kinds.problems import Problems
 from shared.quantity import shown
 from shared.reject_codes import RejectCode
@@ -80,6 +80,10 @@ _RULES: Final[Mapping[str, tuple[Callable[[str], bool], str]]] = {
     keys.AFTER: (
         lambda text: after.read(text) is not None,
         f"must be up to {after.MOST} names of Jobs, each once, with :ok, :any or :fail: prepare:ok, b:any",
+    ),
+    keys.RETRY_ON: (
+        lambda text: retry_on.read(text) is not None,
+        "must be exit codes from 1 to 255, spans of them and reasons: 137, 250-255, OOMKilled",
     ),
     keys.PER_OBJECT: (lambda text: text in {"true", "false"}, "must be true or false"),
     f"{keys.PREFIX}clusters": (_are_clusters, "must be names of clusters, separated by commas"),

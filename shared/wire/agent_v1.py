@@ -240,6 +240,7 @@ class JobStatus(Message):
     reason: str = ""  # of the terminal condition, or why pods do not run (ImagePullBackOff …)
     message: str = ""
     held_by: str = ""  # field manager that keeps the Job suspended although it should run
+    failures: list[str] | None = None  # with a failure, CODE/REASON each; None: the agent is older
 
 
 class Observed(Message):

@@ -4,8 +4,10 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 
 from roadstead.cli.tables import wrapped
+from roadstead.cli.visible import visible_yaml
 from roadstead.models.access import AuditEntry, RoleBinding, WhoAmI
 from roadstead.models.clusters import Cluster
 from roadstead.models.hub import Overview, Person
@@ -51,9 +53,9 @@ def test_an_explanation_shows_what_would_steer():
     assert done.out.count("^[[2J") == 4
 
 
-@pytest.mark.parametrize("output", ["json", "jsonpath={.items[*].message}"])
+@pytest.mark.parametrize("output", ["json", "yaml", "jsonpath={.items[*].message}"])
 def test_what_programs_read_steers_no_terminal(output):
-    """As JSON that says the same; a template's text on a terminal alone, a program is given what there is."""
+    """As JSON or YAML that says the same; of a template on a terminal alone, a program is given what there is."""
     listed = items(a_listed_job(message=HOSTILE))
     with answering(listed) as script:
         shown = on_terminal("--server", script.address, "jobs", "ls", "-o", output)
@@ -63,8 +65,23 @@ def test_what_programs_read_steers_no_terminal(output):
         done = run("--server", script.address, "jobs", "ls", "-o", output)
     if output == "json":
         assert json.loads(done.out)["items"][0]["message"] == HOSTILE
+    elif output == "yaml":
+        assert yaml.safe_load(done.out)["items"][0]["message"] == HOSTILE
     else:
         assert "\u009b31m\u202e" in done.out
+
+
+@pytest.mark.parametrize("value", [
+    HOSTILE, {HOSTILE: [HOSTILE, "a\nb", "a\tb", "Größe"]}, {"k" * 200: "word " * 60 + HOSTILE},
+    "\u2028\ufeff\x85", "\U000e0001 \U0001f600", "a: b # c",
+])  # fmt: skip
+def test_yaml_says_the_same_and_steers_nothing(value):
+    """Keys, long and folded texts: read again they are what they were; printable ones stay as they are."""
+    text = visible_yaml(value)
+    assert yaml.safe_load(text) == value
+    assert text.replace("\n", "").replace("\t", "").isprintable()
+    if "Größe" in str(value):
+        assert "Größe" in text
 
 
 def hostile(value: Any) -> Any:

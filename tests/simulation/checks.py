@@ -8,6 +8,7 @@ from hub.domain.workloads.states import CHARGED, ON_CLUSTER, TERMINAL
 from shared import labels
 from shared.wire.agent_v1 import Order
 from tests.simulation.chains import Chain
+from tests.simulation.exits import RETRIED_CODE
 from tests.simulation.lost import Losses
 from tests.simulation.world import Violation
 
@@ -43,6 +44,10 @@ class Checks(Losses):
         self.limit = 99
         self.hub_id = "hub-1"
         self.chain = Chain()
+        self.codes: dict[
+            tuple[str, int], set[int]
+        ] = {}  # job uid, epoch: with which its pods failed
+        self.failed: set[tuple[str, int]] = set()  # job uid, epoch: its Job has failed by itself
 
     # --- told by members -------------------------------------------------------------------------
 
@@ -106,6 +111,9 @@ class Checks(Losses):
         uid, epoch = _of(job)
         if (uid, epoch) in self.left:
             return  # what it comes to does not count
+        conditions = {c["type"] for c in job["status"].get("conditions") or ()}
+        if "Failed" in conditions and not job["metadata"].get("deletionTimestamp"):
+            self.failed.add((uid, epoch))
         if uid not in self.unproven and any(
             c["type"] == "Complete" for c in job["status"].get("conditions") or ()
         ):
@@ -144,6 +152,14 @@ class Checks(Losses):
         if how:
             raise Violation("R-04", f"epoch {epoch} of {uid} starts a pod after {how}")
         here[pod["metadata"]["uid"]] = cluster
+
+    def pod_ended(self, pod: Object) -> None:
+        """With which code, where it failed by itself."""
+        uid = pod["metadata"]["labels"].get(labels.JOB_UID, "")
+        for each in pod["status"].get("containerStatuses") or ():
+            if not pod["metadata"].get("deletionTimestamp"):
+                code = each["state"]["terminated"]["exitCode"]
+                self.codes.setdefault((uid, _epoch(pod)), set()).add(code)
 
     def pod_over(self, cluster: str, pod: Object) -> None:
         uid = pod["metadata"]["labels"].get(labels.JOB_UID, "")
@@ -240,6 +256,7 @@ class Checks(Losses):
     def _placed(self, row: Object) -> None:
         uid = row["uid"]
         self.placed.add((uid, row["epoch"]))
+        self._not_beyond_a_failure(row)
         self.chain.placed(uid, self.store.workloads, self.completed.keys() | self.unproven)
         for work in self.store.works.values():
             others = work["uid"] == uid and work["epoch"] != row["epoch"]
@@ -257,6 +274,16 @@ class Checks(Losses):
         charged = sum(_pods(w) for w in self.store.workloads.values() if w["state"] in _CHARGED)
         if charged > self.limit:
             raise Violation("R-09", f"{charged} are charged, {self.limit} are allowed")
+
+    def _not_beyond_a_failure(self, row: Object) -> None:
+        """R-07: a failure with a code that its job does not name is the end of it."""
+        uid = row["uid"]
+        if labels.RETRY_ON not in (row["annotations"] or {}) or uid in self.unproven:
+            return
+        for epoch in range(1, row["epoch"]):
+            known = (uid, epoch) in self.failed and (uid, epoch) not in self.left | self.by_hand
+            if known and RETRIED_CODE not in self.codes.get((uid, epoch), ()):
+                raise Violation("R-07", f"epoch {epoch} of {uid} failed for good, and it goes on")
 
     # --- at the end ------------------------------------------------------------------------------
 

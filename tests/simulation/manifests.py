@@ -12,7 +12,11 @@ def manifest(job: Row) -> Row:
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": job["name"], "namespace": job["namespace"]},
+        "metadata": {
+            "name": job["name"],
+            "namespace": job["namespace"],
+            "annotations": job["annotations"] or {},
+        },
         "spec": {"parallelism": job["parallelism"], "completions": job["completions"]},
     }
 
@@ -26,6 +30,7 @@ def compose_job(_manifest: Row, options: Row, stamp: Any) -> Row:
         labels.EPOCH: str(stamp.epoch),
     }
     job["metadata"]["annotations"] = {
+        **_manifest["metadata"]["annotations"],
         labels.GENERATION: str(stamp.generation),
         labels.SPEC_HASH: stamp.hash,
         labels.INCARNATION: stamp.incarnation,

@@ -10,6 +10,7 @@ from typing import Any
 from shared import labels
 from shared.kube import errors
 from tests.simulation.checks import Checks
+from tests.simulation.exits import ended
 from tests.simulation.trace import job_text
 from tests.simulation.world import World
 
@@ -331,7 +332,7 @@ class Member:
             started = pod["status"].get("startTime") or self.world.wall().strftime(
                 "%Y-%m-%dT%H:%M:%SZ"
             )
-            after["status"] = {"phase": phase, "startTime": started}
+            after["status"] = {"phase": phase, "startTime": started, **ended(pod, phase)}
         return self._stored("Pod", "MODIFIED", after)
 
     def _run_pod(self, uid: str) -> None:
@@ -354,6 +355,7 @@ class Member:
         self.world.happens("over", self.name)
         self.checks.pod_over(self.name, pod)
         pod = self._pod(pod, phase)
+        self.checks.pod_ended(pod)
         if pod["metadata"].get("deletionTimestamp") and not pod["tracked"]:
             self._pod_gone(uid)
         self._look_soon(pod["job"])

@@ -7,6 +7,7 @@ from typing import Any
 from tests.simulation import memory
 from tests.simulation.agent import Agent
 from tests.simulation.checks import Checks
+from tests.simulation.exits import RETRIED_CODE
 from tests.simulation.fault_effects import BEFALLS, a_stranger
 from tests.simulation.faults import AT_ONCE, CLUSTERS, OF_JOBS, OF_LOSSES, Fault, Scenario
 from tests.simulation.hub import SimHub
@@ -86,6 +87,8 @@ class Run:
         """The annotations of every job."""
         given = self.scenario
         notes = {"roadstead.dev/retry": str(given.retries)} if given.retries > 1 else {}
+        if notes and given.seed % 2:
+            notes["roadstead.dev/retry-on"] = str(RETRIED_CODE)
         if given.loss and self.plays_losses:
             notes["roadstead.dev/on-cluster-loss"] = given.loss
         return notes

@@ -80,11 +80,27 @@ async def test_a_session_ends_by_itself(tmp_path):
     """After its time the page asks for the token again, whatever the browser keeps."""
     async with served_page(tmp_path) as hub, hub.signed_in() as http:
         value = held(http)
-        hub.clock.advance(hub.hub.settings.api.session_kept.total_seconds() - 60)
-        assert "Sign out" in (await http.get("/", headers={"Cookie": f"roadstead={value}"})).text
+        left_s = hub.hub.settings.api.session_kept.total_seconds() - 60
+        while left_s > 0:  # somebody is there all the time
+            step_s = min(left_s, 3600)
+            hub.clock.advance(step_s)
+            left_s -= step_s
+            page = await http.get("/", headers={"Cookie": f"roadstead={value}"})
+            assert "Sign out" in page.text
         hub.clock.advance(61)
         reply = await http.get("/", headers={"Cookie": f"roadstead={value}"})
         assert "Access token" in reply.text
+
+
+async def test_a_session_that_nobody_uses_ends(tmp_path):
+    """A page that is opened keeps it; time alone ends it, on whichever hub."""
+    async with served_page(tmp_path) as hub, hub.signed_in() as http:
+        value = held(http)
+        idle_s = hub.hub.settings.api.session_idle.total_seconds()
+        for left_s, shown in ((1, "Sign out"), (1, "Sign out"), (-1, "Access token")):
+            hub.clock.advance(idle_s - left_s)
+            page = await http.get("/", headers={"Cookie": f"roadstead={value}"})
+            assert shown in page.text
 
 
 async def test_signing_out_ends_that_session_alone(tmp_path):

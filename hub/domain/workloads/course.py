@@ -57,7 +57,7 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class JobAttempt:
     """One placement. `ended` "": it goes on; else the event by which it ended, with what was said of it."""
 
     cluster: str
@@ -73,7 +73,7 @@ class Course:
     """Phases and attempts, the oldest first."""
 
     stretches: tuple[Stretch, ...]
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[JobAttempt, ...]
 
     @property
     def last(self) -> Stretch:
@@ -134,7 +134,7 @@ class _Walk:
 
     def __init__(self, created_at: dt.datetime) -> None:
         self.stretches = [Stretch(Phase.WAITING, created_at)]
-        self.attempts: list[Attempt] = []
+        self.attempts: list[JobAttempt] = []
         self._last: Happening | None = None
 
     def take(self, happening: Happening) -> None:
@@ -188,7 +188,7 @@ class _Walk:
         said = happening.message
         name = said.removeprefix(_PLACED).partition(",")[0] if said.startswith(_PLACED) else ""
         started = happening.at if happening.reason == "Admitted" else None
-        self.attempts.append(Attempt(name, happening.at, started))
+        self.attempts.append(JobAttempt(name, happening.at, started))
 
     def _left(self, at: dt.datetime, reason: str, why: str) -> None:
         """The attempt is over: by what made it leave, where that was said before."""

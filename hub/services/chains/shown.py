@@ -39,7 +39,7 @@ def _shown(tx: Transaction, row: Workload, each: Neighbour) -> Json:
         "jobState": each.state if there else "",
         "jobReason": each.reason if there else "",
         "jobCluster": each.cluster if there else "",
-        "since": stamp(each.since) if there else None,
+        "since": stamp(each.since.replace(microsecond=0)) if there and each.since else None,
     }
 
 

@@ -10,8 +10,8 @@ from typing import Final
 
 from hub.domain.workloads.states import WithdrawTo
 from hub.services.context.settings import Queueing
-from hub.services.members.judge import RETRYING
 from hub.services.works.evict import BackOff, Requeue, evict, run_time_s
+from hub.services.works.retries import RETRYING
 from hub.store import lifetimes, workloads
 from hub.store.records.workloads import WorkloadMove
 from hub.store.transaction import Transaction

@@ -8,7 +8,6 @@ left, save a job that has itself ended.
 """
 
 import datetime as dt
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -21,19 +20,16 @@ from hub.domain.workloads.states import (
     State,
     Transition,
     WithdrawTo,
-    attempt,
     beyond,
 )
 from hub.services.works import restored
 from hub.services.works.avoiding import SET_ASIDE, set_aside
 from hub.services.works.overlap import overlap_of
+from hub.services.works.retries import RETRYING, may_retry, why_not
 from hub.store.records.workloads import CountedPods, JobProgress, MoveColumns
 from hub.store.records.works import StandingWork
-from shared import labels as keys
 from shared.wire.agent_v1 import JobStatus, Observed
 
-RETRY: Final = keys.PREFIX + "retry"
-RETRYING: Final = "Retrying"
 MESSAGE_CHARS: Final = 1024
 REASON_CHARS: Final = 64
 _MOST: Final = 2**31 - 1
@@ -231,7 +227,8 @@ def _ended(
             transition=Transition.SUCCEED, columns=columns, action="Withdraw" if going else "Keep"
         )
     columns["reason"] = plain(job.reason, REASON_CHARS) or "Failed"
-    columns["message"] = plain(f"{cluster}: {job.message}" if job.message else "")
+    said = "; ".join(filter(None, (job.message, why_not(job, work.epoch, work.annotations()))))
+    columns["message"] = plain(f"{cluster}: {said}" if said else "")
     return Judgement(
         transition=Transition.FAIL, columns=columns, action="Withdraw" if going else "Keep"
     )
@@ -255,7 +252,10 @@ def _first(work: StandingWork, cluster: str) -> str:
 
 def _retries(job: JobStatus, work: StandingWork) -> bool:
     """Whether a result is a failure after which another epoch is allowed and still wanted."""
-    if job.result != "Failed" or attempt(work.epoch) >= max_epochs(work.annotations()):
+    going = (
+        work.workload_reason == RETRYING and job.result == "Failed"
+    )  # decided by an earlier word
+    if not going and not may_retry(job, work.epoch, work.annotations()):
         return False
     return (work.withdraw_to or WithdrawTo.PENDING) in {WithdrawTo.PENDING, WithdrawTo.HELD}
 
@@ -272,12 +272,6 @@ def _retry(job: JobStatus, work: StandingWork, cluster: str, now: dt.datetime) -
         "set_aside": set_aside(work.set_aside(), cluster, now, RETRY_SET_ASIDE),
     }
     return Judgement(transition=Transition.WITHDRAW, columns=columns, action="Withdraw")
-
-
-def max_epochs(annotations: Mapping[str, str] | None) -> int:
-    """How many epochs annotation `roadstead.dev/retry` allows in all; 1 without it."""
-    text = (annotations or {}).get(RETRY, "")
-    return int(text) if text.isdecimal() and len(text) < 6 else 1
 
 
 def _unwanted(entry: Observed, work: StandingWork, cluster: str, now: dt.datetime) -> Judgement:

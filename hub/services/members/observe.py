@@ -34,7 +34,7 @@ PATH_CHARS, VALUE_CHARS, INSTANT_CHARS = 1024, 1024, 40
 _ENDS = frozenset({Transition.SUCCEED, Transition.FAIL, Transition.CONCLUDE})
 _JOB_FIELDS = ("suspended", "active", "ready", "terminating", "succeeded", "failed", "start_time",
                "completion_time", "completed_indexes", "failed_indexes", "running_since", "result",
-               "reason", "message", "held_by")  # fmt: skip
+               "reason", "message", "held_by", "failures")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

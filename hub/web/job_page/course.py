@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hub.domain.workloads.course import Attempt, Course, Phase, Stretch
-from hub.web.words import Instant, instant, lasting, path_of, text
+from hub.domain.workloads.course import Course, JobAttempt, Phase, Stretch
+from hub.web.words import Instant, instant, lasting, path_of, text, tone
 
 _WIDTH: Final = 1000  # of the picture, in its own units
 _LEAST: Final = 6  # of a segment that is shorter
@@ -28,7 +28,8 @@ _LABELS: Final[Mapping[Phase, str]] = {
 class Segment:
     """One phase: where it is in the picture, and what is told of it. `lasted` "" where it lasts."""
 
-    phase: str
+    look: str  # its colour: a phase, or how it ended
+    ended: bool
     label: str
     x: float
     width: float
@@ -99,7 +100,8 @@ def _segments(shown: Sequence[Stretch], now: dt.datetime, state: str) -> tuple[S
         label = state if ended else _LABELS[each.phase] + (" again" if each.again else "")
         found.append(
             Segment(
-                phase=each.phase.value,
+                look=tone(state) if ended else each.phase.value,
+                ended=ended,
                 label=text(label),
                 x=round(x, 1),
                 width=round(width, 1),
@@ -120,13 +122,13 @@ def _length(each: Stretch, now: dt.datetime) -> float:
 
 
 def _told(each: Segment) -> str:
-    if each.phase == Phase.ENDED.value:
+    if each.ended:
         return f"{each.label} at {each.clock}"
     lasted = each.lasted or (f"{each.since.age} so far" if each.since else "")
     return f"{each.label} {lasted}"
 
 
-def _attempt(attempt: Attempt, number: int, now: dt.datetime) -> AttemptLine:
+def _attempt(attempt: JobAttempt, number: int, now: dt.datetime) -> AttemptLine:
     started, ended = attempt.started_at, attempt.ended_at
     ran = lasting((ended - started).total_seconds()) if started and ended else ""
     if ended and not started:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hub.domain.workloads.course import Course, Phase
+from hub.domain.workloads.states import State
 from hub.web.words import Instant, count, instant, path_of, text, tone
 from shared.documents import Json
 
@@ -22,6 +23,7 @@ _LASTS: Final[Mapping[Phase, str]] = {
 }
 # What an explanation says of a state where there is nothing to say: the state stands above.
 _SAID_BY_STATE: Final = frozenset({"runs", "finished", "failed", "cancelled", "deactivated"})
+_NOWHERE: Final = frozenset({State.HELD, State.PENDING, State.RESERVED, State.PLACED})
 _IDLE: Final = frozenset({Phase.WAITING, Phase.HELD, Phase.CHECKED})
 
 
@@ -48,7 +50,7 @@ class Related:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class JobHead:
     """What stands at the top."""
 
     uid: str
@@ -59,6 +61,7 @@ class Head:
     lasts: str  # the words before the age of `since`
     since: Instant | None
     ended: bool
+    there: bool  # a cluster may hold pods of it
     reason: str
     message: str
     back: str  # why it is where it was before; "" where it was never taken back, or runs again
@@ -68,12 +71,12 @@ class Head:
     dependents: tuple[Related, ...]
 
 
-def head_of(shown: Json, told: Json, course: Course, now: dt.datetime) -> Head:
+def head_of(shown: Json, told: Json, course: Course, now: dt.datetime) -> JobHead:
     """`shown`: the record; `told`: its explanation."""
     last = course.last
     back, back_at = _back(shown, course, now)
     lasts = "waits again for" if last.again and last.phase is Phase.WAITING else _LASTS[last.phase]
-    return Head(
+    return JobHead(
         uid=text(shown["uid"]),
         namespace=text(shown["namespace"]),
         name=text(shown["name"]),
@@ -82,6 +85,7 @@ def head_of(shown: Json, told: Json, course: Course, now: dt.datetime) -> Head:
         lasts=lasts,
         since=instant(last.since, now),
         ended=last.phase is Phase.ENDED,
+        there=bool(shown["cluster"]) and shown["state"] not in _NOWHERE,
         reason=text(told["reason"]),
         message="" if told["message"] in _SAID_BY_STATE else text(told["message"]),
         back=back,

@@ -17,7 +17,7 @@ from hub.services.questions.job_record import JobRecord, read_record
 from hub.store.records.history import StoredEvent
 from hub.web import words
 from hub.web.board import FindIndex, Looked
-from hub.web.job_page import course as course_pictures, happened, head, texts, why
+from hub.web.job_page import course as course_pictures, happened, head, outlook, quota, texts, why
 from hub.web.shell import templates
 from shared.documents import Json
 
@@ -81,11 +81,11 @@ def _values(name: str, record: JobRecord, told: Json, quotas: list[Json]) -> Jso
         case "why":
             standing = why.standing_of(shown, told)
             waits = not shown["cluster"] and not shown["finishedAt"]
-            return {"standing": standing, "outlook": why.outlook_of(told), "waits": waits}
+            return {"standing": standing, "outlook": outlook.outlook_of(told), "waits": waits}
         case "quota":
             queue = str(told.get("clusterQueue") or shown["clusterQueue"] or "")
             href = words.path_of("queues", queue)
-            bars = why.quota_bars(shown, quotas)
+            bars = quota.quota_bars(shown, quotas)
             return {"bars": bars, "queue": words.text(queue), "href": href}
         case "happened" | "failed":
             first = None if record.cut else _submitted(record)

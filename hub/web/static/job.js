@@ -57,6 +57,11 @@
     asked = Date.now();
     clearTimeout(waiting);
     waiting = 0;
+    again.hidden = document.getElementById("stands")?.dataset.there !== "yes";
+    if (again.hidden) {
+      asOf.textContent = "";
+      return say("No cluster holds pods of it yet.");
+    }
     again.disabled = true;
     asOf.textContent = "asking the cluster…";
     let reply = null;
@@ -72,7 +77,6 @@
     }
     if (reply?.status === 401) window.location.reload();
     asOf.textContent = reply?.ok ? `as of ${new Date(Date.now() + ahead).toISOString().slice(11, 19)} UTC` : "";
-    again.hidden = again.disabled = false;
     again.disabled = false;
   }
 

@@ -113,6 +113,18 @@ def _pairs(_ctx: click.Context, option: click.Parameter, given: tuple[str, ...])
     help="Start a failed pod again so often; with --array, each number's.",
 )
 @click.option(
+    "--retry",
+    "attempts",
+    type=click.IntRange(2, 99_999),
+    metavar="N",
+    help="Once it has failed try again, elsewhere if possible: N attempts in all.",
+)
+@click.option(
+    "--retry-on",
+    metavar="CODE|REASON[,...]",
+    help="With --retry: only after these exit codes or reasons, such as 137,OOMKilled.",
+)
+@click.option(
     "--time",
     "limit",
     callback=amounts.seconds,
@@ -145,6 +157,8 @@ def run(ctx: click.Context, /, output: str, *, dry_run: bool, wait: bool, **give
         raise click.UsageError("--timeout goes with --wait.")
     if given["array"] and given["parallelism"]:
         raise click.UsageError("--array says by itself how many run at once: FIRST-LAST%AT-ONCE.")
+    if given["retry_on"] and not given["attempts"]:
+        raise click.UsageError("--retry-on goes with --retry, which says how often.")
     made = manifest(_wanted(**given))
     if dry_run:
         dump(made, "json" if output == "json" else "yaml")
@@ -179,6 +193,8 @@ def _wanted(
     array: Array | None,
     parallelism: int | None,
     retries: int,
+    attempts: int | None,
+    retry_on: str | None,
     limit: int | None,
     after: str,
     labels: dict[str, str],
@@ -186,7 +202,8 @@ def _wanted(
 ) -> Wanted:
     devices = {**dict([gpus] if gpus else []), **more}
     space = namespace or default_namespace() or "default"
-    notes = {**annotations, **({AFTER: within(after, space)} if after else {})}
+    asked = {AFTER: within(after, space), RETRY: attempts, RETRY_ON: retry_on}
+    notes = {**annotations, **{key: str(value) for key, value in asked.items() if value}}
     suffix = "".join(secrets.choice(_LETTERS) for _ in range(5))
     return Wanted(
         command,
@@ -208,5 +225,6 @@ def _wanted(
     )
 
 
+RETRY, RETRY_ON = "roadstead.dev/retry", "roadstead.dev/retry-on"
 # What the simulated kubelet goes by stands at the pods.
 _POD_S = "sim.roadstead.dev/"

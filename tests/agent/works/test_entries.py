@@ -192,6 +192,24 @@ def test_how_a_pod_failed_is_told_of_its_own_epoch(epoch, told):
     assert ("exited with code 3" in entry.job.message) is told
 
 
+def test_a_failure_is_told_with_how_all_its_pods_failed():
+    """Where its job may be tried again by exit codes; one that is deleted is told of at once."""
+    live = a_failed_job()
+    live["status"]["failed"] = 1
+    tracked = tracking(live)
+    tracked.work.manifest["metadata"]["annotations"] = {labels.RETRY_ON: "137"}
+    assert tracked.account(100.0) == 110.0
+    assert tracked.observed(APPLIED, None).job.result is None
+    pods = JobPods()
+    pods.failures.note(1, "p", ("137/Error",))
+    tracked.look_at(pods)
+    assert tracked.account(101.0) is None
+    told = tracked.observed(APPLIED, pods).job
+    assert (told.result, told.failures) == ("Failed", ["137/Error"])
+    tracked.look_at(JobPods())  # its pods are gone
+    assert tracked.observed(APPLIED, JobPods()).job.failures == ["137/Error"]
+
+
 @pytest.mark.parametrize(
     ("status", "reason"),
     [

@@ -10,7 +10,7 @@ from hub.services.context import awaited
 from hub.services.context.settings import Queueing
 from hub.services.members import deadlines, faults, forgotten
 from hub.services.members.api_servers import down_view
-from hub.services.members.judge import RETRY_SET_ASIDE, max_epochs, plain
+from hub.services.members.judge import RETRY_SET_ASIDE, plain
 from hub.services.members.roll_call import FRESH, RollCall, is_fresh
 from hub.services.members.sessions import (
     BURST,
@@ -21,6 +21,7 @@ from hub.services.members.sessions import (
     Slow,
 )
 from hub.services.works.avoiding import set_aside
+from hub.services.works.retries import max_epochs
 from hub.store import clusters, events, leases, workloads
 from shared.clock import ManualClock
 from shared.errors import Rejected

@@ -1,0 +1,47 @@
+"""Whether a job that has failed is tried again, by its annotations and by what its agent told of the failure.
+
+Decided from the report that brings the result, and from nothing that comes later or may be missed
+(docs/explain/exactly-once.md, rule 21). Pure.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from hub.domain.workloads.states import attempt
+from shared import labels
+from shared.kinds import retry_on
+from shared.wire.agent_v1 import JobStatus
+
+RETRYING: Final = "Retrying"  # the reason of a job that is
+_SHOWN: Final = 4  # failures in a sentence
+
+
+def max_epochs(annotations: Mapping[str, str] | None) -> int:
+    """How many epochs annotation `roadstead.dev/retry` allows in all; 1 without it."""
+    text = (annotations or {}).get(labels.RETRY, "")
+    return int(text) if text.isdecimal() and len(text) < 6 else 1
+
+
+def may_retry(job: JobStatus, epoch: int, annotations: Mapping[str, str] | None) -> bool:
+    """Whether another epoch is allowed after this one, which has failed."""
+    if job.result != "Failed" or attempt(epoch) >= max_epochs(annotations):
+        return False
+    rule = _rule(annotations)
+    if rule is None:
+        return True
+    return rule.takes([*(job.failures or ()), f"/{job.reason}"])
+
+
+def why_not(job: JobStatus, epoch: int, annotations: Mapping[str, str] | None) -> str:
+    """What is to be said of a failure that would have been tried again, were it another; else ""."""
+    if _rule(annotations) is None or attempt(epoch) >= max_epochs(annotations):
+        return ""
+    if job.failures is None:
+        return f"not tried again: its agent is too old to say how pods failed ({labels.RETRY_ON})"
+    found = ", ".join(job.failures[:_SHOWN]) or job.reason or "no exit code is known"
+    return f"not tried again: {labels.RETRY_ON} does not name this ({found})"
+
+
+def _rule(annotations: Mapping[str, str] | None) -> retry_on.RetryOn | None:
+    text = (annotations or {}).get(labels.RETRY_ON)
+    return retry_on.read(text) if text else None

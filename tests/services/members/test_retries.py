@@ -1,0 +1,90 @@
+"""Which failures are tried again: by the exit codes and reasons of the report that brings the result."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from shared.kinds import retry_on
+from tests.api.serving import a_job, served
+from tests.services.members.hubs import ran, running_hub, seen
+
+pytestmark = pytest.mark.anyio
+ASKED = {"roadstead.dev/retry": "2", "roadstead.dev/retry-on": "137, 140-143, OOMKilled, Evicted"}
+FAILED: dict[str, Any] = {"result": "Failed", "failed": 1, "reason": "BackoffLimitExceeded"}
+
+
+@pytest.mark.parametrize(
+    ("failures", "reason", "again"),
+    [
+        (["137/Error"], "", True),
+        (["1/Error", "141/"], "", True),  # one is enough
+        (["1/OOMKilled"], "", True),
+        (["/Evicted"], "", True),
+        ([], "OOMKilled", True),  # the Job's own reason
+        (["1/Error"], "", False),
+        (["144/", "139/"], "", False),
+        (["x137/Error", "137137/"], "", False),
+        ([], "", False),
+    ],
+)
+async def test_a_failure_is_tried_again_where_it_is_named(tmp_path: Path, failures, reason, again):
+    """By code, by span or by reason, of any pod; else it is the end, and the message says why."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        uid = await hub.placed("north", metadata={"annotations": ASKED})
+        await agent.sync()
+        told = {**FAILED, "failures": failures, **({"reason": reason} if reason else {})}
+        await agent.sync(ran(uid, **told))
+        job = await hub.job(uid)
+        if not again:
+            assert (job.state, job.reason) == ("Failed", "BackoffLimitExceeded")
+            assert "roadstead.dev/retry-on does not name this" in job.message
+            return
+        assert (job.state, job.reason) == ("Withdrawing", "Retrying")
+        await agent.sync(ran(uid, **FAILED, failures=[]))  # another agent, which saw no pods
+        assert (await hub.job(uid)).state == "Withdrawing"
+        await agent.sync(seen(uid, "Gone", job={**FAILED, "failures": []}))
+        assert (await hub.job(uid)).state == "Pending"
+
+
+async def test_what_an_older_agent_reports_is_not_tried_again(tmp_path: Path):
+    """It says nothing of pods: nothing is guessed."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        uid = await hub.placed("north", metadata={"annotations": ASKED})
+        await agent.sync()
+        await agent.sync(ran(uid, **FAILED))
+        job = await hub.job(uid)
+        assert job.state == "Failed"
+        assert "its agent is too old to say how pods failed" in job.message
+
+
+@pytest.mark.parametrize("text", ["", "0", "256", "139-137", "oom", "137;139", "exit 137", "1,,2"])
+async def test_what_can_not_be_read_is_refused(tmp_path: Path, text: str):
+    """422 InvalidAnnotation, with the field and an example."""
+    async with served(tmp_path) as hub:
+        job = a_job()
+        job["metadata"]["annotations"] = {"roadstead.dev/retry-on": text}
+        reply = await hub.admin.post("/v1/jobs", json=job)
+        assert (reply.status_code, reply.json()["code"]) == (422, "InvalidAnnotation")
+        assert "137, 250-255, OOMKilled" in reply.text
+
+
+async def test_codes_without_a_number_of_attempts_change_nothing(tmp_path: Path):
+    """`retry` says how often: without it the answer says that nothing is tried again."""
+    async with served(tmp_path) as hub:
+        job = a_job()
+        job["metadata"]["annotations"] = {"roadstead.dev/retry-on": "137"}
+        told = (await hub.admin.post("/v1/jobs", json=job)).json()
+        assert "not tried again" in " ".join(told["warnings"])
+
+
+@given(st.integers(1, 255), st.integers(1, 255), st.integers(0, 999))
+def test_a_span_takes_what_lies_in_it(first, last, code):
+    """Both ends included; one that goes backwards is no span."""
+    rule = retry_on.read(f"{first}-{last}")
+    assert (rule is None) is (first > last)
+    if rule is not None:
+        assert rule.takes([f"{code}/Error"]) is (first <= code <= last)

@@ -1,0 +1,15 @@
+"""Exit codes of pods that fail: one that jobs want to be tried again after, and one that they do not."""
+
+import zlib
+from typing import Any, Final
+
+RETRIED_CODE: Final = 137
+Object = dict[str, Any]
+
+
+def ended(pod: Object, phase: str) -> Object:
+    """How the container of a failed pod ended. Nothing is drawn for it: its name says."""
+    if phase != "Failed":
+        return {}
+    code = RETRIED_CODE if zlib.crc32(pod["metadata"]["uid"].encode()) % 2 else 1
+    return {"containerStatuses": [{"name": "main", "state": {"terminated": {"exitCode": code}}}]}
