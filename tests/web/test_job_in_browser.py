@@ -1,6 +1,7 @@
 """The page of a job in a real browser: it renews itself under a reader, shows pods and logs, and copies."""
 
 import json
+from itertools import pairwise
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -119,7 +120,7 @@ def test_it_can_be_read_everywhere(fleet, opened, scheme, width):
     assert page.evaluate(FAINT) == []
     levels = page.eval_on_selector_all("h1,h2,h3", "all => all.map((e) => Number(e.tagName[1]))")
     assert levels.count(1) == 1
-    assert all(b - a <= 1 for a, b in zip(levels, levels[1:], strict=False))
+    assert all(b - a <= 1 for a, b in pairwise(levels))
     unnamed = """all => all.filter((e) => !(e.textContent.trim() || e.ariaLabel || e.labels?.length))
       .map((e) => e.outerHTML)"""
     assert page.eval_on_selector_all("main button, main a, main input, main select", unnamed) == []
