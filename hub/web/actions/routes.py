@@ -107,7 +107,7 @@ async def preview_of_cluster(request: Request, name: str, verb: str) -> Response
     others = [each["name"] for each in listed if each["state"] == "Ready" and each["name"] != name]
     if verb == "cordon":
         return _dialog(request, of_fleet.cordon(found, others))
-    would = await hub.read(drain_cluster, name, hub.settings, by.who.name, carry_out=False)
+    would = await hub.read(drain_cluster, name, by.who.name, carry_out=False)
     there = await hub.read(previews.on_cluster, name, MOST_SHOWN)
     pages = {f"{row.namespace}/{row.name}": path_of("jobs", row.uid) for row in there}
     return _dialog(request, of_fleet.drain(found, would, others, pages))
