@@ -91,6 +91,7 @@ def pages_of(hub: Served, uid: str):
         "namespace": "team-a",
         "group": "core",
         "kind": "Namespace",
+        "verb": "cancel",
     }
     found = {
         path

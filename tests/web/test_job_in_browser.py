@@ -41,7 +41,7 @@ def test_a_job_is_watched_without_a_jump(fleet, opened):
     """From its row to its page; it waits, runs and ends there; what is open and focused stays so."""
     page = opened()
     uid = submit(fleet, a_job("followed", run_s=6))
-    page.get_by_role("row").filter(has_text="followed").get_by_role("link").first.click()
+    page.get_by_role("link", name="followed", exact=True).click()
     page.get_by_text("live, as of").wait_for()
     assert page.url.endswith(f"/jobs/{uid}")
     page.evaluate("window.unchanged = true")
