@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hub.store.of_cluster import CountedWorks
+from hub.store.records.works import CountedWorks
 from hub.web.fleet_view import RoomView, rank, taint_text
 from hub.web.words import Instant, count, instant, labels, percent, text, tone
 from shared import quantity

@@ -14,10 +14,9 @@ from hub.services.questions import clusters, jobs, queues, visibility
 from hub.services.questions.pages import previews
 from hub.services.questions.visibility import LineView, Place
 from hub.store import events, of_cluster, workloads
-from hub.store.of_cluster import CountedWorks
 from hub.store.records.history import StoredEvent
 from hub.store.records.workloads import JobOnPage, Workload
-from hub.store.records.works import DriftedWork
+from hub.store.records.works import CountedWorks, DriftedWork
 from hub.store.transaction import Transaction
 from shared.documents import Json
 
