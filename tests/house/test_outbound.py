@@ -39,7 +39,7 @@ def hub_files() -> list[Path]:
 
 
 def test_the_hub_has_no_client() -> None:
-    """No address that somebody gave can be fetched: but for provider and replicas nothing is there to do it."""
+    """No address that somebody gave can be fetched: nothing does but for provider and replicas."""
     for path in hub_files():
         if path in ASKS:
             continue
