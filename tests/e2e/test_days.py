@@ -205,7 +205,7 @@ def test_a_batch_administrators_day(iris: Person, bea: Person, fleet: RunningFle
     # Maintenance: nothing more is let in, and what is in is taken back; then all goes on.
     bea.sees("queues stop --drain physics", "is stopped")
     iris.comes_to_see("jobs ls -q day --state pending -o name", "two", "three", "now")
-    iris.sees("explain three", "(QueueStopped)", "roadstead queues resume")
+    iris.sees("explain three", "(QueueStopped)", "roadstead queues resume physics")
     bea.sees("queues ls", "physics", "False")
     bea.sees("queues resume physics", "admits again")
     bea.types("jobs release one")
