@@ -135,7 +135,7 @@ def take_bearer(tx: Transaction, role: str, name: str, text: str) -> bool:
 
 
 def issue_session(tx: Transaction, bearer: str, kept: dt.timedelta) -> str | None:
-    """What a browser holds in a bearer's stead, good for the page and its actions; None if `bearer` is unknown.
+    """What a browser holds in a bearer's stead, good for the page and its actions; None: `bearer` is unknown.
 
     It ends after `kept`, by signing out, and with the token itself.
     """
