@@ -20,6 +20,7 @@ from agent.hub.streams import CONNECTIONS, Streams
 from agent.hub.sync import AcceptedError, Exchange, RevokedError, SupersededError
 from agent.member.declared import DeclaredProperties
 from agent.member.health import Health
+from agent.member.last_words import LastWords
 from agent.metrics import Meters, MetricsServer
 from agent.reconcile.reconciler import Reconciler
 from agent.works.lease import Lease
@@ -176,13 +177,15 @@ class Agent:
             incarnation=credential.incarnation,
             adopt=lambda given: self._adopt(hub, given),
         )
+        words = LastWords(self._clock)
+        reconciler.observer.on_failed = words.failed
         self.meters.lease_left.set_function(lambda: lease.left(self._clock.monotonic()))
         loops = [
             asyncio.create_task(reconciler.run()),
             asyncio.create_task(self.exchange.run()),
             asyncio.create_task(health.run()),
             asyncio.create_task(declared.run()),
-            asyncio.create_task(self._streams().run()),
+            asyncio.create_task(self._streams(words).run()),
         ]
         metrics = await self._serve_metrics(loops)
         self._log.info("agent.started")
@@ -202,7 +205,7 @@ class Agent:
                 await metrics.close()
         return EXIT_STOPPED
 
-    def _streams(self) -> Streams:
+    def _streams(self, words: LastWords) -> Streams:
         """What answers people's questions, with clients of its own: it takes nothing from what jobs need."""
         assert self._line is not None
         settings = self.settings
@@ -219,6 +222,7 @@ class Agent:
             settings.policy,
             self._clock,
             self.meters,
+            words,
         )
 
     def _news(self) -> None:

@@ -289,12 +289,22 @@ class _Watch:
 
 
 def _bridge(hub: Hub, lease: Lease, arguments: argparse.Namespace) -> list[Run]:
-    """The loop of the bridge, where there is a hub cluster."""
+    """The loop of the bridge, where there is a hub cluster, and of who asks that one whose tokens are."""
+    audience = hub.settings.token_reviews.audience
     if arguments.hub_kubeconfig is None and not arguments.hub_in_cluster:
+        if audience:
+            said = "ROADSTEAD_TOKEN_REVIEWS_AUDIENCE needs a hub cluster, which reviews tokens"
+            raise folder.Misconfigured(said)
         return []
     from hub.bridge.bridge import Bridge  # noqa: PLC0415 - its Kubernetes client takes a second
+    from hub.bridge.token_reviews import HubClusterReviews  # noqa: PLC0415
 
-    return [Bridge(hub, lease.term, arguments.hub_kubeconfig).run]
+    bridge = Bridge(hub, lease.term, arguments.hub_kubeconfig)
+    if not audience:
+        return [bridge.run]
+    reviews = HubClusterReviews(arguments.hub_kubeconfig, audience, hub.clock)
+    hub.sign_in.review(audience, reviews.ask)
+    return [bridge.run, reviews.run]
 
 
 class _Server(uvicorn.Server):

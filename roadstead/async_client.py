@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar
 
 from roadstead.calls.table import Calls
 from roadstead.client import TIMEOUT_S
-from roadstead.context import resolve
+from roadstead.context import renewal_of, resolve
 from roadstead.errors import Rejected
 from roadstead.method import AsyncStream, Awaiting, CallState
 from roadstead.responses import Address
@@ -40,7 +40,8 @@ class AsyncClient(Calls, Awaiting):
     ) -> None:
         context = resolve(server, token, ca)
         self.server = context.server
-        self._address = Address(context.server, context.token, context.ca)
+        renewed = renewal_of(context.token)
+        self._address = Address(context.server, context.token, context.ca, renewed)
         from roadstead.async_transport import AsyncTransport  # noqa: PLC0415 - as in Client
 
         self._transport = AsyncTransport(self._address, timeout_s)

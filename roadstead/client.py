@@ -18,7 +18,7 @@ from itertools import chain, islice
 from typing import Any, Final, Self, TypeVar
 
 from roadstead.calls.table import Calls
-from roadstead.context import resolve
+from roadstead.context import renewal_of, resolve
 from roadstead.errors import Rejected
 from roadstead.method import Blocking, CallState, Stream
 from roadstead.responses import Address
@@ -45,7 +45,8 @@ class Client(Calls, Blocking):
     ) -> None:
         context = resolve(server, token, ca)
         self.server = context.server
-        self._address = Address(context.server, context.token, context.ca)
+        renewed = renewal_of(context.token)
+        self._address = Address(context.server, context.token, context.ca, renewed)
         from roadstead.transport import Transport  # noqa: PLC0415 - httpx takes a tenth of a second
 
         self._transport = Transport(self._address, timeout_s)

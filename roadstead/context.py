@@ -1,6 +1,7 @@
 """Which hub to talk to: flags first, then the environment, a context, the data folder of a local hub."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,6 +65,15 @@ def resolve(
 def default_namespace() -> str:
     """The namespace of what names none, where no flag says which hub; "" where nobody has said so."""
     return resolve().namespace
+
+
+def renewal_of(token: str) -> Callable[[], str] | None:
+    """What gives the token of now, where a provider issued this one; it may ask the provider, and wait."""
+    if token.count(".") != 2:
+        return None
+    from roadstead import sign_in  # noqa: PLC0415 - few tokens are of a provider
+
+    return sign_in.renewal(token)
 
 
 def _environment(*, named: bool) -> dict[str, str]:

@@ -16,17 +16,29 @@ from typing import Any, Final
 from roadstead.errors import WrongContext
 
 LOCAL: Final = "local"  # the hub of the data folder: always there, and in force where no other is
-_TEXTS: Final = ("server", "token", "ca", "namespace")
+_TEXTS: Final = (
+    *("server", "token", "ca", "namespace"),
+    *("issuer", "client", "issuer_ca", "refresh", "ends"),
+)
 
 
 @dataclass(frozen=True)
 class Stored:
-    """One hub: its address, a credential for it alone, its CA, and the namespace of what names none."""
+    """One hub: its address, a credential for it alone, its CA, and the namespace of what names none.
+
+    Where a provider issued the credential: its issuer, the client there, its CA, what refreshes the
+    credential, and when that ends (seconds since 1970, in digits).
+    """
 
     server: str
     token: str = field(default="", repr=False)
     ca: str = ""
     namespace: str = ""
+    issuer: str = ""
+    client: str = ""
+    issuer_ca: str = ""
+    refresh: str = field(default="", repr=False)
+    ends: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,7 +106,7 @@ def save(contexts: Contexts) -> None:
     file = path()
     told = {
         "current": contexts.current,
-        "contexts": {name: asdict(each) for name, each in sorted(contexts.named.items())},
+        "contexts": {name: _told(each) for name, each in sorted(contexts.named.items())},
     }
     made = file.with_name(f".{file.name}.{os.getpid()}")
     try:
@@ -119,6 +131,11 @@ def _read(told: Any) -> Contexts:
     }
     current = _text(told.get("current") or "")
     return Contexts(current if current in named else "", named)
+
+
+def _told(stored: Stored) -> dict[str, str]:
+    """What is written of a context: of a provider nothing where there is none, as releases before did."""
+    return {name: value for name, value in asdict(stored).items() if value or name in _TEXTS[:4]}
 
 
 def _text(value: Any) -> str:

@@ -1,7 +1,7 @@
 """Requests and answers as bytes: the address of a hub, and what its answers mean. No transport here."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urlencode, urlsplit
 
@@ -28,15 +28,20 @@ class Response(NamedTuple):
 class Address:
     """Where a hub is, and what every request to it carries. Raises WrongAddress, NotAllowed."""
 
-    def __init__(self, server: str, token: str, ca: str = "") -> None:
+    def __init__(
+        self,
+        server: str,
+        token: str,
+        ca: str = "",
+        renewed: Callable[[], str] | None = None,
+    ) -> None:
         self._parts = _parts(server)
         self.ca = ca  # a file; "": the machine's authorities
         self.server = server.rstrip("/")
+        self._renewed = renewed  # gives the token of now, where that ends by itself
         self._headers = {"Accept": "application/json", "User-Agent": "roadstead"}
         if token:
-            if not (token.isascii() and token.isprintable()):
-                raise NotAllowed("the token holds characters that no token has")
-            self._headers["Authorization"] = f"Bearer {token}"
+            self._show(token)
 
     @property
     def is_secure(self) -> bool:
@@ -51,11 +56,18 @@ class Address:
         return f"{host}{self._parts.path.rstrip('/')}{path}{asked}"
 
     def headers(self, ask: Request | None = None) -> dict[str, str]:
-        """The headers of a request; without one, of a stream of events."""
+        """The headers of a request; without one, of a stream of events. Raises NotAllowed, Unreachable."""
+        if self._renewed is not None:
+            self._show(self._renewed())
         if ask is None:
             return {**self._headers, "Accept": "text/event-stream"}
         typed = {} if ask.body is None else {"Content-Type": ask.content_type}
         return {**self._headers, **typed, **ask.headers}
+
+    def _show(self, token: str) -> None:
+        if not (token.isascii() and token.isprintable()):
+            raise NotAllowed("the token holds characters that no token has")
+        self._headers["Authorization"] = f"Bearer {token}"
 
     def decode(self, reply: Response) -> dict[str, Any]:
         """The JSON object of an answer. Raises errors of `roadstead.errors`."""

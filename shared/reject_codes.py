@@ -33,6 +33,7 @@ class RejectCode(StrEnum):
     CREDENTIAL_SUPERSEDED = "CredentialSuperseded", 401
     REVOKED = "Revoked", 401
     TOKEN_EXPIRED = "TokenExpired", 401
+    TOKEN_NOT_ACCEPTED = "TokenNotAccepted", 401
     TOKEN_USED = "TokenUsed", 401
     UNAUTHENTICATED = "Unauthenticated", 401
     FORBIDDEN = "Forbidden", 403
@@ -157,5 +158,6 @@ class RejectCode(StrEnum):
     AGENT_NOT_LISTENING = "AgentNotListening", 503
     CLUSTER_SILENT = "ClusterSilent", 503
     MEMBER_NOT_ANSWERING = "MemberNotAnswering", 503
+    SIGN_IN_UNAVAILABLE = "SignInUnavailable", 503
     TOO_MANY_CONNECTIONS = "TooManyConnections", 503
     UNAVAILABLE = "Unavailable", 503

@@ -31,8 +31,10 @@ from shared.wire.agent_v1 import (
     SyncRequest,
 )
 from shared.wire.streams_v1 import (
+    FAILED_PATH,
     POLL_S,
     STREAMS_PATH,
+    FailedPods,
     StreamPart,
     StreamRequest,
     StreamRequests,
@@ -220,6 +222,11 @@ class HubClient:
         body = part.model_dump_json(exclude_defaults=True).encode()
         raw = await self._post(f"{STREAMS_PATH}/{quote(stream, safe='')}", body, secret, _PART_S)
         return _read(StreamTaken, raw).seq
+
+    async def bring_failures(self, secret: str, failed: FailedPods) -> None:
+        """Bring pods that have failed. Raises `HubError`."""
+        body = failed.model_dump_json(exclude_defaults=True).encode()
+        await self._post(FAILED_PATH, body, secret, _PART_S)
 
     async def close(self) -> None:
         """Let the connections go."""

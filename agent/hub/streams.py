@@ -16,16 +16,19 @@ from agent.decide.member_policy import MemberPolicy
 from agent.hub.client import HubClient, HubError
 from agent.member.job_logs import BATCH_BYTES, Batch, JobLogs, cost_of, end_of
 from agent.member.job_pods import tell_last, tell_pods
+from agent.member.last_words import LastWords
 from agent.metrics import Meters
 from shared import podsecurity
 from shared.clock import Clock
 from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.reject_codes import RejectCode
-from shared.retry import jittered
+from shared.retry import jittered, retrying
 from shared.wire.streams_v1 import (
     BEAT_S,
     MOST_LINES,
+    FailedPod,
+    FailedPods,
     LogLine,
     StreamEnd,
     StreamPart,
@@ -40,6 +43,7 @@ _LINGER_S: Final = 0.1  # for lines that come together
 _OLDER_HUB_S: Final = 300.0  # until it is asked again
 _REST_S: Final = (1.0, 10.0)
 _UNTOLD_S: Final = 60.0  # a hub that does not answer for so long has forgotten who asked
+_TRIES: Final = 5  # of telling of pods that failed, while the hub does not answer
 _UID: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.]{0,61}[A-Za-z0-9]")
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
@@ -55,17 +59,21 @@ class Streams:
         policy: MemberPolicy,
         clock: Clock,
         meters: Meters,
+        words: LastWords,
     ) -> None:
         self._hub, self._secret, self._member = hub, secret, member
         self._policy, self._clock, self._meters = policy, clock, meters
+        self._words = words
         self._idle: list[HubClient] = []
         self._answering: set[asyncio.Task[None]] = set()
         self._kube: KubeClient | None = None
+        self._connecting = asyncio.Lock()
         self._rest_s = _REST_S[0]
 
     async def run(self) -> None:
         """Ask and answer until cancelled."""
         line: HubClient | None = None
+        telling = asyncio.create_task(self._tell_failures())
         try:
             while True:
                 if len(self._answering) >= MOST_AT_ONCE:
@@ -84,9 +92,9 @@ class Streams:
                     task.add_done_callback(self._answering.discard)
                     line = None
         finally:
-            for task in self._answering:
+            for task in (*self._answering, telling):
                 task.cancel()
-            await asyncio.gather(*self._answering, return_exceptions=True)
+            await asyncio.gather(*self._answering, telling, return_exceptions=True)
             for each in (*self._idle, *((line,) if line else ())):
                 await each.close()
             if self._kube is not None:
@@ -110,6 +118,35 @@ class Streams:
             await self._clock.sleep(1.0)  # a hub that does not hold requests
         return found[0] if found else None
 
+    # --- pods that failed --------------------------------------------------------------------------
+
+    async def _tell_failures(self) -> None:
+        """Tell of pods as they fail, whatever happens to the telling."""
+
+        def note(_attempt: int, fault: BaseException, _wait_s: float) -> None:
+            log.warning("failures.untold", error=str(fault)[:200])
+
+        logs = self._policy.logs == "on"
+        again = retrying(self._clock, before_wait=note)
+        await again(self._words.run, self._client, self._bring_failures, logs=logs)
+
+    async def _bring_failures(self, failed: list[FailedPod]) -> None:
+        """Bring them, a few times where the hub does not answer; an older hub does not know them."""
+        line = self._line()
+        try:
+            again = retrying(self._clock, _may_pass, attempts=_TRIES)
+            await again(line.bring_failures, self._secret(), FailedPods(items=failed))
+        except HubError as refusal:
+            log.info("failures.refused", code=refusal.code, error=str(refusal)[:200])
+        finally:
+            self._idle.append(line)
+
+    async def _client(self) -> KubeClient:
+        async with self._connecting:
+            if self._kube is None:
+                self._kube = await self._member()
+        return self._kube
+
     # --- one question ----------------------------------------------------------------------------
 
     async def _answer(self, line: HubClient, asked: StreamRequest) -> None:
@@ -130,17 +167,16 @@ class Streams:
         if refusal is not None:
             await self._deliver(line, asked, StreamPart(seq=1, end=refusal))
             return
-        if self._kube is None:
-            self._kube = await self._member()
+        kube = await self._client()
         if asked.what == "logs":
-            await self._tell_logs(line, asked, self._kube)
+            await self._tell_logs(line, asked, kube)
             return
         logs = self._policy.logs == "on"
         try:
             if asked.what == "last":
-                part = await tell_last(self._kube, asked, logs=logs)
+                part = await tell_last(kube, asked, logs=logs)
             else:
-                part = await tell_pods(self._kube, asked)
+                part = await tell_pods(kube, asked)
         except errors.KubeError as failure:
             part = StreamPart(seq=1, end=end_of(failure))
         await self._deliver(line, asked, part)
@@ -231,3 +267,7 @@ async def _next(
     finally:
         if not getting.done():
             getting.cancel()
+
+
+def _may_pass(error: BaseException) -> bool:
+    return isinstance(error, HubError) and (error.unreachable or error.status == 429)

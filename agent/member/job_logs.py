@@ -23,6 +23,9 @@ Batch = list[LogLine]
 MOST_READERS: Final = 200  # containers whose logs are read at a time, of one question
 BATCH_BYTES: Final = 32 << 10
 ENDED: Final = "Ended"
+_Run = tuple[
+    str, str, int
+]  # of a container: its pod's uid, its name, how often it was started anew
 _AT_ONCE: Final = 20  # of logs that are not followed
 _LOOK_S: Final = 1.5  # between two looks for pods that have started
 _TRIES: Final = 5  # of a log that breaks while it is followed
@@ -39,6 +42,8 @@ class JobLogs:
         self._tasks: set[asyncio.Task[None]] = set()
         self._seen: set[tuple[str, str, int]] = set()
         self._noted: dict[tuple[str, str], str] = {}
+        self._running: set[_Run] = set()  # as of the last look
+        self._looked = asyncio.Event()  # set, and replaced, at each look
         self._slots = asyncio.Semaphore(MOST_READERS if asked.follow else _AT_ONCE)
         self._fault: StreamEnd | None = None
 
@@ -60,6 +65,7 @@ class JobLogs:
         await self._out.put([])  # the answer begins, though there may be no line for long
         first = True
         while True:
+            self._look(pods)
             for pod in pods:
                 await self._begin(pod, first=first)
             if not self._asked.follow:
@@ -73,6 +79,15 @@ class JobLogs:
             pods = await pods_of(self._kube, self._asked)
             if over and not any(True for pod in pods if self._new(pod)):
                 return StreamEnd(code=ENDED, message="")
+
+    def _look(self, pods: Sequence[Object]) -> None:
+        self._running = {
+            (pod["metadata"]["uid"], name, restarts)
+            for pod in pods
+            for name, restarts in pod_reports.running_containers(pod)
+        }
+        self._looked.set()
+        self._looked = asyncio.Event()
 
     async def _refusal(self, pods: Sequence[Object]) -> StreamEnd | None:
         """Why there is nothing to read, and will not be."""
@@ -119,12 +134,13 @@ class JobLogs:
         """Read what can be read now of a pod; say why the rest waits, where that is known."""
         metadata = pod["metadata"]
         for name, restarts in self._new(pod):
+            run = metadata["uid"], name, restarts
             if len(self._tasks) >= MOST_READERS:
                 words = f"{MOST_READERS} logs are being read: this one is left out for now"
                 await self._note(metadata["name"], name, words)
                 continue
-            self._seen.add((metadata["uid"], name, restarts))
-            task = asyncio.create_task(self._container(metadata["name"], name, first=first))
+            self._seen.add(run)
+            task = asyncio.create_task(self._container(metadata["name"], run, first=first))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         if self._asked.follow and self._asked.pod in ("", metadata["name"]):
@@ -139,35 +155,47 @@ class JobLogs:
             self._noted[pod, container] = words
             await self._out.put([LogLine(pod=pod, container=container, line=words, note=True)])
 
-    async def _container(self, pod: str, container: str, *, first: bool) -> None:
+    async def _container(self, pod: str, run: _Run, *, first: bool) -> None:
         """Read one container's log to its end, taken up again where it breaks while it is followed."""
         async with self._slots:
             try:
-                await self._with_resumes(pod, container, first=first)
+                await self._with_resumes(pod, run, first=first)
             except errors.KubeError as failure:
                 if isinstance(failure, errors.Forbidden | errors.Unauthorized):
                     self._fault = end_of(failure)
                 else:
                     text = f"its log can not be read: {failure.message}"
-                    await self._note(pod, container, text[:500])
+                    await self._note(pod, run[1], text[:500])
 
-    async def _with_resumes(self, pod: str, container: str, *, first: bool) -> None:
+    async def _with_resumes(self, pod: str, run: _Run, *, first: bool) -> None:
+        container = run[1]
         given = {"container": container, "timestamps": "true"}
         given |= self._options(f"{pod}/{container}", first=first)
         place = LogPlace()
-        for left in reversed(range(_TRIES)):
+        left = _TRIES
+        while True:
             try:
                 await self._once(pod, container, given, place)
             except errors.Unavailable:
+                left -= 1
                 if not self._asked.follow or not left:
                     raise
+                await self._clock.sleep(1.0)
             else:
-                return
-            await self._clock.sleep(1.0)
+                # Between API server and kubelet it may have broken off, and ends here like any other.
+                if not await self._goes_on(run):
+                    return
             if place.at:
                 given = {name: each for name, each in given.items() if name not in _FIRST}
                 given["sinceTime"] = place.since
                 place.resume()
+
+    async def _goes_on(self, run: _Run) -> bool:
+        """Whether a log that has ended is of a container that runs on, by the next look at the pods."""
+        if not self._asked.follow or self._asked.previous:
+            return False
+        await self._looked.wait()
+        return run in self._running
 
     def _options(self, log: str, *, first: bool) -> dict[str, str]:
         asked = self._asked

@@ -47,13 +47,14 @@ async def tell_last(kube: KubeClient, asked: StreamRequest, *, logs: bool) -> St
     for pod in told if logs else ():
         container = pod_reports.failed_container(pod)
         try:
-            lines += await _last_of(kube, asked.namespace, pod.name, container)
+            lines += await last_of(kube, asked.namespace, pod.name, container)
         except errors.KubeError:
             continue
     return StreamPart(seq=1, pods=told, lines=lines, end=StreamEnd(code="Ended"))
 
 
-async def _last_of(kube: KubeClient, namespace: str, pod: str, container: str) -> list[LogLine]:
+async def last_of(kube: KubeClient, namespace: str, pod: str, container: str) -> list[LogLine]:
+    """The last lines of one container, within bounds. Raises the members of `shared.kube.errors`."""
     given = {"container": container, "timestamps": "true", "tailLines": str(LAST_LINES)}
     lines = Lines(LAST_BYTES)
     found: list[LogLine] = []

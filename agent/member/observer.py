@@ -5,6 +5,7 @@ tells a listener, and keeps in the indexes that decisions and capacity read.
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Protocol
 
 import structlog
@@ -65,6 +66,7 @@ class Observer:
         self.ledger = Ledger()
         self.kinds: list[str] = []
         self.kubernetes_version = ""
+        self.on_failed: Callable[[str, int, Object], None] | None = None  # job's uid, epoch, pod
         self.revision = 0  # grows when queue managers, kinds or the version change
 
     async def start(self) -> None:
@@ -171,7 +173,13 @@ class Observer:
             known = self._job_of_object.get(seen.owner)
             if known is not None:
                 seen.job_uid, seen.epoch = known
+        if seen.phase == "Failed" and (previous is None or previous.phase != "Failed"):
+            self._failed(seen, pod)
         return seen
+
+    def _failed(self, seen: PodView, pod: Object) -> None:
+        if seen.job_uid and seen.owner and self.on_failed is not None:
+            self.on_failed(seen.job_uid, seen.epoch, pod)
 
     def _pod(self, event: EventType, old: PodView | None, new: PodView | None) -> None:
         if event == "DELETED":

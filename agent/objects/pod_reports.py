@@ -104,6 +104,17 @@ def runs(pod: Object, container: str) -> tuple[bool, bool, int, str]:
     return False, False, 0, _short(": ".join(word for word in _why(status, []) if word))
 
 
+def running_containers(pod: Object) -> list[tuple[str, int]]:
+    """Containers that run now, each with its restarts."""
+    status = pod.get("status") or {}
+    return [
+        (str(each.get("name")), each.get("restartCount") or 0)
+        for _, statuses, _ in PARTS
+        for each in status.get(statuses) or ()
+        if (each.get("state") or {}).get("running")
+    ]
+
+
 def failed_container(pod: PodTold) -> str:
     """The container by which a pod that is over failed; "" where it did not, or by none of them."""
     if pod.phase != "Failed":

@@ -14,8 +14,9 @@ from hub.api.models.access import (
     RoleBindingList,
     WhoAmI,
 )
+from hub.api.models.sign_in import WaysIn
 from hub.api.parameters import AuditFilters, Question
-from hub.api.policy import ADMINISTRATOR, USER, VIEWER, allow, caller, hub_of
+from hub.api.policy import ADMINISTRATOR, PUBLIC, USER, VIEWER, allow, caller, hub_of
 from hub.api.reply import JsonResponse, pager
 from hub.api.routing import new_router, refuses
 from hub.domain.access import KINDS, VERBS, Grant, Rights, Verb
@@ -43,6 +44,15 @@ async def who_am_i(request: Request) -> Response:
             "roles": [_grant(each) for each in who.rights.grants],
         }
     )
+
+
+@router.get("/v1/sign-in", response_model=WaysIn)
+@allow(PUBLIC)
+async def ways_in(request: Request) -> Response:
+    """How people sign in, for who has not yet: the provider, and the command line's client there."""
+    terms = hub_of(request).sign_in.terms
+    oidc = {"issuer": terms.issuer, "clientId": terms.of_cli, "scopes": terms.scopes}
+    return JsonResponse({"oidc": oidc if terms.issuer else None})
 
 
 @router.get("/v1/can-i", response_model=Allowed)

@@ -4,6 +4,8 @@ A question hangs while nothing is asked. A part of an answer hangs while its rea
 taken in the end; one whose reader has gone is refused, and the agent stops reading.
 """
 
+from typing import TypeVar
+
 from fastapi import APIRouter
 from pydantic import ValidationError
 from starlette.requests import Request
@@ -12,20 +14,24 @@ from starlette.responses import Response
 from hub.api import openapi_parts
 from hub.api.logs import open_streams_of
 from hub.api.openapi_parts import JSON, ref
-from hub.api.policy import AGENT, allow, caller
+from hub.api.policy import AGENT, allow, caller, hub_of
 from hub.api.reply import JsonResponse
 from hub.api.routing import new_router, refuses
+from hub.services.live import last_lines
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 from shared.wire.streams_v1 import (
+    FAILED_PATH,
     MOST_PART_BYTES,
     STREAMS_PATH,
+    FailedPods,
     StreamPart,
     StreamRequests,
     StreamTaken,
 )
 
 router: APIRouter = new_router("agents")
+M = TypeVar("M", StreamPart, FailedPods)
 # Of a body: JSON may write one byte as six, and says whose each line is.
 MOST_BODY_BYTES = 16 * MOST_PART_BYTES
 
@@ -42,6 +48,29 @@ async def next_stream(request: Request) -> Response:
     found = await open_streams_of(request).next_for(caller(request).cluster, is_there)
     told = StreamRequests(requests=[] if found is None else [found])
     return JsonResponse(told.model_dump())
+
+
+@router.post(
+    FAILED_PATH,
+    status_code=204,
+    openapi_extra=openapi_parts.body({JSON: ref(FailedPods)}, {"items": []}),
+)
+@allow(AGENT)
+@refuses(
+    RejectCode.REVOKED,
+    RejectCode.CLIENT_CERTIFICATE_REQUIRED,
+    RejectCode.INVALID_JSON,
+    RejectCode.TOO_MANY_REQUESTS,
+)
+async def keep_failed_pods(request: Request) -> Response:
+    """Pods that have failed in this agent's cluster, kept as events of their jobs."""
+    hub, cluster = hub_of(request), caller(request).cluster
+    told = _read(FailedPods, await request.body())
+    if not open_streams_of(request).may_tell(cluster):
+        text = f"{cluster} tells of pods that failed more often than once a second"
+        raise Rejected(RejectCode.TOO_MANY_REQUESTS, text)
+    await hub.write(last_lines.keep_told, cluster, told.items)
+    return Response(status_code=204)
 
 
 @router.post(
@@ -62,16 +91,21 @@ async def put_stream_part(request: Request, stream: str) -> Response:
     if found is None:
         raise Rejected(RejectCode.NOT_FOUND, "nobody waits for this any more")
     body = await request.body()
+    part = _read(StreamPart, body)
+    taken = await found.put(part, len(body))
+    return JsonResponse(StreamTaken(seq=taken).model_dump())
+
+
+def _read(kind: type[M], body: bytes) -> M:
+    """A message of an agent's. Raises Rejected."""
     if len(body) > MOST_BODY_BYTES:
         text = f"a part is of {MOST_BODY_BYTES} bytes at most"
         raise Rejected(RejectCode.BODY_TOO_LARGE, text)
     try:
-        part = StreamPart.model_validate_json(body)
+        return kind.model_validate_json(body)
     except ValidationError as fault:
         first = fault.errors(include_url=False, include_context=False)[0]
         if first["type"] == "json_invalid":
             raise Rejected(RejectCode.INVALID_JSON, first["msg"]) from fault
         place = ".".join(str(each) for each in first["loc"])
         raise Rejected(RejectCode.INVALID_MESSAGE, first["msg"], place) from fault
-    taken = await found.put(part, len(body))
-    return JsonResponse(StreamTaken(seq=taken).model_dump())

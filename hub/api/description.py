@@ -83,6 +83,12 @@ _OF_ALL: Final = (
     RejectCode.TOO_MANY_CONNECTIONS,
     RejectCode.UNAVAILABLE,
 )
+# Of tokens that somebody else issued.
+_OF_PEOPLE: Final = (
+    RejectCode.SIGN_IN_UNAVAILABLE,
+    RejectCode.TOKEN_EXPIRED,
+    RejectCode.TOKEN_NOT_ACCEPTED,
+)
 _OF_BODIES: Final = (
     RejectCode.ALIAS_NOT_ALLOWED,
     RejectCode.DUPLICATE_KEY,
@@ -160,6 +166,8 @@ def codes_of(route: APIRoute, *, with_body: bool) -> list[RejectCode]:
     codes = [*_OF_ALL, *refusals_of(route.endpoint)]
     if PUBLIC not in policy:
         codes.append(RejectCode.UNAUTHENTICATED)
+        if AGENT not in policy:
+            codes += _OF_PEOPLE
     if ADMINISTRATOR in policy and USER not in policy:
         codes.append(RejectCode.FORBIDDEN)
     if route.param_convertors:

@@ -112,11 +112,11 @@ async def authorize(
     """
     request.state.scope, request.state.via = EVERYTHING, ""
     text = _presented(request)
+    audience = frozenset({AGENT}) if AGENT in policy else _PEOPLE
     if text:
-        found = await hub_of(request).authenticator.authenticate(text)
+        found = await _holder(hub_of(request), text, audience)
     else:
         found = await _on_page(request)
-    audience = frozenset({AGENT}) if AGENT in policy else _PEOPLE
     if found is None and AGENT in policy:
         refused, reused = await hub_of(request).rotation.refusal(text)
         if reused:
@@ -134,6 +134,13 @@ async def authorize(
         raise Rejected(RejectCode.FORBIDDEN, f"a {found.role} may not do this")
     request.state.principal = found
     return found
+
+
+async def _holder(hub: Hub, text: str, audience: frozenset[str]) -> Principal | None:
+    """Who holds what was presented. Raises Rejected for a token of somebody else that is not accepted."""
+    if audience is _PEOPLE and hub.sign_in.takes(text):
+        return await hub.sign_in.principal(text)
+    return await hub.authenticator.authenticate(text)
 
 
 async def _on_page(request: Request) -> Principal | None:
@@ -189,7 +196,9 @@ async def admit(
     """
     hub = hub_of(request)
     audience = AGENT if AGENT in policy else ""
-    if len(hub.budgets.failures) and not hub.authenticator.remembers(_presented(request)):
+    text = _presented(request)
+    known = hub.sign_in if hub.sign_in.takes(text) else hub.authenticator
+    if len(hub.budgets.failures) and not known.remembers(text):
         check_failures(request, hub, audience)
     try:
         found = await authorize(request, policy, needs)

@@ -22,7 +22,7 @@ async def list_tokens(request: Request) -> Response:
 
 @router.post("/v1/tokens", status_code=201, response_model=IssuedToken)
 @allow(ADMINISTRATOR)
-@refuses(RejectCode.FORBIDDEN)
+@refuses(RejectCode.ALREADY_EXISTS, RejectCode.FORBIDDEN)
 async def issue_token(request: Request, given: NewToken) -> Response:
     """A token for a person: {"role": "administrator", "viewer" or "user", "name"}; earlier ones end.
 

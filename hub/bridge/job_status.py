@@ -116,10 +116,18 @@ def _suspension(
     if state in _WAITING or (row.reason in _SUSPENDED_THERE and not row.active):
         reason, message = row.reason or "Queued", row.message or "waits in its queue"
         return set_condition(conditions, "Suspended", "True", reason, message, now)
-    where = f"{state.value} in {row.cluster}"
+    where = _where(row)
     if row.reason:
         where = f"{where}: {row.reason}: {row.message}"
     return set_condition(conditions, "Suspended", "False", "JobResumed", where, now)
+
+
+def _where(row: Workload) -> str:
+    """Where its pods are, and what reads their logs: `kubectl logs` finds none here."""
+    where = f"{row.state.value} in {row.cluster}"
+    if row.state is State.RUNNING:
+        where += f" (roadstead logs {row.namespace}/{row.name})"
+    return where
 
 
 def _whereabouts(
@@ -130,7 +138,7 @@ def _whereabouts(
         reason, message = row.reason or "Queued", row.message or "waits in its queue"
         return set_condition(conditions, DISPATCHED, "False", reason, message, now)
     counts = f"{row.active} active, {row.succeeded} succeeded, {row.failed} failed"
-    where = f"{row.state.value} in {row.cluster}: {counts}"
+    where = f"{_where(row)}: {counts}"
     if row.reason:
         where = f"{where}: {row.reason}: {row.message}"
     return set_condition(conditions, DISPATCHED, "True", row.state.value, where, now)

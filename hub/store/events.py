@@ -63,6 +63,20 @@ def list_events(
     return [StoredEvent._make(row) for row in tx.conn.execute(query)]
 
 
+def about(tx: Transaction, uid: str, reason: str, limit: int) -> list[StoredEvent]:
+    """The newest events of one reason about one thing, oldest first; those of a transaction come later."""
+    c = events.c
+    query = select(events).where(c.uid == uid, c.reason == reason)
+    rows = tx.conn.execute(query.order_by(c.id.desc()).limit(limit)).all()
+    return [StoredEvent._make(row) for row in reversed(rows)]
+
+
+def remove(tx: Transaction, ids: Sequence[int]) -> None:
+    """Take some away."""
+    if ids:
+        tx.conn.execute(delete(events).where(events.c.id.in_(ids)))
+
+
 def trim(tx: Transaction, before: dt.datetime, limit: int) -> int:
     """Delete at most `limit` events older than `before`, never the newest; how many."""
     last = select(func.max(events.c.id)).scalar_subquery()

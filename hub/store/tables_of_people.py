@@ -39,7 +39,7 @@ tokens = Table(
     Column("secret_hash", String(64), nullable=False),  # SHA-256 of a 256-bit random secret
     Column("created_at", Utc, nullable=False),
     Column("expires_at", Utc),
-    Column("used_at", Utc),  # join tokens: once; agents' bearers: first
+    Column("used_at", Utc),  # join tokens: once; agents' bearers: first; sessions: last
     Column("revoked_at", Utc),
     Column("replaces", String(36)),  # the bearer of an agent that this one was given in place of
     Column("superseded_at", Utc),  # … and when it was, by the first use of such a one

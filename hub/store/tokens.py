@@ -32,6 +32,12 @@ def find_principal(tx: Transaction, role: str, name: str) -> StoredPrincipal | N
     return None if row is None else StoredPrincipal._make(row)
 
 
+def roles_named(tx: Transaction, name: str) -> set[str]:
+    """The roles of all principals of that exact name."""
+    query = select(principals.c.role).where(principals.c.name == name)
+    return set(tx.conn.execute(query).scalars())
+
+
 def set_groups(tx: Transaction, principal: str, groups: Collection[str]) -> None:
     """Whom a person is among, from now on; their tokens are looked at anew."""
     tx.conn.execute(
@@ -143,6 +149,21 @@ def _supersede(tx: Transaction, which: ColumnElement[bool]) -> None:
     if found:
         tx.conn.execute(update(tokens).where(t.id.in_(found)).values(superseded_at=tx.now))
         tx.touch("tokens", *found)
+
+
+def note_use(tx: Transaction, id: str) -> None:  # noqa: A002 - the column
+    """A session is in use now; what is remembered of it elsewhere is looked up anew."""
+    tx.conn.execute(update(tokens).where(tokens.c.id == id).values(used_at=tx.now))
+    tx.touch("tokens", id)
+
+
+def live(tx: Transaction, principal: str, purpose: str) -> list[str]:
+    """Ids of a principal's tokens of one purpose that have not ended, the oldest first."""
+    t = tokens.c
+    mine = (t.principal == principal) & (t.purpose == purpose) & t.revoked_at.is_(None)
+    lasting = t.expires_at.is_(None) | (t.expires_at > tx.now)
+    query = select(t.id).where(mine, lasting).order_by(t.created_at, t.id)
+    return list(tx.conn.execute(query).scalars())
 
 
 def use(tx: Transaction, id: str) -> bool:  # noqa: A002 - the column

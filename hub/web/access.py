@@ -10,6 +10,7 @@ An action is one call of the API: from a page of this very origin, with a mark t
 know, and nothing but JSON in it.
 """
 
+import datetime as dt
 import hashlib
 import hmac
 import re
@@ -52,6 +53,7 @@ _TYPES: Final = frozenset({"", "application/json"})
 _ELSEWHERE: Final = (
     "this was sent from another site, or from a page that is out of date: load it again"
 )
+_NOTED_S: Final = 60.0
 _PORT: Final = re.compile("[0-9]{1,5}")
 router = new_router("page")
 
@@ -73,15 +75,20 @@ async def login(request: Request) -> Response:
     if made is None:
         return RedirectResponse("/?wrong", 303, HEADERS)
     reply = RedirectResponse("/", 303, HEADERS)
+    hold_session(request, reply, made, kept)
+    return reply
+
+
+def hold_session(request: Request, reply: Response, session: str, kept: dt.timedelta) -> None:
+    """Give a session to the browser, in a cookie that no script reads and no other site sends."""
     reply.set_cookie(
-        _cookie(request),
-        made,
+        name_of_cookie(request),
+        session,
         max_age=int(kept.total_seconds()),
         httponly=True,
         samesite="strict",
-        secure=_is_secure(request),
+        secure=is_secure(request),
     )
-    return reply
 
 
 @router.post("/logout", include_in_schema=False)
@@ -89,11 +96,11 @@ async def login(request: Request) -> Response:
 async def logout(request: Request) -> Response:
     """End the session."""
     _same_origin(request)
-    if held := request.cookies.get(_cookie(request), ""):
+    if held := request.cookies.get(name_of_cookie(request), ""):
         await hub_of(request).write(credentials.end_session, held)
     reply = RedirectResponse("/", 303, HEADERS)
     reply.delete_cookie(
-        _cookie(request), httponly=True, samesite="strict", secure=_is_secure(request)
+        name_of_cookie(request), httponly=True, samesite="strict", secure=is_secure(request)
     )
     return reply
 
@@ -104,13 +111,28 @@ async def viewer(request: Request) -> Principal | None:
     From then on `hub_of(request)` goes by what they may see at this moment, and `scope_of(request)` is that;
     what they may change is said by the person's `rights`.
     """
-    held = request.cookies.get(_cookie(request), "")
+    held = request.cookies.get(name_of_cookie(request), "")
     hub = hub_of(request)
     known = await looking(hub, await hub.authenticator.authenticate(held, SESSION))
     if known is None:
         return None
     who, request.state.scope = known
     return who
+
+
+async def note_use(request: Request) -> None:
+    """Somebody is there: written down once a minute, for a session that nobody uses ends."""
+    held, hub = request.cookies.get(name_of_cookie(request), ""), hub_of(request)
+    state = request.app.state
+    if not hasattr(state, "sessions_used"):
+        state.sessions_used = {}
+    used: dict[str, float] = state.sessions_used
+    given, now = held.partition(".")[0], hub.clock.monotonic()
+    if now - used.get(given, -_NOTED_S) < _NOTED_S:
+        return
+    state.sessions_used = {each: at for each, at in used.items() if now - at < _NOTED_S}
+    state.sessions_used[given] = now
+    await hub.write(credentials.use_session, held)
 
 
 def scope_of_viewer(who: Principal, verb: Verb, noun: Noun) -> Scope:
@@ -120,7 +142,7 @@ def scope_of_viewer(who: Principal, verb: Verb, noun: Noun) -> Scope:
 
 async def actor(request: Request) -> Principal | None:
     """The person who is signed in with all that they may do, or None."""
-    held = request.cookies.get(_cookie(request), "")
+    held = request.cookies.get(name_of_cookie(request), "")
     hub = hub_of(request)
     found = await hub.authenticator.authenticate(held, SESSION)
     return None if found is None else await hub.roles.with_rights(found)
@@ -128,7 +150,7 @@ async def actor(request: Request) -> Principal | None:
 
 def mark_of(request: Request) -> str:
     """What the pages of this session send with each action; it tells nothing of the session itself."""
-    held = request.cookies.get(_cookie(request), "")
+    held = request.cookies.get(name_of_cookie(request), "")
     return hmac.new(held.encode(), b"an action of the page", hashlib.sha256).hexdigest()
 
 
@@ -144,9 +166,8 @@ async def signed_in(request: Request) -> Principal | None:
     if found is None:
         return None
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    origin = request.headers.get(
-        "origin"
-    )  # browsers send none to their own site with what only reads
+    # Browsers send none to their own site with what only reads.
+    origin = request.headers.get("origin")
     own = origin is None and request.method == "GET"
     own = own or (origin or "").partition("://")[2] == request.headers.get("host")
     if (
@@ -156,6 +177,7 @@ async def signed_in(request: Request) -> Principal | None:
     ):
         raise Rejected(RejectCode.FORBIDDEN, _ELSEWHERE)
     _same_origin(request)
+    await note_use(request)
     return found
 
 
@@ -178,17 +200,17 @@ async def looking(hub: Hub, found: Principal | None) -> tuple[Principal, Scope] 
     return (known, scope) if scope.may else None
 
 
-def _cookie(request: Request) -> str:
+def name_of_cookie(request: Request) -> str:
     """Its name; by port, because browsers share the cookies of one host among all of its ports.
 
     By TLS it begins with `__Host-`: no answer in clear, and no other host, can set such a one.
     """
     port = request.headers.get("host", "").rpartition(":")[2]
     name = f"roadstead-{port}" if _PORT.fullmatch(port) else "roadstead"
-    return f"__Host-{name}" if _is_secure(request) else name
+    return f"__Host-{name}" if is_secure(request) else name
 
 
-def _is_secure(request: Request) -> bool:
+def is_secure(request: Request) -> bool:
     """Whether the browser speaks TLS: to the hub, or to a proxy that the hub trusts (uvicorn's rule)."""
     return bool(request.scope["scheme"] == "https")
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from hub.store.records.history import StoredEvent
 from hub.store.records.works import DriftedWork
-from hub.web.words import Instant, instant, labels, percent, text, tone
+from hub.web.words import Instant, instant, labels, path_of, percent, text, tone
 from shared import quantity
 from shared.documents import Json
 
@@ -83,6 +83,7 @@ class EventLine:
     tone: str
     object: str
     message: str
+    href: str = ""  # of the page of what it happened to
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +106,11 @@ def cluster_line(row: Json, now: dt.datetime) -> ClusterLine:
         state=text(row["state"]),
         tone=tone(row["state"]),
         labels=labels(row["labels"] or {}),
-        taints=text(", ".join(_taint(t) for t in row["taints"] or ())),
+        taints=text(", ".join(taint_text(t) for t in row["taints"] or ())),
         nodes=row["nodeCount"],
         jobs=row["jobs"],
         heartbeat=instant(row["heartbeatAt"], now),
-        rooms=tuple(_room(name, resources[name]) for name in sorted(resources, key=_rank)),
+        rooms=tuple(_room(name, resources[name]) for name in sorted(resources, key=rank)),
     )
 
 
@@ -120,14 +121,14 @@ def unreadable_cluster(row: Json) -> ClusterLine:
     )
 
 
-def _taint(taint: object) -> str:
+def taint_text(taint: object) -> str:
     if not isinstance(taint, Mapping):
         return str(taint)
     value = f"={taint['value']}" if taint.get("value") else ""
     return f"{taint.get('key', '')}{value}:{taint.get('effect', '')}"
 
 
-def _rank(resource: str) -> tuple[int, str]:
+def rank(resource: str) -> tuple[int, str]:
     """cpu, memory, then the others by name, pods last."""
     if resource in _FIRST:
         return _FIRST.index(resource), resource
@@ -159,7 +160,7 @@ def queue_line(row: Json) -> QueueLine:
         message=text(active.get("message")) if state != "Active" else "",
         pending=row["pending"],
         admitted=row["admitted"],
-        quotas=tuple(_quota(q) for q in sorted(row["quotas"], key=_quota_rank)),
+        quotas=tuple(_quota(q) for q in sorted(row["quotas"], key=quota_rank)),
     )
 
 
@@ -170,8 +171,8 @@ def unreadable_queue(row: Json) -> QueueLine:
     )
 
 
-def _quota_rank(row: Json) -> tuple[tuple[int, str], str]:
-    return _rank(row["resource"]), row["flavor"]
+def quota_rank(row: Json) -> tuple[tuple[int, str], str]:
+    return rank(row["resource"]), row["flavor"]
 
 
 def _quota(row: Json) -> QuotaLine:
@@ -201,7 +202,23 @@ def event_line(event: StoredEvent, now: dt.datetime) -> EventLine:
         tone="bad" if event.type == "Warning" else "calm",
         object=_object(event),
         message=text(event.message.partition("\n")[0]),  # the others are of a log
+        href=_page_of(event),
     )
+
+
+def _page_of(event: StoredEvent) -> str:
+    """The page of what something happened to; "" where it has none."""
+    match event.kind:
+        case "Job" | "Workload":
+            return path_of("jobs", event.uid)
+        case "MemberCluster":
+            return path_of("clusters", event.name)
+        case "ClusterQueue":
+            return path_of("queues", event.name)
+        case "LocalQueue":
+            return path_of("queues", event.namespace, event.name)
+        case _:
+            return ""
 
 
 def drift_lines(work: DriftedWork, now: dt.datetime) -> Sequence[DriftLine]:

@@ -14,19 +14,34 @@ from hub.api.limits import spend
 from hub.api.policy import PUBLIC, allow, hub_of, scope_of
 from hub.api.routing import new_router
 from hub.services.questions.dashboard import GROUPS, MAX_PAGES, Asked
-from hub.web import access, live, reference
-from hub.web.access import viewer
+from hub.web import access, live, reference, sign_in
+from hub.web.access import note_use, viewer
+from hub.web.actions import routes as actions
 from hub.web.board import board_of
+from hub.web.fleet_pages import routes as fleet_pages
 from hub.web.front import FrontView
 from hub.web.job_page import routes as job_page
-from hub.web.shell import html, signed_in_page, static_file
+from hub.web.shell import html, login_page, signed_in_page, static_file
 from hub.web.views import address
+from hub.web.words import text
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
+_OF_PROGRAMS: Final = ("/v1/", "/agent/", "/apis/")
 _MOST_TEXT: Final = 120
+_MOST_NAME: Final = 253
+_NAMES: Final = ("owner", "namespace", "queue", "cluster")  # exact, as in `/v1/jobs`
 router = new_router("page")
-router.routes.extend([*access.router.routes, *job_page.router.routes, *reference.router.routes])
+router.routes.extend(
+    [
+        *access.router.routes,
+        *sign_in.router.routes,
+        *job_page.router.routes,
+        *fleet_pages.router.routes,
+        *reference.router.routes,
+        *actions.router.routes,
+    ]
+)
 
 
 @router.get("/", include_in_schema=False)
@@ -35,7 +50,8 @@ async def front(request: Request) -> Response:
     """The page, or the way in."""
     who = await viewer(request)
     if who is None:
-        return html("login.html", wrong="wrong" in request.query_params)
+        return login_page(request, wrong="wrong" in request.query_params)
+    await note_use(request)
     spend(hub_of(request), who, "reads")
     asked = asked_of(request.query_params)
     sight = await board_of(request).see(FrontView(asked, scope_of(request).sees))
@@ -61,21 +77,30 @@ async def static(request: Request, name: str) -> Response:
     return found
 
 
-def nothing_here(request: Request) -> Response | None:
-    """The page for an address that is none; None for who did not ask for a page."""
+def nothing_here(request: Request, refusal: Rejected | None = None) -> Response | None:
+    """The page for an address that is none, or that is refused; None for who did not ask for a page.
+
+    What the API refuses is said in its own way, whoever asks.
+    """
     if request.method not in {"GET", "HEAD"}:
         return None
     if "text/html" not in request.headers.get("accept", ""):
         return None
+    if refusal is not None and request.scope["path"].startswith(_OF_PROGRAMS):
+        return None
+    if refusal is not None and refusal.code.status != 404:
+        return html("refused.html", refusal.code.status, detail=text(refusal.detail))
     path = request.scope["path"][:_MOST_TEXT].encode(errors="replace").decode()
     return html("nothing.html", 404, path=path)
 
 
 def asked_of(query: QueryParams) -> Asked:
     """The view that an address names; what makes no sense in it is left out."""
-    group, page = query.get("state", ""), query.get("page", "")
+    wanted, page = query.get("state", "").lower().split(","), query.get("page", "")
+    named = {name: query.get(name, "").strip()[:_MOST_NAME] for name in _NAMES}
     return Asked(
-        group=group if group in GROUPS else "",
+        group=",".join(each for each in GROUPS if each in wanted),
         text=query.get("q", "").strip()[:_MOST_TEXT],
         page=min(max(1, int(page[:6])), MAX_PAGES) if page.isdecimal() else 1,
+        **named,
     )

@@ -3,11 +3,13 @@
 import hashlib
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 import jinja2
 from starlette.requests import Request
 from starlette.responses import Response
 
+from hub.api.policy import hub_of
 from hub.services.access.credentials import Principal
 from hub.web.access import HEADERS, mark_of
 from hub.web.board import Sight
@@ -16,8 +18,11 @@ _HERE: Final = Path(__file__).parent
 _TYPES: Final = {
     "page.css": "text/css; charset=utf-8",
     "job.css": "text/css; charset=utf-8",
+    "actions.css": "text/css; charset=utf-8",
+    "fleet.css": "text/css; charset=utf-8",
     "page.js": "text/javascript; charset=utf-8",
     "job.js": "text/javascript; charset=utf-8",
+    "actions.js": "text/javascript; charset=utf-8",
     "logs.js": "text/javascript; charset=utf-8",
     "mark.svg": "image/svg+xml",
 }
@@ -33,6 +38,8 @@ templates = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+# One name in a path, whatever it holds.
+templates.filters["segment"] = lambda name: quote(str(name), safe="")
 
 
 def html(template: str, status: int = 200, **values: object) -> Response:
@@ -41,11 +48,21 @@ def html(template: str, status: int = 200, **values: object) -> Response:
     return Response(text, status, HEADERS, "text/html")
 
 
+def login_page(
+    request: Request, status: int = 200, *, wrong: bool = False, said: str = ""
+) -> Response:
+    """The way in. `wrong`: the token was; `said`: why the provider's way led nowhere."""
+    provider = hub_of(request).sign_in.page
+    return html("login.html", status, wrong=wrong, said=said, provider=provider)
+
+
 def signed_in_page(
     request: Request, template: str, who: Principal, sight: Sight, stream: str, **values: object
 ) -> Response:
     """A page that extends `layout.html`: live by `stream`, with the mark of who is signed in."""
-    return html(template, who=who, sight=sight, stream=stream, mark=mark_of(request), **values)
+    return html(
+        template, 200, who=who, sight=sight, stream=stream, mark=mark_of(request), **values
+    )
 
 
 def static_file(name: str, version: str) -> Response | None:

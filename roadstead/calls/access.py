@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Sequence
 
 from roadstead.calls.bodies import body_of
-from roadstead.models.access import Allowed, AuditEntry, RoleBinding, WhoAmI
+from roadstead.models.access import Allowed, AuditEntry, RoleBinding, WaysIn, WhoAmI
 from roadstead.paths import part
 from roadstead.steps import Flow, Request, Steps, items, one, pages
 
@@ -14,6 +14,11 @@ _BINDINGS = "/v1/access/bindings"
 def whoami() -> Steps[WhoAmI]:
     """Who this client is to the hub, and what roles they have."""
     return one(Request("GET", "/v1/whoami"), WhoAmI)
+
+
+def ways_in() -> Steps[WaysIn]:
+    """How people sign in to this hub; asked without a token."""
+    return one(Request("GET", "/v1/sign-in"), WaysIn)
 
 
 def can_i(

@@ -119,6 +119,14 @@ def release(name: str) -> Steps[WholeJob]:
     return _act(name, "POST", "/release")
 
 
+def set_priority(name: str, priority_class: str) -> Steps[WholeJob]:
+    """Give a Job another WorkloadPriorityClass, or none where that is empty."""
+    path = yield from by_uid(name)
+    body = body_of({"priorityClass": text(priority_class)})
+    ask = Request("POST", f"{path}/priority", body=body, repeatable=True)
+    return (yield from one(ask, WholeJob))
+
+
 def delete_job(name: str) -> Steps[WholeJob]:
     """Stop a job wherever it is and free its name; its history is kept for a while."""
     return _act(name, "DELETE", "")

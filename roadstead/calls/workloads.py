@@ -28,6 +28,26 @@ def local_queue(name: str) -> Steps[LocalQueue]:
     return one(Request("GET", f"/v1/queues/{part(namespace)}/{part(short)}"), LocalQueue)
 
 
+def stop_queue(name: str, *, drain: bool = False) -> Steps[ClusterQueue | LocalQueue]:
+    """Admit nothing more in a ClusterQueue, or LocalQueue as `namespace/name`; `drain` evicts the rest."""
+    body = body_of({"drain": drain})
+    return (yield from _switch(name, "stop", body))
+
+
+def resume_queue(name: str) -> Steps[ClusterQueue | LocalQueue]:
+    """Admit again what waits in a ClusterQueue, or in a LocalQueue as `namespace/name`."""
+    return (yield from _switch(name, "resume", None))
+
+
+def _switch(name: str, verb: str, body: bytes | None) -> Steps[ClusterQueue | LocalQueue]:
+    if "/" in text(name):
+        namespace, short = pair(name, "LocalQueue", "NAMESPACE/NAME")
+        path = f"/v1/queues/{part(namespace)}/{part(short)}/{verb}"
+        return (yield from one(Request("POST", path, body=body, repeatable=True), LocalQueue))
+    path = f"/v1/queues/{part(name)}/{verb}"
+    return (yield from one(Request("POST", path, body=body, repeatable=True), ClusterQueue))
+
+
 def pending(name: str, *, offset: int = 0, limit: int = 1000) -> Steps[list[PendingWorkload]]:
     """Who waits in a ClusterQueue, or in a LocalQueue as `namespace/name`, in order.
 

@@ -15,6 +15,7 @@ from roadstead.cli.output import client
 from roadstead.cli.progress import say
 from roadstead.cli.tables import is_coloured
 from roadstead.cli.targets import Described, Target, described
+from roadstead.cli.visible import visible_yaml
 from roadstead.client import Client
 from roadstead.errors import NotFound
 
@@ -144,6 +145,4 @@ def cleaned(document: Json, namespace: str) -> Json:
 
 
 def _lines(document: Json) -> list[str]:
-    import yaml
-
-    return str(yaml.safe_dump(document, allow_unicode=True)).splitlines()
+    return visible_yaml(document, sort_keys=True).split("\n")[:-1]

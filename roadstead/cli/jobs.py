@@ -13,6 +13,7 @@ from roadstead.cli.names import full_name
 from roadstead.cli.nouns import list_verb
 from roadstead.cli.output import age, answer_option, client, dump, moment
 from roadstead.cli.pods import as_lines, pods
+from roadstead.cli.priority import priority
 from roadstead.cli.resubmit import resubmit
 from roadstead.cli.tables import Column, wrapped
 from roadstead.cli.visible import visible, visible_page
@@ -126,6 +127,7 @@ def _pods_now(hub: Client, job: WholeJob) -> list[str]:
 jobs.add_command(pods)
 jobs.add_command(job_waits.wait)
 jobs.add_command(resubmit)
+jobs.add_command(priority)
 job_acts.add_to(jobs)
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -29,6 +30,7 @@ def named(_ctx: click.Context, _option: click.Parameter, given: str | None) -> s
 @examples(
     "roadstead login --server https://example.com --token-file token --ca ca.pem",
     "pass show hub | roadstead login --server https://example.com --token-stdin",
+    "roadstead login --server https://example.com --oidc",
 )
 @click.command("login")
 @click.option("--server", metavar="URL", help="Address of the hub.")
@@ -39,6 +41,13 @@ def named(_ctx: click.Context, _option: click.Parameter, given: str | None) -> s
     help="A file with your token.",
 )
 @click.option("--token-stdin", is_flag=True, help="Read your token from standard input.")
+@click.option("--oidc", is_flag=True, help="Sign in at the hub's provider, by a browser anywhere.")
+@click.option(
+    "--oidc-ca",
+    type=click.Path(exists=True, dir_okay=False, resolve_path=True),
+    metavar="FILE",
+    help="CA of the provider's certificate.",
+)
 @click.option(
     "--ca",
     type=click.Path(exists=True, dir_okay=False, resolve_path=True),
@@ -55,11 +64,16 @@ def login(
     server: str | None,
     token_file: Path | None,
     token_stdin: bool,
+    oidc: bool,
+    oidc_ca: str | None,
     ca: str | None,
     namespace: str | None,
     name: str | None,
 ) -> None:
     """Keep a hub's address and your token for it, once the hub has accepted it.
+
+    With --oidc an address and a code are printed: open the one, in any browser, and type the other in. The
+    token that the provider then gives is kept, and refreshed when it ends.
 
     They go to a file that nobody else may read (~/.config/roadstead/contexts.json), and are used from
     then on where no option and no variable says otherwise. A token is never an argument here: others
@@ -71,17 +85,31 @@ def login(
     server = server or given.get("server")
     if not server:
         raise click.UsageError("Missing option '--server'.")
-    if bool(token_file) == token_stdin:
-        raise click.UsageError("Give your token by --token-file FILE, or by --token-stdin.")
-    token = _token(token_file)
+    if [bool(token_file), token_stdin, oidc].count(True) != 1:
+        raise click.UsageError("Give your token by --token-file FILE or --token-stdin, or --oidc.")
     ca = ca or given.get("ca") or ""
-    with Client(server, token, ca=ca or None) as hub:
-        _let_in(hub)
+    kept = contexts.Stored(server.rstrip("/"), "", ca, namespace or "")
+    _warn_in_clear(server)
+    if oidc:
+        from roadstead.cli.by_device import by_device
+
+        kept = by_device(replace(kept, issuer_ca=oidc_ca or ""))
+    else:
+        kept = replace(kept, token=_token(token_file))
+        with Client(server, kept.token, ca=ca or None) as hub:
+            _let_in(hub)
     name = name or _of_host(server)
-    kept = contexts.Stored(server.rstrip("/"), token, ca, namespace or "")
     contexts.save(contexts.load().having(name, kept).using(name))
     click.echo(f"logged in to {server} as context {name}")
     hint("roadstead context ls", "roadstead jobs ls")
+
+
+def _warn_in_clear(server: str) -> None:
+    """Whoever is on the way reads what is sent in clear."""
+    parts = urlsplit(server)
+    if parts.scheme == "http" and parts.hostname not in {"localhost", "127.0.0.1", "::1"}:
+        said = f"warning: {server} is reached in clear: others on the way can read your token"
+        click.echo(said, err=True)
 
 
 def _let_in(hub: Client) -> None:

@@ -11,7 +11,7 @@ import click
 
 from roadstead.cli.messages import plain
 from roadstead.cli.tables import UNLIMITED, Column, is_coloured, table
-from roadstead.cli.visible import visible_json, visible_page
+from roadstead.cli.visible import visible_json, visible_page, visible_yaml
 from roadstead.client import Client
 from roadstead.context import resolve
 from roadstead.errors import Unreachable
@@ -101,9 +101,7 @@ def is_data(output: str) -> bool:
 def dump(item: Any, output: str) -> None:
     """Print a value as JSON or YAML, its names alone, or what a JSONPath template makes of it."""
     if output == "yaml":
-        import yaml
-
-        click.echo(yaml.safe_dump(item, sort_keys=False, allow_unicode=True), nl=False)
+        click.echo(visible_yaml(item), nl=False)
     elif output == "name":
         for name in _names(item):
             click.echo(name)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import click
 
 from roadstead.cli.tables import is_coloured
+from roadstead.cli.visible import visible_page
 
 
 @contextlib.contextmanager
@@ -42,8 +43,11 @@ def progress(words: str, total: int) -> Iterator[Callable[[int], None]]:
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print a line while `progress` may be shown: through the streams as they stand then."""
-    click.echo(text, file=sys.stderr if err else sys.stdout)
+    """Print a line while `progress` may be shown: through the streams as they stand then.
+
+    What others wrote in it steers no terminal.
+    """
+    click.echo(visible_page(text), file=sys.stderr if err else sys.stdout)
 
 
 def hint(*commands: str) -> None:

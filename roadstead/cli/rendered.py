@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from roadstead.cli.visible import visible_yaml
 from roadstead.models.plan import PlannedFault, PlannedManifest
 
 
@@ -9,15 +10,12 @@ def manifests_of(
     manifests: Sequence[PlannedManifest], faults: Sequence[PlannedFault], left: int
 ) -> Iterator[str]:
     """Lines: what can not be given as comments, then one document for each object."""
-    import yaml
-
     for fault in faults:
         yield f"# {fault.cluster or 'no cluster'}: {fault.message}"
     for each in manifests:
         yield "---"
         yield f"# {_about(each)}"
-        text = yaml.safe_dump(each.manifest, sort_keys=False, allow_unicode=True)
-        yield from text.rstrip("\n").split("\n")
+        yield from visible_yaml(each.manifest).rstrip("\n").split("\n")
     if left:
         yield "---"
         yield f"# {left} more: ask for one cluster, or for fewer objects"

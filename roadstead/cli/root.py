@@ -37,6 +37,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "logs": ("logs", "logs", "What the pods of a job write, wherever it runs."),
     "plan": ("plan", "plan", "Where manifests would go, were they applied now."),
     "login": ("login", "login", "Keep a hub's address and your token for it."),
+    "logout": ("by_device", "logout", "Forget a hub; end what its provider gave you."),
     "placements": (
         "placements",
         "placements",

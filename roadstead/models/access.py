@@ -22,6 +22,20 @@ class WhoAmI(Record):
     roles: tuple[BoundRole, ...] = ()
 
 
+class ProviderOfHub(Record):
+    """A provider of OpenID Connect, and the client that the command line is there."""
+
+    issuer: str
+    client_id: str
+    scopes: str = "openid"
+
+
+class WaysIn(Record):
+    """How people sign in besides the hub's own tokens; None: not so."""
+
+    oidc: ProviderOfHub | None = None
+
+
 class Allowed(Record):
     """Whether something may be done, and why."""
 

@@ -13,6 +13,9 @@ from pydantic import Field
 from shared.wire.agent_v1 import Message
 
 STREAMS_PATH: Final = "/agent/v1/streams"
+FAILED_PATH: Final = (
+    "/agent/v1/streams/failed"  # no id of a stream is such a word: an older hub says 404
+)
 
 POLL_S: Final = 45.0  # for so long a question hangs while nothing is wanted
 BEAT_S: Final = 1.5  # an agent that has nothing to bring says so this often
@@ -22,6 +25,7 @@ MOST_PODS: Final = 200  # of one job that are told of, or whose logs are read at
 MOST_CONTAINERS: Final = 40  # of a pod
 MOST_EVENTS: Final = 100
 MOST_FAILED: Final = 5  # pods whose last lines are told
+MOST_FAILED_TOLD: Final = 20  # … of all jobs, in one request
 LAST_LINES: Final = 20
 LAST_BYTES: Final = 4 << 10
 LINE_BYTES: Final = 16 << 10  # of a line; what is longer is cut, and marked as such
@@ -138,3 +142,18 @@ class StreamTaken(Message):
     """Up to which part all was taken; a part after it is to be sent again."""
 
     seq: int
+
+
+class FailedPod(Message):
+    """A pod that has failed just now, and its last lines; told at once, for it may be removed soon."""
+
+    job: Annotated[str, Field(max_length=128)]  # its uid
+    namespace: Name
+    pod: PodTold
+    lines: list[LogLine] = Field(default_factory=list, max_length=LAST_LINES)
+
+
+class FailedPods(Message):
+    """Pods that have failed, to be kept with their jobs. Told again they are known by their names."""
+
+    items: list[FailedPod] = Field(max_length=MOST_FAILED_TOLD)

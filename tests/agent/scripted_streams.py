@@ -5,6 +5,9 @@ import asyncio
 import httpx
 
 from shared.wire.streams_v1 import (
+    FAILED_PATH,
+    FailedPod,
+    FailedPods,
     StreamPart,
     StreamRequest,
     StreamRequests,
@@ -24,6 +27,7 @@ class ScriptedStreams:
         self.full = False
         self.untaken = 0
         self.down = False
+        self.failed: list[FailedPod] = []  # that were told of
         self.loses = 0  # answers to parts that were taken
 
     def ask(self, what: str = "logs", uid: str = "u-1", **fields: object) -> str:
@@ -45,6 +49,9 @@ class ScriptedStreams:
             async with asyncio.timeout(20):
                 found = [await self.asked.get()]
             return self._told(request, StreamRequests(requests=found))
+        if request.url.path == FAILED_PATH:
+            self.failed += FailedPods.model_validate_json(body).items
+            return httpx.Response(204, request=request)
         stream = request.url.path.rpartition("/")[2]
         if stream in self.gone:
             self.refused += 1

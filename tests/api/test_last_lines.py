@@ -5,6 +5,8 @@ import asyncio
 import pytest
 
 from hub.controllers.last_lines import LastLines
+from hub.services.live import last_lines
+from shared.wire.streams_v1 import FAILED_PATH, FailedPod, PodTold
 from tests import waiting
 from tests.api.streaming import a_line, running_world
 
@@ -86,3 +88,51 @@ async def test_an_agent_that_has_nothing_to_tell_is_asked_a_few_times(tmp_path):
     async with running_world(tmp_path) as w:
         await w.hub.transition("fail", w.uid)
         assert await told_of(w, {"end": {"code": "RefusedByMember", "message": "no"}}) == []
+
+
+def told_at_once(w, *pods, who="agent", namespace="team-a", lines=()):
+    items = [
+        {"job": w.uid, "namespace": namespace, "pod": pod, "lines": list(lines)} for pod in pods
+    ]
+    return w.http[who].post(FAILED_PATH, json={"items": items})
+
+
+async def test_pods_that_fail_are_kept_while_their_job_runs(tmp_path):
+    """Whatever becomes of the job: of a job that succeeds in the end too. Told again they are known."""
+    async with running_world(tmp_path) as w:
+        pod = a_failed_pod("p-1") | {"epoch": 1}
+        for _ in range(2):
+            reply = await told_at_once(
+                w, pod, lines=[a_line("no such file"), a_line("open sesame")]
+            )
+            assert reply.status_code == 204
+            w.hub.clock.advance(1)
+        await w.hub.transition("succeed", w.uid)
+        (event,) = await kept(w)
+        assert event["message"].split("\n")[1:] == ["no such file", "[hidden]"]
+        assert event["message"].startswith("pod p-1 on n1: container main exited with code 3")
+
+
+async def test_the_newest_of_all_epochs_are_kept(tmp_path):
+    """Twenty of a job; those of an earlier epoch, or of another cluster, say so."""
+    async with running_world(tmp_path) as w:
+        for number in range(24):
+            await told_at_once(w, a_failed_pod(f"p-{number}") | {"epoch": 7})
+            w.hub.clock.advance(1)
+        told = [each["message"] for each in await kept(w)]
+        assert [each.split()[1] for each in told] == [f"p-{n}" for n in range(4, 24)]
+        assert told[0].endswith("(in c1, epoch 7)")
+
+
+async def test_a_cluster_tells_of_its_own_jobs_alone(tmp_path):
+    """Of no other's, nor of a pod in another namespace than its job's; and once a second at most."""
+    async with running_world(tmp_path) as w:
+        pod = PodTold.model_validate(a_failed_pod())
+        told = [FailedPod(job=w.uid, namespace="team-a", pod=pod)]
+        assert await w.hub.hub.write(last_lines.keep_told, "c3", told) == 0
+        await told_at_once(w, a_failed_pod(), namespace="elsewhere")
+        assert await kept(w) == []
+        assert (await told_at_once(w, a_failed_pod())).status_code == 429
+        w.hub.clock.advance(1)
+        reply = await told_at_once(w, *[a_failed_pod()] * 21)
+        assert reply.status_code == 422

@@ -173,12 +173,15 @@ def test_which_indexes_are_told(spec: Any, observed: Any, told: Any):
     [
         ({"state": State.PENDING}, ("True", "Queued", "waits in its queue")),
         ({"state": State.RESERVED, "reason": "R", "message": "m"}, ("True", "R", "m")),
-        ({}, ("False", "JobResumed", "Running in north")),
-        ({"reason": "R", "message": "m"}, ("False", "JobResumed", "Running in north: R: m")),
+        ({}, ("False", "JobResumed", "Running in north (roadstead logs team-a/w)")),
+        (
+            {"reason": "R", "message": "m"},
+            ("False", "JobResumed", "Running in north (roadstead logs team-a/w): R: m"),
+        ),
         ({"reason": "HeldByMember", "message": "m"}, ("True", "HeldByMember", "m")),
         (
             {"reason": "HeldByMember", "message": "m", "active": 1},
-            ("False", "JobResumed", "Running in north: HeldByMember: m"),
+            ("False", "JobResumed", "Running in north (roadstead logs team-a/w): HeldByMember: m"),
         ),
         ({"reason": "WaitsInMemberQueue", "message": "m"}, ("True", "WaitsInMemberQueue", "m")),
     ],

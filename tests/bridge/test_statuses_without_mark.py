@@ -46,13 +46,16 @@ def said(status: Any) -> dict[str, tuple[str, str, str, str]]:
             {"active": 2, "succeeded": 1},
             "True",
             "Running",
-            "Running in north: 2 active, 1 succeeded, 0 failed",
+            "Running in north (roadstead logs team-a/w): 2 active, 1 succeeded, 0 failed",
         ),
         (
             {"failed": 3, "reason": "HeldByMember", "message": "by ann"},
             "True",
             "Running",
-            "Running in north: 0 active, 0 succeeded, 3 failed: HeldByMember: by ann",
+            (
+                "Running in north (roadstead logs team-a/w): "
+                "0 active, 0 succeeded, 3 failed: HeldByMember: by ann"
+            ),
         ),
     ],
 )

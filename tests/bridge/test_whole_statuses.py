@@ -50,7 +50,7 @@ def test_the_status_of_a_job_that_runs():
                 "type": "Suspended",
                 "status": "False",
                 "reason": "JobResumed",
-                "message": "Running in north",
+                "message": "Running in north (roadstead logs team-a/w)",
                 "lastTransitionTime": text(9),
             }
         ],

@@ -3,7 +3,7 @@
 import datetime as dt
 from typing import Any
 
-from roadstead.models.access import Allowed, AuditEntry, RoleBinding, WhoAmI
+from roadstead.models.access import Allowed, AuditEntry, RoleBinding, WaysIn, WhoAmI
 from roadstead.models.hub import IssuedToken, Person
 
 BINDINGS = "/v1/access/bindings"
@@ -21,6 +21,7 @@ ACCESS: list[tuple[str, tuple[Any, ...], dict[str, Any], str, Any, Any]] = [
     ),
     ("revoke_token", ("a",), {}, "DELETE /v1/tokens/viewer/a", None, Person),
     ("revoke_token", ("a", "r"), {}, "DELETE /v1/tokens/r/a", None, Person),
+    ("ways_in", (), {}, "GET /v1/sign-in", None, WaysIn),
     ("whoami", (), {}, "GET /v1/whoami", None, WhoAmI),
     (
         "can_i",

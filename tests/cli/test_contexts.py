@@ -95,7 +95,7 @@ def test_what_the_hub_does_not_accept_is_not_kept(token_file):
     ("arguments", "said"),
     [
         (("login", "--token-stdin"), "Missing option '--server'"),
-        (("login", "--server", "http://h"), "--token-file FILE, or by --token-stdin"),
+        (("login", "--server", "http://h"), "--token-file FILE or --token-stdin, or --oidc"),
         (("--token", "t", "login", "--server", "http://h"), "can be seen by others"),
         (("login", "--server", "http://h", "--token-file", "nowhere"), "can not be read"),
         (("login", "--server", "http://h", "--token-stdin", "--name", "local"), "not 'local'"),

@@ -1,12 +1,24 @@
 """What others wrote steers no terminal, whatever prints it: their control characters are shown."""
 
 import json
+from typing import Any
 
 import pytest
+import yaml
 
 from roadstead.cli.tables import wrapped
+from roadstead.cli.visible import visible_yaml
+from roadstead.models.access import AuditEntry, RoleBinding, WhoAmI
+from roadstead.models.clusters import Cluster
+from roadstead.models.hub import Overview, Person
+from roadstead.models.jobs import Event, Job, WholeJob
+from roadstead.models.placements import DriftedField, Placement
+from roadstead.models.pods import JobPods
+from roadstead.models.queues import ClusterQueue
+from roadstead.models.record import Record
 from tests.cli.build import a_listed_job
 from tests.cli.commands import run
+from tests.cli.filled import filled
 from tests.cli.scripted import Answer, answering, items
 from tests.cli.terminal import on_terminal
 
@@ -41,9 +53,9 @@ def test_an_explanation_shows_what_would_steer():
     assert done.out.count("^[[2J") == 4
 
 
-@pytest.mark.parametrize("output", ["json", "jsonpath={.items[*].message}"])
+@pytest.mark.parametrize("output", ["json", "yaml", "jsonpath={.items[*].message}"])
 def test_what_programs_read_steers_no_terminal(output):
-    """As JSON that says the same; a template's text on a terminal alone, a program is given what there is."""
+    """As JSON or YAML that says the same; of a template on a terminal alone: programs get what there is."""
     listed = items(a_listed_job(message=HOSTILE))
     with answering(listed) as script:
         shown = on_terminal("--server", script.address, "jobs", "ls", "-o", output)
@@ -53,5 +65,82 @@ def test_what_programs_read_steers_no_terminal(output):
         done = run("--server", script.address, "jobs", "ls", "-o", output)
     if output == "json":
         assert json.loads(done.out)["items"][0]["message"] == HOSTILE
+    elif output == "yaml":
+        assert yaml.safe_load(done.out)["items"][0]["message"] == HOSTILE
     else:
         assert "\u009b31m\u202e" in done.out
+
+
+@pytest.mark.parametrize("value", [
+    HOSTILE, {HOSTILE: [HOSTILE, "a\nb", "a\tb", "Größe"]}, {"k" * 200: "word " * 60 + HOSTILE},
+    "\u2028\ufeff\x85", "\U000e0001 \U0001f600", "a: b # c",
+])  # fmt: skip
+def test_yaml_says_the_same_and_steers_nothing(value):
+    """Keys, long and folded texts: read again they are what they were; printable ones stay as they are."""
+    text = visible_yaml(value)
+    assert yaml.safe_load(text) == value
+    assert text.replace("\n", "").replace("\t", "").isprintable()
+    if "Größe" in str(value):
+        assert "Größe" in text
+
+
+def hostile(value: Any) -> Any:
+    """The same answer with what would steer a terminal in each of its texts, but not in times."""
+    if isinstance(value, str):
+        return value if value[:4].isdigit() else HOSTILE + value
+    if isinstance(value, list):
+        return [hostile(each) for each in value]
+    if isinstance(value, dict):
+        return {key: hostile(each) for key, each in value.items()}
+    return value
+
+
+# What is answered by the last part of the path, of one thing and of a list.
+ONE: dict[str, type[Record]] = {
+    "pods": JobPods,
+    "whoami": WhoAmI,
+    "overview": Overview,
+    "jobs": WholeJob,
+    "clusters": Cluster,
+    "queues": ClusterQueue,
+}
+LISTED: dict[str, type[Record]] = {
+    "jobs": Job,
+    "events": Event,
+    "clusters": Cluster,
+    "queues": ClusterQueue,
+    "audit": AuditEntry,
+    "bindings": RoleBinding,
+    "tokens": Person,
+    "drift": DriftedField,
+    "placements": Placement,
+}
+
+
+def answers(path: str) -> Answer:
+    """A hub that was told nothing but what steers terminals."""
+    parts = path.partition("?")[0].strip("/").split("/")
+    if parts[-1] in LISTED:
+        return Answer({"items": [hostile(filled(LISTED[parts[-1]]))]})
+    kind = ONE.get(parts[-1]) or next(ONE[each] for each in reversed(parts) if each in ONE)
+    return Answer(hostile(filled(kind)))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("jobs ls -o wide", "jobs show a/b", "jobs pods a/b --events", "jobs cancel a/b"),
+        *("events", "whoami", "top --once", "audit ls", "access ls", "tokens ls", "drift ls"),
+        *("clusters ls -o wide", "clusters show c", "queues ls -o wide", "queues show q"),
+        "placements ls -o wide",
+    ],
+)
+def test_no_text_of_any_answer_steers(line):
+    """Names, owners, reasons, messages, pods: each text of what the hub answers, in each table and page."""
+    with answering(asked=answers) as script:
+        done = run("--server", script.address, *line.split(), columns=500)
+        shown = on_terminal("--server", script.address, *line.split())
+    assert done.code in (0, 3), done.err
+    for told in (done.out + done.err, shown.terminal):
+        assert not [each for each in STEERS if each in told], line
+    assert "[2J" in done.out, "what is hostile was left out"

@@ -60,13 +60,21 @@ def routes() -> str:
     return table(("route", "operation", "who", "what"), rows)
 
 
+_SETTINGS = (
+    Path("hub/services/context/settings.py"),
+    Path("hub/services/access/sign_in/terms.py"),
+)
+
+
 def settings() -> str:
     """What an administrator may set of a hub: variable, default, meaning."""
     return table(("variable", "default", "meaning"), _settings())
 
 
 def _settings() -> Iterator[tuple[str, str, str]]:
-    meanings = _attribute_docs(Path("hub/services/context/settings.py"))
+    meanings: dict[tuple[str, str], str] = {}
+    for path in _SETTINGS:
+        meanings |= _attribute_docs(path)
     limits = Settings()
     for concern in dataclasses.fields(limits):
         record = getattr(limits, concern.name)

@@ -1,9 +1,13 @@
 """Who sees the page, and what a browser is told about it."""
 
+import re
+
 import httpx
 import pytest
+from fastapi.routing import APIRoute
 
 from hub.services.access import credentials
+from hub.web import pages
 from tests.web.pages import served_page
 
 pytestmark = pytest.mark.anyio
@@ -18,6 +22,25 @@ async def test_without_a_token_there_is_a_way_in_and_nothing_else(tmp_path):
         assert "secret-job" not in reply.text
         refused = await stranger.get("/live")
         assert (refused.status_code, refused.json()["code"]) == (401, "Unauthenticated")
+
+
+async def test_no_page_tells_a_stranger_anything(tmp_path):
+    """Every address of the page is walked, with what there is: each asks who is there before it looks."""
+    async with served_page(tmp_path) as hub, hub.browser() as stranger:
+        (uid,) = await hub.submit("secret-job")
+        await hub.api.post("/v1/clusters", json={"name": "secret-member"})
+        walked = 0
+        for route in pages.router.routes:
+            if not isinstance(route, APIRoute) or "GET" not in route.methods:
+                continue
+            for name in (uid, "secret-member", "default", "cancel"):
+                path = re.sub(r"\{\w+(:path)?\}", name, route.path)
+                told = await stranger.get(path)
+                assert not told.is_server_error, path
+                for secret in ("secret-job", "secret-member", "team-a"):
+                    assert secret not in told.text.replace(name, ""), path
+                walked += 1
+        assert walked > 10
 
 
 @pytest.mark.parametrize("role", ["administrator", "viewer"])
@@ -57,11 +80,27 @@ async def test_a_session_ends_by_itself(tmp_path):
     """After its time the page asks for the token again, whatever the browser keeps."""
     async with served_page(tmp_path) as hub, hub.signed_in() as http:
         value = held(http)
-        hub.clock.advance(hub.hub.settings.api.session_kept.total_seconds() - 60)
-        assert "Sign out" in (await http.get("/", headers={"Cookie": f"roadstead={value}"})).text
+        left_s = hub.hub.settings.api.session_kept.total_seconds() - 60
+        while left_s > 0:  # somebody is there all the time
+            step_s = min(left_s, 3600)
+            hub.clock.advance(step_s)
+            left_s -= step_s
+            page = await http.get("/", headers={"Cookie": f"roadstead={value}"})
+            assert "Sign out" in page.text
         hub.clock.advance(61)
         reply = await http.get("/", headers={"Cookie": f"roadstead={value}"})
         assert "Access token" in reply.text
+
+
+async def test_a_session_that_nobody_uses_ends(tmp_path):
+    """A page that is opened keeps it; time alone ends it, on whichever hub."""
+    async with served_page(tmp_path) as hub, hub.signed_in() as http:
+        value = held(http)
+        idle_s = hub.hub.settings.api.session_idle.total_seconds()
+        for left_s, shown in ((1, "Sign out"), (1, "Sign out"), (-1, "Access token")):
+            hub.clock.advance(idle_s - left_s)
+            page = await http.get("/", headers={"Cookie": f"roadstead={value}"})
+            assert shown in page.text
 
 
 async def test_signing_out_ends_that_session_alone(tmp_path):

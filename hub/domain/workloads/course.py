@@ -57,7 +57,7 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class JobAttempt:
     """One placement. `ended` "": it goes on; else the event by which it ended, with what was said of it."""
 
     cluster: str
@@ -73,7 +73,7 @@ class Course:
     """Phases and attempts, the oldest first."""
 
     stretches: tuple[Stretch, ...]
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[JobAttempt, ...]
 
     @property
     def last(self) -> Stretch:
@@ -84,6 +84,8 @@ class Course:
 _BY_REASON: Final[Mapping[str, Phase]] = {
     "Submitted": Phase.WAITING,
     "Held": Phase.HELD,
+    "WaitsForJobs": Phase.HELD,
+    "DependencyNeverSatisfied": Phase.HELD,
     "Released": Phase.WAITING,
     "QuotaReserved": Phase.CHECKED,
     "QuotaReleased": Phase.WAITING,
@@ -117,6 +119,7 @@ _BY_STATE: Final[Mapping[str, Phase]] = {
 _THERE: Final = frozenset(
     {Phase.PLACING, Phase.STARTING, Phase.RUNNING, Phase.SILENT, Phase.LEAVING}
 )
+_AGAIN: Final = "waits again ("
 _PLACED: Final = "placed on "
 
 
@@ -134,15 +137,17 @@ class _Walk:
 
     def __init__(self, created_at: dt.datetime) -> None:
         self.stretches = [Stretch(Phase.WAITING, created_at)]
-        self.attempts: list[Attempt] = []
+        self.attempts: list[JobAttempt] = []
         self._last: Happening | None = None
+        self._said: dict[str, Happening] = {}  # by reasons that are no name of a phase
 
     def take(self, happening: Happening) -> None:
         """One event."""
         phase = _phase(happening.reason)
         if phase is None:
-            self._last = happening
+            self._last = self._said[happening.reason] = happening
             return
+        self._leave_before(happening)
         present = self.stretches[-1].phase
         if happening.reason in {"Placed", "Admitted"}:
             self._placed(happening)
@@ -155,6 +160,15 @@ class _Walk:
         if phase is not present:
             self._enter(phase, happening.at, happening.message)
         self._last = happening
+
+    def _leave_before(self, happening: Happening) -> None:
+        """It waits again for a reason under which it was told to leave: `waits again (Retrying)`."""
+        if happening.reason != "Requeued" or self.stretches[-1].phase is Phase.LEAVING:
+            return
+        why = self._said.get(happening.message.removeprefix(_AGAIN).rstrip(")"))
+        if why is not None and why.at >= self.stretches[-1].since:
+            self._change(ended=why.reason, why=why.message)
+            self._enter(Phase.LEAVING, why.at, why.message)
 
     def arrive(self, now: Now) -> None:
         """It is as it is: what no event has said follows from that."""
@@ -188,7 +202,7 @@ class _Walk:
         said = happening.message
         name = said.removeprefix(_PLACED).partition(",")[0] if said.startswith(_PLACED) else ""
         started = happening.at if happening.reason == "Admitted" else None
-        self.attempts.append(Attempt(name, happening.at, started))
+        self.attempts.append(JobAttempt(name, happening.at, started))
 
     def _left(self, at: dt.datetime, reason: str, why: str) -> None:
         """The attempt is over: by what made it leave, where that was said before."""

@@ -10,11 +10,12 @@ import hmac
 import re
 import secrets
 import uuid
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Final
 
 from hub.domain.access import Rights
-from hub.store import tokens
+from hub.store import audit, tokens
 from hub.store.engine import Database
 from hub.store.records.tokens import Token
 from hub.store.transaction import Transaction
@@ -45,6 +46,7 @@ class Principal:
     rights: Rights = field(default_factory=Rights, compare=False)
 
 
+MOST_SESSIONS: Final = 50  # of one person who signs in elsewhere
 MOST_TOUCHED: Final = 10_000  # credentials that were touched and not shown since
 
 
@@ -133,7 +135,7 @@ def take_bearer(tx: Transaction, role: str, name: str, text: str) -> bool:
 
 
 def issue_session(tx: Transaction, bearer: str, kept: dt.timedelta) -> str | None:
-    """What a browser holds in a bearer's stead, good for looking only; None if `bearer` is not known.
+    """What a browser holds in a bearer's stead, good for the page and its actions; None if `bearer` is unknown.
 
     It ends after `kept`, by signing out, and with the token itself.
     """
@@ -144,6 +146,34 @@ def issue_session(tx: Transaction, bearer: str, kept: dt.timedelta) -> str | Non
     if found.expires_at is not None:
         until = min(until, found.expires_at)
     return issue_for(tx, found.principal, SESSION, until)
+
+
+def begin_session(
+    tx: Transaction, name: str, groups: Collection[str], kept: dt.timedelta, id_of_new: str
+) -> str:
+    """What a browser holds whose person signed in elsewhere, under a name that no token of the hub has.
+
+    Their groups are those of now, in every browser of theirs; the oldest sessions beyond `MOST_SESSIONS` end.
+    """
+    held = tokens.find_principal(tx, USER, name)
+    if held is None:
+        tokens.add_principal(tx, id=id_of_new, role=USER, name=name)
+    holder = id_of_new if held is None else held.id
+    if held is None or sorted(held.groups or ()) != sorted(groups):
+        tokens.set_groups(tx, holder, groups)
+    live = tokens.live(tx, holder, SESSION)
+    for oldest in live[: max(0, len(live) - MOST_SESSIONS + 1)]:
+        tokens.revoke_one(tx, oldest)
+    said = f"user {name}" + (f" groups={','.join(sorted(groups))}" if groups else "")
+    audit.add(tx, name, "sign-in", said, about=("Session", "", name))
+    return issue_for(tx, holder, SESSION, tx.now + kept)
+
+
+def use_session(tx: Transaction, text: str) -> None:
+    """Note that somebody is there: a session that nobody uses ends."""
+    found = matching(tx, text, SESSION)
+    if found is not None and found.revoked_at is None:
+        tokens.note_use(tx, found.id)
 
 
 def end_session(tx: Transaction, text: str) -> None:
@@ -210,12 +240,20 @@ class Authenticator:
     And which were touched lately: one that was just made, or superseded, is known of before it is shown.
     """
 
-    def __init__(self, db: Database, clock: Clock, cache_s: float) -> None:
+    def __init__(
+        self,
+        db: Database,
+        clock: Clock,
+        cache_s: float,
+        idle: dt.timedelta = dt.timedelta.max,
+    ) -> None:
         self._db = db
+        self._idle = idle  # after which a session that nobody uses ends
         self._clock = clock
         self._cache_s = cache_s
         self._known: dict[str, _KnownCredential] = {}
         self._touched: dict[str, None] = {}  # ids, the oldest first
+        self._heard = 0  # how often credentials were touched
         self._news = db.subscribe("tokens")
 
     async def authenticate(self, text: str, purpose: str = BEARER) -> Principal | None:
@@ -256,6 +294,7 @@ class Authenticator:
         change = self._news.take()
         if change is None:
             return
+        self._heard += 1
         for touched in change.keys["tokens"]:
             self._known.pop(touched, None)
             self._touched.pop(touched, None)
@@ -264,6 +303,7 @@ class Authenticator:
             del self._touched[oldest]
 
     async def _look_up(self, given: str) -> _KnownCredential | None:
+        heard = self._heard
         token = await self._db.read(lambda tx: tokens.get(tx, given))
         self._known.pop(given, None)
         self._touched.pop(given, None)
@@ -275,12 +315,19 @@ class Authenticator:
             token.purpose,
             token.secret_hash,
             _principal_of(token),
-            token.expires_at,
+            self._end_of(token),
             token.role != AGENT or token.used_at is not None,
             self._clock.monotonic() + self._cache_s,
         )
-        self._known[given] = known
+        if heard == self._heard:  # else it may be as it was before it was touched
+            self._known[given] = known
         return known
+
+    def _end_of(self, token: Token) -> dt.datetime | None:
+        if token.purpose != SESSION or self._idle == dt.timedelta.max:
+            return token.expires_at
+        idle_at = (token.used_at or token.created_at) + self._idle
+        return idle_at if token.expires_at is None else min(idle_at, token.expires_at)
 
 
 def matching(tx: Transaction, text: str, purpose: str) -> Token | None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from hub.domain.access import UNKNOWN
 from hub.domain.instants import stamp
 from hub.services.access.credentials import ADMINISTRATOR, USER, VIEWER, replace_bearer
+from hub.services.access.sign_in.terms import RESERVED
 from hub.store import audit, tokens
 from hub.store.records.tokens import StoredPrincipal
 from hub.store.transaction import Transaction
@@ -37,10 +38,13 @@ def issue(
     """A new token for a person, who is made if there is none of that role and name.
 
     Earlier tokens of that person end. `groups`: those that a user is in from now on. Raises Rejected:
-    InvalidRole, InvalidName, InvalidValue, TooManyItems, Forbidden.
+    InvalidRole, InvalidName, InvalidValue, TooManyItems, Forbidden, AlreadyExists.
     """
     if role not in ROLES:
         raise Rejected(RejectCode.INVALID_ROLE, ROLE_RULE, "role")
+    if name.startswith(RESERVED):
+        said = f"names that begin with {' or '.join(RESERVED)} are of people who sign in elsewhere"
+        raise Rejected(RejectCode.INVALID_NAME, said, "name")
     if not is_dns_subdomain(name):
         raise Rejected(RejectCode.INVALID_NAME, SUBDOMAIN_RULE, "name")
     if name == UNKNOWN:
@@ -54,7 +58,11 @@ def issue(
         )
     if len(groups) > MOST_GROUPS:
         raise Rejected(RejectCode.TOO_MANY_ITEMS, f"at most {MOST_GROUPS} groups", "groups")
+    if any(each.startswith(RESERVED) for each in groups):
+        said = f"groups that begin with {' or '.join(RESERVED)} are what somebody else says"
+        raise Rejected(RejectCode.INVALID_VALUE, said, "groups")
     _leave_the_first(role, name)
+    _keep_apart(tx, role, name)
     token = replace_bearer(tx, role, name)
     _note(tx, principal, "issue-token", role, name, groups)
     found = tokens.find_principal(tx, role, name)
@@ -82,6 +90,21 @@ def _leave_the_first(role: str, name: str) -> None:
             "admin's token is in the hub's admin.token; delete that file and restart to replace it"
         )
         raise Rejected(RejectCode.FORBIDDEN, text, "name")
+
+
+def _keep_apart(tx: Transaction, role: str, name: str) -> None:
+    """A name is a person, who owns jobs and did what the audit says. Raises Rejected: AlreadyExists.
+
+    An administrator and a viewer of one name may be the same person with two tokens: neither has anything by
+    its name alone. A user does. One that is there already gets another token whatever its name.
+    """
+    others = tokens.roles_named(tx, name)
+    if role in others:
+        return
+    for other in sorted(others if role == USER else others & {USER}):
+        said = f"{name} is the name of the {other} there is, and jobs and the audit go by names: "
+        said += "choose another name, or revoke that one first"
+        raise Rejected(RejectCode.ALREADY_EXISTS, said, "name")
 
 
 def _note(

@@ -15,6 +15,7 @@ from hub.services.access.budgets import Budgets
 from hub.services.access.credentials import Authenticator
 from hub.services.access.roles import Roles
 from hub.services.access.rotation import Rotation
+from hub.services.access.sign_in.ways import SignIn
 from hub.services.context.settings import Settings
 from hub.services.context.timeline import StoreTimeline
 from hub.store.engine import Database
@@ -54,8 +55,9 @@ class Hub:
         self.closing = asyncio.Event()  # set at shutdown: whatever hangs ends itself
         self.authority: Callable[[], Authority] = Authority  # of the hub's certificate; none known
         api = self.settings.api
-        self.authenticator = Authenticator(db, clock, api.token_cache_s)
+        self.authenticator = Authenticator(db, clock, api.token_cache_s, api.session_idle)
         self.roles = Roles(db)
+        self.sign_in = SignIn(self.settings.oidc, clock)
         self.budgets = Budgets(
             (api.reads_per_s, api.reads_burst),
             (api.writes_per_s, api.writes_burst),

@@ -7,6 +7,7 @@ import datetime as dt
 from dataclasses import dataclass, field
 from typing import Literal
 
+from hub.services.access.sign_in.terms import Oidc, TokenReviews
 from shared import podsecurity
 from shared.bounds import Bounds
 from shared.podsecurity import Level
@@ -275,6 +276,8 @@ class Api:
     """Agents that speak no newer protocol are refused; those of 1 have credentials without end."""
     session_kept: dt.timedelta = dt.timedelta(hours=12)
     """How long a browser stays signed in to the page."""
+    session_idle: dt.timedelta = dt.timedelta(hours=4)
+    """… and how long after a page of it was last opened, or something was done there."""
 
     @property
     def bounds(self) -> Bounds:
@@ -317,6 +320,8 @@ class Settings:
     logs: Logs = field(default_factory=Logs)
     api: Api = field(default_factory=Api)
     tls: Tls = field(default_factory=Tls)
+    oidc: Oidc = field(default_factory=Oidc)
+    token_reviews: TokenReviews = field(default_factory=TokenReviews)
 
     def __post_init__(self) -> None:
         """Intake must know which queues never preempt, and what pods may ask for."""

@@ -39,7 +39,7 @@ def outlook(tx: Transaction, view: QuotaView) -> Json | None:
         for holder in quota_state.holders(node.name):
             if not holder.uses(contested):
                 continue
-            why = _spared(contest, holder)
+            why = _spared(contest, holder, discreet=not tx.scope.is_everything)
             if why:
                 spared.setdefault(why, []).append(holder)
             else:
@@ -74,24 +74,25 @@ def _view(holder: AdmittedWorkload, names: dict[str, str]) -> Json:
     }
 
 
-def _spared(contest: Contest, holder: AdmittedWorkload) -> str:
-    """The rule by which a holder is no candidate; "" where it is one."""
+def _spared(contest: Contest, holder: AdmittedWorkload, *, discreet: bool) -> str:
+    """The rule by which a holder is no candidate; "" where it is one. `discreet`: its queue is not named."""
     own = holder.queue == contest.who.queue
+    its_queue = "its ClusterQueue" if discreet and not own else f"ClusterQueue {holder.queue}"
     field = "withinClusterQueue" if own else "reclaimWithinCohort"
     policy = contest.policy.within if own else contest.policy.reclaim
     if policy == NEVER:
         return f"{field} of {contest.who.queue} is Never"
     if holder.queue in contest.quota_state.inactive:
-        return f"ClusterQueue {holder.queue} is not active"
+        return f"{its_queue} is not active"
     if not own and contest.quota_state.tree.within(
         contest.quota_state.node(holder.queue), contest.contested
     ):
-        return f"ClusterQueue {holder.queue} uses no more than its own quota"
+        return f"{its_queue} uses no more than its own quota"
     if contest.may_take(holder, policy):
         return ""
     if contest.may_take(holder, "Any"):
         return f"{field} is {policy}: its priority is not below {contest.who.priority}"
     if holder.queue in contest.limits.protected:
-        return f"ClusterQueue {holder.queue} is never preempted"
+        return f"{its_queue} is never preempted"
     least = contest.limits.minimum_runtime / 1e6
     return f"it has not run for the minimum time of {least:g} s"

@@ -14,7 +14,7 @@ from typing import Final
 
 from hub.domain.cycle.profile import Profile
 from hub.domain.cycle.snapshot import Snapshot
-from hub.domain.queueing.lanes import Entry
+from hub.domain.queueing.lanes import Entry, Lane
 from hub.domain.queueing.pending import WaitingLane
 from hub.domain.quota.declared import ClusterQueue
 from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload
@@ -88,7 +88,7 @@ def _departure(index: ScheduleIndex, uid: str, now: dt.datetime) -> _Departure |
         root = tree.queues[holder.queue].root()
         names += [] if root.is_queue else [each.name for each in root.queues()]
     waiting = tuple(islice(_first(index, dict.fromkeys(names)), MOST))
-    queues: list[tuple[ClusterQueue, list[cases.Lane]]] = [
+    queues: list[tuple[ClusterQueue, list[Lane]]] = [
         (queue, []) for _, queue in sorted(index.routes.queues.items())
     ]
     return _Departure(holder, cases.snapshot_of(index, queues, now), waiting)

@@ -21,7 +21,7 @@ from hub.services.explain.as_it_is_now import Position, QuotaView, WaitingView
 from hub.services.index.fleet import state_of
 from hub.services.kueue_view.open_checks import checks_of
 from hub.services.works import cluster_loss
-from hub.store import clusters, events, schedule, workloads
+from hub.store import clusters, events, schedule, scoping, workloads
 from hub.store.records.history import StoredEvent
 from hub.store.records.workloads import JobOnPage, Workload
 from hub.store.transaction import Transaction
@@ -109,7 +109,7 @@ def explain_job(
         "decision": row.scores if row.epoch else None,
         "setAside": avoided.until(row),
         "setAsideBecause": avoided.because(row, history),
-        "nomination": row.nomination,
+        "nomination": _nomination(tx, row),
         "checks": checks_of(tx, uid)["items"] if row.checks else [],
         "timeline": _timeline(row, history),
         **cluster_loss.view(tx, row),
@@ -127,6 +127,15 @@ def explain_job(
     elif stopped:
         told["message"] += f"; {timeline.CODE}: {timeline.BRIEFLY}"
     return told
+
+
+def _nomination(tx: Transaction, row: Workload) -> Json | None:
+    """For whom room was made and where; of victims that whoever asks may not see, that they are."""
+    if row.nomination is None or tx.scope.is_everything:
+        return row.nomination
+    uids: Sequence[str] = row.nomination.get("victims") or ()
+    seen = scoping.seen_keys(tx, "workloads", uids)
+    return {**row.nomination, "victims": [uid if uid in seen else "" for uid in uids]}
 
 
 def _silence(tx: Transaction, row: Workload, suspect_after_s: float) -> str:
@@ -181,7 +190,10 @@ def explain_waiting(
         return {**found, "waiting": view}  # its row has the member's words
     head = workloads.get(tx, view["head"]) if view.get("head") else None
     message = view["message"]
-    if head is not None and tx.scope.shows(head.namespace, head.queue, head.owner):
+    shown = head is not None and tx.scope.shows(head.namespace, head.queue, head.owner)
+    if not shown and not tx.scope.is_everything:
+        view = {**view, "head": ""}
+    if head is not None and shown:
         message += f": {head.namespace}/{head.name}"
         message += f" ({head.reason})" if head.reason else ""
     return {**found, "reason": view["reason"], "message": message + when, "waiting": view}

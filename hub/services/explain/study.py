@@ -62,8 +62,9 @@ async def explain(hub: Hub, uid: str, find_index: FindIndex, *, surveyed: bool =
         found = await asyncio.to_thread(
             cases.study, case, known, hub.clock.monotonic, surveyed=surveyed
         )
-    names = await hub.read(_names, _mentioned(found))
-    told |= _told(case, found, known, names)
+    names, discreet = await hub.read(_names, _mentioned(found))
+    teller = Wording(case.who.queue, names, known.ends, case.now, discreet=discreet)
+    told |= _told(case, found, known, teller)
     if found.survey is not None:
         told["survey"] = survey_view(found.survey)
     told["remedies"] = avoided.remedies(told, told["remedies"])
@@ -107,13 +108,14 @@ def runtimes_of(tx: Transaction, case: Case) -> Runtimes:
     return Runtimes(ends, lasting)
 
 
-def _names(tx: Transaction, uids: Iterable[str]) -> Names:
+def _names(tx: Transaction, uids: Iterable[str]) -> tuple[Names, bool]:
+    """Names of the jobs that whoever asks may see; are there jobs that they may not?"""
     rows = workloads.get_many(tx, uids)
     return {
         uid: (row.namespace, row.name)
         for uid, row in rows.items()
         if tx.scope.shows(row.namespace, row.queue, row.owner)
-    }
+    }, not tx.scope.is_everything
 
 
 def _mentioned(found: Findings) -> set[str]:
@@ -121,8 +123,7 @@ def _mentioned(found: Findings) -> set[str]:
     return uids | set(found.forecast.ends[-LISTED:])
 
 
-def _told(case: Case, found: Findings, known: Runtimes, names: Names) -> Json:
-    teller = Wording(case.who.queue, names, known.ends, case.now)
+def _told(case: Case, found: Findings, known: Runtimes, teller: Wording) -> Json:
     return {
         "remedies": [teller.remedy(remedy) for remedy in found.remedies],
         "flavors": [_flavor(flavor, nominee) for flavor, nominee in found.flavors],
@@ -154,7 +155,7 @@ def _flavor(flavor: str, nominee: Nominee) -> Json:
 def _forecast(foreseen: Forecast, teller: Wording, case: Case, known: Runtimes) -> Json:
     """When it starts and what that rests on; without an instant, why there is none."""
     held = [uid for held in case.snapshot.holders.values() for uid in held]
-    rests_on = [teller.job(uid) for uid in foreseen.ends[-LISTED:]]
+    rests_on = [teller.job(uid) for uid in foreseen.ends[-LISTED:] if teller.tells(uid)]
     if foreseen.at is None and not held:
         message = "no forecast: nothing runs whose end would let it in"
     elif foreseen.at is None:

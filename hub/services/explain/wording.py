@@ -21,10 +21,21 @@ class Wording:
     """Sentences about one job, at one instant."""
 
     def __init__(
-        self, queue: str, names: Names, ends: Mapping[str, int], now: dt.datetime
+        self,
+        queue: str,
+        names: Names,
+        ends: Mapping[str, int],
+        now: dt.datetime,
+        *,
+        discreet: bool = False,
     ) -> None:
-        """`queue`: its ClusterQueue; `ends`: when runs are expected to end, microseconds."""
+        """`queue`: its ClusterQueue; `ends`: when runs are expected to end, microseconds.
+
+        `discreet`: for who may see no more than the jobs that have `names`; of others and of their queues
+        nothing is named and nothing is listed.
+        """
         self._queue = queue
+        self._discreet = discreet
         self._names = names
         self._ends = ends
         self._now = now
@@ -39,12 +50,16 @@ class Wording:
                 {"flavor": of.flavor, "resource": of.resource, "amount": _amount(of, amount)}
                 for of, amount in remedy.amounts
             ],
-            "jobs": [self._job(holder) for holder in listed],
+            "jobs": [self._job(holder) for holder in listed if self.tells(holder.uid)],
             "jobsTotal": len(remedy.holders),
             "number": remedy.number,
             "cluster": remedy.cluster,
             "at": stamp(from_micros(remedy.at)) if remedy.at else None,
         }
+
+    def tells(self, uid: str) -> bool:
+        """Whether a job may be named."""
+        return not self._discreet or uid in self._names
 
     def job(self, uid: str) -> Json:
         """A job by name, and when it is expected to end."""
@@ -88,10 +103,12 @@ class Wording:
             (o, a) for o, a in sorted(holder.usage.items()) if a and (not wanted or o in wanted)
         ]
         told = [f"{_amount(o, a)} {o.resource}" for o, a in uses]
+        told_of = self.tells(holder.uid)
         if holder.queue != self._queue:
-            told.append(f"queue {holder.queue}")
+            told.append(f"queue {holder.queue}" if told_of else "another queue")
         told.append(self._time(holder))
-        return f"{namespace}/{name} ({', '.join(filter(None, told))})"
+        called = f"{namespace}/{name}" if told_of else "a job of others"
+        return f"{called} ({', '.join(filter(None, told))})"
 
     def _time(self, holder: AdmittedWorkload) -> str:
         if holder.evicted:
@@ -137,7 +154,9 @@ class Wording:
 
     def protected(self, remedy: Remedy) -> str:
         could = f"it could preempt {self._jobs(remedy.holders)}"
-        return f"{could}, were ClusterQueue {remedy.value} not one that is never preempted"
+        other = self._discreet and remedy.value != self._queue
+        whose = "their ClusterQueue" if other else f"ClusterQueue {remedy.value}"
+        return f"{could}, were {whose} not one that is never preempted"
 
     def quota(self, remedy: Remedy) -> str:
         more = _amounts(remedy.amounts)

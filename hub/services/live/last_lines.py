@@ -5,17 +5,27 @@ are kept as long as events are, without the values of environment variables, and
 """
 
 import datetime as dt
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from hub.services.live import places
 from hub.services.live.shown import Hiding
-from hub.store import events, jobs, workloads
+from hub.store import events, jobs, workloads, works
+from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
-from shared.wire.streams_v1 import LAST_BYTES, LAST_LINES, MOST_FAILED, PodTold, StreamPart
+from shared.wire.streams_v1 import (
+    LAST_BYTES,
+    LAST_LINES,
+    MOST_FAILED,
+    FailedPod,
+    LogLine,
+    PodTold,
+    StreamPart,
+)
 
 POD_FAILED: Final = "PodFailed"  # reason of the event; lines follow the first one of its message
+MOST_KEPT: Final = 20  # of one job, of all its epochs
 LOOKS_BACK: Final = dt.timedelta(seconds=60)
 _MOST_EVENTS: Final = 500
 _LOOKED_AT: Final = 500
@@ -53,9 +63,48 @@ def keep(tx: Transaction, place: places.PodsPlace, told: StreamPart) -> int:
         return 0
     hiding = Hiding(place.hidden)
     for pod in told.pods[:MOST_FAILED]:
-        words = hiding("\n".join([_how(pod), *_lines(told, pod)]))
+        words = hiding("\n".join([_how(pod), *_lines(told.lines, pod)]))
         tx.say(row, POD_FAILED, words, warning=True)
     return len(told.pods[:MOST_FAILED])
+
+
+def keep_told(tx: Transaction, cluster: str, told: Sequence[FailedPod]) -> int:
+    """Keep pods that failed in a cluster that has or had their jobs; how many were new.
+
+    Of a job the newest are kept, of all its epochs and wherever they ran.
+    """
+    by_job: dict[str, list[FailedPod]] = {}
+    for each in told:
+        by_job.setdefault(each.job, []).append(each)
+    rows = workloads.get_many(tx, list(by_job))
+    return sum(_keep_of_job(tx, rows[uid], cluster, by_job[uid]) for uid in sorted(rows))
+
+
+def _keep_of_job(tx: Transaction, row: Workload, cluster: str, told: Sequence[FailedPod]) -> int:
+    had = row.cluster == cluster or cluster in (row.set_aside or {})
+    if not had and not any(work.cluster == cluster for work in works.of_uids(tx, [row.uid])):
+        return 0
+    known = events.about(tx, row.uid, POD_FAILED, MOST_KEPT)
+    words = [each.message for each in known]
+    try:
+        hiding, with_lines = Hiding(places.values_of(tx, row.uid)), True
+    except Rejected:  # too much to hide
+        hiding, with_lines = Hiding(()), False
+    new = []
+    for each in told[-MOST_FAILED:]:
+        name = f"pod {_plain(each.pod.name)} on "
+        if each.namespace != row.namespace or any(said.startswith(name) for said in words):
+            continue
+        lines = _lines(each.lines, each.pod) if with_lines else []
+        how = _how(each.pod)
+        if (cluster, each.pod.epoch) != (row.cluster, row.epoch):
+            how += f" (in {cluster}, epoch {each.pod.epoch})"
+        new.append(hiding("\n".join([how, *lines])))
+        words.append(new[-1])
+    events.remove(tx, [each.id for each in known[: max(0, len(known) + len(new) - MOST_KEPT)]])
+    for text in new:
+        tx.say(row, POD_FAILED, text, warning=True)
+    return len(new)
 
 
 def _how(pod: PodTold) -> str:
@@ -67,19 +116,22 @@ def _how(pod: PodTold) -> str:
         if each.state == "terminated" and each.exit_code
     ]
     words = "; ".join(ended[:5]) or pod.reason or pod.phase
-    return f"pod {pod.name} on {pod.node or 'no node'}: {words}".replace("\n", " ").replace(
-        "\0", "\ufffd"
-    )
+    return _plain(f"pod {pod.name} on {pod.node or 'no node'}: {words}")
 
 
-def _lines(told: StreamPart, pod: PodTold) -> list[str]:
+def _lines(told: Sequence[LogLine], pod: PodTold) -> list[str]:
     """Its last lines, within bounds, whatever an agent says."""
-    found = [each.line for each in told.lines if each.pod == pod.name and not each.note]
+    found = [each.line for each in told if each.pod == pod.name and not each.note]
     kept: list[str] = []
     left = LAST_BYTES
     for line in reversed(found[-LAST_LINES:]):
         left -= len(line.encode())
         if left < 0:
             break
-        kept.insert(0, line.replace("\n", " ").replace("\0", "\ufffd"))
+        kept.insert(0, _plain(line))
     return kept
+
+
+def _plain(text: str) -> str:
+    """One line, as the store takes it."""
+    return text.replace("\n", " ").replace("\0", "\ufffd")

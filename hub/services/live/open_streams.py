@@ -20,6 +20,7 @@ from shared.wire.streams_v1 import POLL_S, StreamRequest
 CLOSING: Final = "HubStopped"
 TOO_LONG: Final = "LongestReached"
 MOST_POLLS: Final = 4  # of one agent that hang; one more takes the place of the oldest
+_TELLS_S: Final = 1.0
 _LEAST_S: Final = 0.2  # no answer without a question comes sooner
 _FOR_NEWCOMERS: Final = 5  # a fifth of all places is for those who have none yet
 IsThere = Callable[[], Awaitable[bool]]
@@ -39,6 +40,7 @@ class OpenStreams:
         self._by_both: Counter[tuple[str, str]] = Counter()
         self._asked: dict[str, deque[Stream]] = {}  # by cluster: nobody has taken them yet
         self._polls: dict[str, deque[asyncio.Future[None]]] = {}
+        self._told_at: dict[str, float] = {}  # by cluster: of pods that failed
 
     @property
     def open(self) -> int:
@@ -97,6 +99,14 @@ class OpenStreams:
     def is_listening(self, cluster: str) -> bool:
         """Whether a request of its agent hangs here."""
         return bool(self._polls.get(cluster))
+
+    def may_tell(self, cluster: str) -> bool:
+        """Whether an agent may tell of pods that failed: once a second, for it is written down."""
+        now = self._clock.monotonic()
+        if now - self._told_at.get(cluster, -_TELLS_S) < _TELLS_S:
+            return False
+        self._told_at[cluster] = now
+        return True
 
     async def next_for(
         self, cluster: str, is_there: IsThere, wait_s: float = POLL_S

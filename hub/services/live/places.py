@@ -57,10 +57,10 @@ def find(tx: Transaction, uid: str, shown: Collection[Area], suspect_after_s: fl
         text = f"{name} is in {row.cluster}, whose agent is silent (last heard: {heard})"
         raise Rejected(RejectCode.CLUSTER_SILENT, f"{text}; ask again when it is back")
     place = PodsPlace(row.uid, row.namespace, row.name, row.cluster, row.queue, row.owner)
-    return place if place.is_within(shown) else place._replace(hidden=_values(tx, uid))
+    return place if place.is_within(shown) else place._replace(hidden=values_of(tx, uid))
 
 
-def _values(tx: Transaction, uid: str) -> tuple[str, ...]:
+def values_of(tx: Transaction, uid: str) -> tuple[str, ...]:
     """Values of environment variables in the job's manifest, longest first. Raises Rejected: Forbidden."""
     found = manifests.latest(tx, uid)
     if found is None:

@@ -8,15 +8,14 @@ from typing import Final, Literal
 
 from hub.services.context.settings import Settings
 from hub.services.objects.apply import CONFIGURED, REJECTED, apply_documents
-from hub.services.questions import objects, queues
+from hub.services.questions import queues
+from hub.services.questions.pages.previews import find_queue, stop_policy_of
 from hub.services.reading.draft import draft
 from hub.store import audit
-from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared import labels
 from shared.documents import Json
 from shared.errors import Rejected
-from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.registry import parse
 from shared.reject_codes import RejectCode
 
@@ -60,14 +59,3 @@ def set_stop_policy(
     if namespace:
         return queues.get_local_queue(tx, namespace, name)
     return queues.get_cluster_queue(tx, name)
-
-
-def find_queue(tx: Transaction, namespace: str, name: str) -> StoredObject:
-    """The row of a LocalQueue, or without `namespace` of a ClusterQueue. Raises Rejected: NotFound."""
-    kind = "LocalQueue" if namespace else "ClusterQueue"
-    return objects.find_shown(tx, KUEUE, kind, namespace, name)
-
-
-def stop_policy_of(row: StoredObject) -> str:
-    """What its specification says: None, Hold or HoldAndDrain."""
-    return str((row.spec or {}).get("stopPolicy") or ON)

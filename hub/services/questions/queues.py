@@ -44,12 +44,30 @@ def list_queues(tx: Transaction) -> Json:
 
 def get_cluster_queue(tx: Transaction, name: str) -> Json:
     """One ClusterQueue. Raises Rejected: NotFound."""
+    return _found(tx, name, usage.count(tx))
+
+
+def get_with_cohorts(tx: Transaction, name: str) -> tuple[Json, list[Json]]:
+    """One ClusterQueue, and its cohorts from its own to the root: none for who sees part of the fleet.
+
+    Raises Rejected: NotFound.
+    """
+    counted = usage.count(tx)
+    found, cohorts = _found(tx, name, counted), []
+    node = counted.tree.queues[name].parent if tx.scope.is_everything else None
+    while node is not None:
+        cohorts.append(quota_tree.cohort_view(counted.tree, node))
+        node = node.parent
+    return found, cohorts
+
+
+def _found(tx: Transaction, name: str, counted: Counted) -> Json:
     row = objects.find(tx, KUEUE, "ClusterQueue", "", name)
     local_queues = objects.list_kind(tx, KUEUE, "LocalQueue", shown=True)
     entered = tx.scope.is_everything or any(_target(each) == name for each in local_queues)
     if row is None or not entered:
         raise Rejected(RejectCode.NOT_FOUND, f"there is no ClusterQueue {name[:64]}")
-    return _cluster_queue(row, local_queues, usage.count(tx))
+    return _cluster_queue(row, local_queues, counted)
 
 
 def get_local_queue(tx: Transaction, namespace: str, name: str) -> Json:

@@ -40,10 +40,10 @@ def preempt(
         for cause in dict.fromkeys(e.cause for e in those):
             victims = [e.uid for e in those if e.cause == cause]
             own = {v for v in victims if v in known and known[v].namespace == who.namespace}
-            # In other namespaces people may not see whom they made room for: there its uid is told alone.
+            # In other namespaces people may not see whom they made room for: nothing of it is told there.
             for whom, uids in (
                 (f"{who.namespace}/{who.name}", [v for v in victims if v in own]),
-                (f"job {who.uid}", [v for v in victims if v not in own]),
+                ("a job of another namespace", [v for v in victims if v not in own]),
             ):
                 if uids:
                     said = f"preempted to accommodate {whom} due to {_CAUSES[cause]}"

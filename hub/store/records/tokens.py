@@ -24,7 +24,7 @@ class Token(NamedTuple):
     secret_hash: str
     created_at: dt.datetime
     expires_at: dt.datetime | None
-    used_at: dt.datetime | None  # join tokens: once; agents' bearers: first
+    used_at: dt.datetime | None  # join tokens: once; agents' bearers: first; sessions: last
     revoked_at: dt.datetime | None
     replaces: str | None  # an agent's bearer: the one that this was given in place of
     superseded_at: (

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hub.domain.workloads.course import Attempt, Course, Phase, Stretch
-from hub.web.words import Instant, instant, lasting, path_of, text
+from hub.domain.workloads.course import Course, JobAttempt, Phase, Stretch
+from hub.web.words import Instant, instant, lasting, path_of, text, tone
 
 _WIDTH: Final = 1000  # of the picture, in its own units
 _LEAST: Final = 6  # of a segment that is shorter
@@ -28,7 +28,8 @@ _LABELS: Final[Mapping[Phase, str]] = {
 class Segment:
     """One phase: where it is in the picture, and what is told of it. `lasted` "" where it lasts."""
 
-    phase: str
+    look: str  # its colour: a phase, or how it ended
+    ended: bool
     label: str
     x: float
     width: float
@@ -88,23 +89,25 @@ def picture_of(course: Course, now: dt.datetime, state: str, *, cut: bool) -> Co
 
 def _segments(shown: Sequence[Stretch], now: dt.datetime, state: str) -> tuple[Segment, ...]:
     lengths = [_length(each, now) for each in shown]
+    days = [each.since.astimezone(dt.UTC).date() for each in shown]
     drawn = [_LEAST if each.phase is not Phase.ENDED else 0 for each in shown]
     total = sum(lengths) or 1.0
     room = max(0, _WIDTH - sum(drawn))
     found: list[Segment] = []
     x = 0.0
-    for each, length, least in zip(shown, lengths, drawn, strict=True):
+    for at, (each, length, least) in enumerate(zip(shown, lengths, drawn, strict=True)):
         width = least + room * length / total if least else 0.0
         ended = each.phase is Phase.ENDED
         label = state if ended else _LABELS[each.phase] + (" again" if each.again else "")
         found.append(
             Segment(
-                phase=each.phase.value,
+                look=tone(state) if ended else each.phase.value,
+                ended=ended,
                 label=text(label),
                 x=round(x, 1),
                 width=round(width, 1),
                 since=instant(each.since, now),
-                clock=_clock(each.since),
+                clock=_clock(each.since, day=at == 0 or days[at] != days[at - 1]),
                 lasted="" if each.until is None else lasting(length),
                 why=text(each.why),
             )
@@ -120,13 +123,13 @@ def _length(each: Stretch, now: dt.datetime) -> float:
 
 
 def _told(each: Segment) -> str:
-    if each.phase == Phase.ENDED.value:
+    if each.ended:
         return f"{each.label} at {each.clock}"
     lasted = each.lasted or (f"{each.since.age} so far" if each.since else "")
     return f"{each.label} {lasted}"
 
 
-def _attempt(attempt: Attempt, number: int, now: dt.datetime) -> AttemptLine:
+def _attempt(attempt: JobAttempt, number: int, now: dt.datetime) -> AttemptLine:
     started, ended = attempt.started_at, attempt.ended_at
     ran = lasting((ended - started).total_seconds()) if started and ended else ""
     if ended and not started:
@@ -143,5 +146,5 @@ def _attempt(attempt: Attempt, number: int, now: dt.datetime) -> AttemptLine:
     )
 
 
-def _clock(at: dt.datetime) -> str:
-    return at.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+def _clock(at: dt.datetime, *, day: bool = True) -> str:
+    return at.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC" if day else "%H:%M:%S UTC")

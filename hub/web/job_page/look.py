@@ -10,6 +10,7 @@ import structlog
 
 from hub.domain.access import Area, Scope
 from hub.domain.workloads.course import Course, Happening, Now, course_of
+from hub.domain.workloads.states import State
 from hub.services.context.hub import Hub, HubWithin
 from hub.services.explain import study
 from hub.services.explain.as_it_is_now import quota_now
@@ -17,7 +18,7 @@ from hub.services.questions.job_record import JobRecord, read_record
 from hub.store.records.history import StoredEvent
 from hub.web import words
 from hub.web.board import FindIndex, Looked
-from hub.web.job_page import course as course_pictures, happened, head, texts, why
+from hub.web.job_page import course as course_pictures, happened, head, outlook, quota, texts, why
 from hub.web.shell import templates
 from shared.documents import Json
 
@@ -80,12 +81,16 @@ def _values(name: str, record: JobRecord, told: Json, quotas: list[Json]) -> Jso
             return {"picture": picture}
         case "why":
             standing = why.standing_of(shown, told)
-            waits = not shown["cluster"] and not shown["finishedAt"]
-            return {"standing": standing, "outlook": why.outlook_of(told), "waits": waits}
+            return {
+                "standing": standing,
+                "outlook": outlook.outlook_of(told),
+                "waits": not shown["cluster"] and not shown["finishedAt"],
+                "held": shown["state"] == State.HELD,
+            }
         case "quota":
             queue = str(told.get("clusterQueue") or shown["clusterQueue"] or "")
             href = words.path_of("queues", queue)
-            bars = why.quota_bars(shown, quotas)
+            bars = quota.quota_bars(shown, quotas)
             return {"bars": bars, "queue": words.text(queue), "href": href}
         case "happened" | "failed":
             first = None if record.cut else _submitted(record)

@@ -14,10 +14,10 @@ from hub.api.routing import new_router
 from hub.domain.access import Noun, Verb
 from hub.services.access.credentials import Principal
 from hub.web import live
-from hub.web.access import scope_of_viewer, viewer
+from hub.web.access import note_use, scope_of_viewer, viewer
 from hub.web.board import board_of
 from hub.web.job_page.look import JobView
-from hub.web.shell import html, signed_in_page
+from hub.web.shell import html, login_page, signed_in_page
 from hub.web.words import path_of, text
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
@@ -33,7 +33,8 @@ async def job(request: Request, uid: str) -> Response:
     """Everything about one job; for who may not see it, what is said of one that is not there."""
     who = await viewer(request)
     if who is None:
-        return html("login.html", wrong=False)
+        return login_page(request)
+    await note_use(request)
     spend(hub_of(request), who, "reads")
     try:
         sight = await board_of(request).see(view_of(who, uid))

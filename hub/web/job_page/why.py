@@ -1,4 +1,4 @@
-"""Why a job is where it is, or waits, as pictures: a funnel of clusters, bars of scores, bars of quota."""
+"""Why a job is where it is, or waits, as pictures: a funnel of clusters and bars of scores."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from hub.web.job_view import score_words
-from hub.web.words import count, path_of, percent, text
-from shared import quantity
+from hub.web.words import path_of, percent, text
 from shared.documents import Json
 
 MOST: Final = 20  # clusters that are shown; the rest is counted
@@ -22,6 +21,10 @@ class _Step(NamedTuple):
     reasons: frozenset[str] = frozenset()  # of the rule Fits
 
 
+_PROFILES: Final = {
+    "placement": "compared by the preferences of its placement",
+    "queue": "compared by how the hub balances work of queues",
+}
 _FITS: Final = "Fits"
 _NO_ROOM: Final = "InsufficientRoom"
 # The rules of `hub.domain.placement.registry`, then room, in the order in which they are asked.
@@ -90,10 +93,11 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ClusterStanding:
     """How clusters stand for it: the picture of a decision, or of what would be decided now."""
 
     funnel: Funnel | None
+    by: str  # whose rules compared them
     legend: tuple[str, ...]
     candidates: tuple[Candidate, ...]
     more_candidates: int
@@ -101,27 +105,7 @@ class Standing:
     more_refused: int
 
 
-@dataclass(frozen=True, slots=True)
-class QuotaBar:
-    """One flavor and resource: what is used, what this job asks, and where the nominal quota ends."""
-
-    resource: str
-    flavor: str
-    used: str
-    asked: str
-    holds: bool  # what it asks is in `used` already
-    nominal: str
-    borrowed: str
-    limit: str  # with what may be borrowed
-    others: float
-    own_x: float
-    own: float
-    mark: float  # of the nominal quota
-    short: bool
-    told: str
-
-
-def standing_of(shown: Json, told: Json) -> Standing:
+def standing_of(shown: Json, told: Json) -> ClusterStanding:
     """`told`: the explanation, with `survey` while it waits and the scheduler was asked."""
     waits = shown["cluster"] == ""
     decision: Json = (told.get("survey") if waits else told.get("decision")) or {}
@@ -137,8 +121,9 @@ def standing_of(shown: Json, told: Json) -> Standing:
     total_out = sum(refusals.values())
     legend = tuple(dict.fromkeys(str(t["name"]) for each in fit for t in each.get("terms") or ()))
     used = _that_count(fit, legend)
-    return Standing(
+    return ClusterStanding(
         funnel=_funnel(fit, out, refusals, competed, waits=waits, exact=counted is not None),
+        by=_PROFILES.get(str(decision.get("profile") or ""), ""),
         legend=tuple(text(score_words(name)) for name in used),
         candidates=tuple(_candidates(fit[:MOST], used, waits=waits)),
         more_candidates=competed - min(len(fit), MOST),
@@ -252,151 +237,3 @@ def _refused(each: Json) -> Refused:
         rule=text(each.get("rule")),
         because=text(each.get("message") or each.get("reason")),
     )
-
-
-# --- quota -----------------------------------------------------------------------------------
-
-
-def quota_bars(shown: Json, quotas: Sequence[Json]) -> tuple[QuotaBar, ...]:
-    """Bars of what it asks for; of all that its ClusterQueue has where nobody knows what it asks for."""
-    by_flavor, by_resource = asked_of(shown)
-    holds = bool(by_flavor)
-    bars = []
-    for row in quotas:
-        key = (row["flavor"], row["resource"])
-        asked = by_flavor.get(key) if holds else by_resource.get(row["resource"])
-        if asked is None and (by_flavor or by_resource):
-            continue
-        bars.append(_bar(row, asked or 0, holds=holds))
-    return tuple(bars)
-
-
-def asked_of(shown: Json) -> tuple[dict[tuple[str, str], int], dict[str, int]]:
-    """What it is charged with by flavor and resource, once it is, else what it asks of each resource."""
-    charged: Counter[tuple[str, str]] = Counter()
-    for pod_set in (shown.get("admission") or {}).get("podSets") or ():
-        flavors = pod_set.get("flavors") or {}
-        for resource, amount in (pod_set.get("usage") or {}).items():
-            charged[flavors.get(resource, ""), resource] += int(amount)
-    asked: Counter[str] = Counter()
-    for pod_set in shown.get("podSets") or ():
-        asked["pods"] += int(pod_set["count"])
-        for resource, amount in (pod_set.get("requests") or {}).items():
-            asked[resource] += int(amount) * int(pod_set["count"])
-    return dict(charged), dict(asked)
-
-
-def _bar(row: Json, asked: int, *, holds: bool) -> QuotaBar:
-    resource = str(row["resource"])
-    used, nominal = _amount(row, "used") or 0, _amount(row, "nominal")
-    potential = _amount(row, "potential")
-    available = _amount(row, "available")
-    others = max(0, used - asked) if holds else used
-    short = not holds and available is not None and asked > available
-    whole = max(others + asked, nominal or 0, potential or 0, 1)
-    scale = _WIDTH / whole
-    named = quantity.canonical(resource, asked) if asked else ""
-    limit = row["potential"] if potential is not None and potential != nominal else ""
-    does = "of it holds" if holds else "asks"
-    said = f"{row['used']} of {row['nominal'] or 'unlimited'} used"
-    said += f"; this job {does} {named}" if named else ""
-    return QuotaBar(
-        resource=text(resource),
-        flavor=text(row["flavor"]),
-        used=text(row["used"]),
-        asked=text(named),
-        holds=holds,
-        nominal=text(row["nominal"] or "unlimited"),
-        borrowed=text(row["borrowed"]) if _amount(row, "borrowed") else "",
-        limit=text(limit or ""),
-        others=round(others * scale, 1),
-        own_x=round(others * scale, 1),
-        own=round(asked * scale, 1),
-        mark=0.0 if nominal is None or nominal >= whole else round(nominal * scale, 1),
-        short=short,
-        told=text(f"{resource} of flavor {row['flavor']}: {said}"),
-    )
-
-
-def _amount(row: Json, name: str) -> int | None:
-    told = row.get(name)
-    return None if told is None else quantity.parse(row["resource"], str(told))
-
-
-# --- words -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Outlook:
-    """What would change it, when it is expected to start, and who could go for it."""
-
-    position: str
-    quota: tuple[str, ...]
-    remedies: tuple[str, ...]
-    complete: bool
-    starts_at: str
-    forecast: str
-    rests_on: tuple[tuple[str, str, str], ...]  # name, address of its page, when it ends
-    checks: tuple[tuple[str, str, str], ...]  # name, state, message
-    candidates: tuple[str, ...]
-    spared: tuple[str, ...]
-    aside: tuple[str, ...]
-
-
-def outlook_of(told: Json) -> Outlook:
-    """The explanation's sentences."""
-    place: Json = told.get("position") or {}
-    position = (
-        f"position {place['inQueue']} of {place['ofQueue']} in {told['clusterQueue']}, "
-        f"{place['overall']} of {place['ofOverall']} overall"
-        if place
-        else ""
-    )
-    forecast: Json = told.get("forecast") or {}
-    preemption: Json = told.get("preemption") or {}
-    because: Json = told.get("setAsideBecause") or {}
-    return Outlook(
-        position=text(position),
-        quota=tuple(text(_short(each)) for each in (told.get("waiting") or {}).get("quota") or ()),
-        remedies=tuple(text(each["message"]) for each in told.get("remedies") or ()),
-        complete=bool(told.get("complete", True)),
-        starts_at=text(forecast.get("at")),
-        forecast=text(forecast.get("message")),
-        rests_on=tuple(_ends(each) for each in forecast.get("restsOn") or ())
-        if forecast.get("at")
-        else (),
-        checks=tuple(
-            (text(each.get("name")), text(each.get("state")), text(each.get("message")))
-            for each in told.get("checks") or ()
-        ),
-        candidates=tuple(
-            text(f"{each['namespace']}/{each['name']} (priority {each['priority']})")
-            for each in preemption.get("candidates") or ()
-        ),
-        spared=tuple(
-            text(f"{count(each['count'], 'job')} may not: {each['reason']}")
-            for each in preemption.get("spared") or ()
-        ),
-        aside=tuple(
-            _aside(name, at, because) for name, at in (told.get("setAside") or {}).items()
-        ),
-    )
-
-
-def _short(each: Json) -> str:
-    where = f" in cohort {each['cohort']}" if each.get("cohort") else ""
-    return (
-        f"asks {each['asked']} {each['resource']} of flavor {each['flavor']}: {each['used']} of "
-        f"{each['limit']} used{where}, {each['missing']} more needed"
-    )
-
-
-def _ends(each: Json) -> tuple[str, str, str]:
-    name = f"{each['namespace']}/{each['name']}" if each.get("namespace") else str(each["name"])
-    return text(name), path_of("jobs", str(each["uid"])), text(each.get("endsAt"))
-
-
-def _aside(name: str, at: object, because: Json) -> str:
-    until = f"until {at}" if at else "until a person releases it"
-    said = (because.get(name) or {}).get("message")
-    return text(f"{name} is avoided {until}" + (f": {said}" if said else ""))

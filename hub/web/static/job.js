@@ -9,6 +9,9 @@
   const asOf = document.getElementById("pods-asof");
   const again = document.getElementById("pods-again");
   const head = document.getElementById("part-head");
+  const TRIES = 5; // while its pods are on their way
+  const SOON = new Set(["NoPodsYet", "AgentNotListening"]);
+  let soon = TRIES;
   let asked = 0;
   let waiting = 0;
 
@@ -57,6 +60,11 @@
     asked = Date.now();
     clearTimeout(waiting);
     waiting = 0;
+    again.hidden = document.getElementById("stands")?.dataset.there !== "yes";
+    if (again.hidden) {
+      asOf.textContent = "";
+      return say("No cluster holds pods of it yet.");
+    }
     again.disabled = true;
     asOf.textContent = "asking the cluster…";
     let reply = null;
@@ -67,12 +75,13 @@
       const body = await reply.json();
       if (reply.ok) tell(body);
       else say(body.detail ?? `the hub answers ${reply.status}`, body.code);
+      soon = SOON.has(body.code) && soon > 0 ? soon - 1 : reply.ok ? TRIES : 0;
+      if (SOON.has(body.code) && soon) waiting = setTimeout(ask, QUIET_MS);
     } catch {
       say("the hub does not answer");
     }
     if (reply?.status === 401) window.location.reload();
     asOf.textContent = reply?.ok ? `as of ${new Date(Date.now() + ahead).toISOString().slice(11, 19)} UTC` : "";
-    again.hidden = again.disabled = false;
     again.disabled = false;
   }
 

@@ -6,6 +6,9 @@
   const MOST = 5000; // lines that are kept
   const BATCH_MS = 100;
   const RETRY_MS = [1000, 2000, 4000, 8000, 15000];
+  const LOOK_MS = 500; // between two looks whether the job is in a cluster
+  const MOST_AFTER = 12000;
+  const AFTER = /^([-a-z0-9.]+\/[-a-z0-9]+=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z(,|$))+$/;
   const MARGIN_S = 10; // asked for once more after a break, and told apart by their times
   const COLOURS = 8;
   // Why an answer that ended may go on later; whatever else ends it is final.
@@ -157,7 +160,7 @@
     lastTime = record.time > lastTime ? record.time : lastTime;
     const at = digits(record.time);
     const place = places.get(key(record));
-    if (!place || place.at !== at) places.set(key(record), { at, count: 1 });
+    if (!place || place.at !== at) places.set(key(record), { at, count: 1, time: record.time });
     else place.count += 1;
     offer("pod", record.pod);
     offer("container", record.container);
@@ -169,11 +172,19 @@
     if (select.options.length < 500) select.add(new Option(visible(value), value));
   }
 
+  // POD/CONTAINER=INSTANT of each container; "" where they are too many, or written in another way.
+  function readUpTo() {
+    const all = [...places].map(([at, place]) => `${at.replace("\n", "/")}=${place.time}`).join(",");
+    return all.length <= MOST_AFTER && AFTER.test(all) ? all : "";
+  }
+
   function query(isAgain) {
     const asked = new URLSearchParams({ timestamps: "true", follow: String($("follow").checked) });
     for (const name of ["pod", "container"]) if ($(name).value) asked.set(name, $(name).value);
     if ($("previous").checked) asked.set("previous", "true");
+    const after = isAgain ? readUpTo() : "";
     if (!isAgain || !lastTime) asked.set("tail", $("tail").value);
+    else if (after) asked.set("after", after);
     else {
       const behind = Math.max(performance.now() - lastAt, Date.now() + ahead - Date.parse(lastTime));
       asked.set("since", String(Math.ceil(behind / 1000) + MARGIN_S));
@@ -224,6 +235,11 @@
     look?.abort();
     running(true);
     for (let tries = 0; turn === mine; tries += 1) {
+      if (document.getElementById("stands")?.dataset.there !== "yes") {
+        say("no cluster holds pods of it yet: its logs begin when it starts");
+        await new Promise((done) => setTimeout(done, LOOK_MS));
+        continue;
+      }
       const before = lastAt;
       replay = new Map([...places].map(([at, place]) => [at, { at: place.at, left: place.count }]));
       const end = await read(isAgain || tries > 0, mine);

@@ -96,6 +96,7 @@ function show(event) {
   asof.className = "live";
   asof.textContent = `live, as of ${at.slice(11, 19)} UTC`;
   tick();
+  document.dispatchEvent(new Event("roadstead:news"));
 }
 
 function follow() {

@@ -23,6 +23,7 @@ from shared.kubesim.requests.call import (
 )
 from shared.kubesim.server.discovery import VERSION, DiscoveryRoutes
 from shared.kubesim.server.reading import Reader
+from shared.kubesim.server.reviews import ISSUER, serves
 from shared.kubesim.server.writing import Writer
 from shared.kubesim.store.objects import ObjectStore
 
@@ -119,8 +120,9 @@ class SimulatedApiServer:
 
     def _authenticated(self, call: Call) -> User:
         kind, _, token = call.headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-        user = self.tokens.get(token.strip()) if kind.lower() == "bearer" else None
-        if user is not None:
+        token = token.strip()
+        user = self.tokens.get(token) if kind.lower() == "bearer" else None
+        if user is not None and serves(token, ISSUER, self._store.clock.now()):
             return user
         if call.path.rstrip("/") in _OPEN_PATHS and not token:
             return ANONYMOUS

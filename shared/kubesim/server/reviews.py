@@ -1,14 +1,19 @@
 """Questions about identity and rights: SelfSubjectReview, access reviews, tokens."""
 
+import base64
 import datetime as dt
 import secrets
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
+
+import orjson
 
 from shared.kubesim.apimachinery import errors, metadata
 from shared.kubesim.requests.call import Call, Reply, User, json_reply
 from shared.kubesim.store.objects import ObjectStore
 
+# Who issues tokens of service accounts, and whom they are for where nobody says it.
+ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
 _ALL = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
 _ALL_PATHS = [{"verbs": ["*"], "nonResourceURLs": ["*"]}]
 
@@ -59,12 +64,27 @@ class Reviews:
                     "incomplete": False,
                 }
             case "tokenreviews":
-                user = self._tokens.get(spec.get("token", ""))
-                if user is None:
-                    return {"authenticated": False, "error": "invalid bearer token"}
-                return {"authenticated": True, "user": _user_info(user)}
+                return self._token(spec)
             case _:
                 return None
+
+    def _token(self, spec: dict[str, Any]) -> dict[str, Any]:
+        """Whose token it is, and for which of the audiences that are asked for."""
+        token = str(spec.get("token", ""))
+        user = self._tokens.get(token)
+        asked = spec.get("audiences") or [ISSUER]
+        good = [each for each in asked if serves(token, each, self._store.clock.now())]
+        if user is None or not good or not self._is_there(user):
+            return {"authenticated": False, "error": "invalid bearer token"}
+        return {"authenticated": True, "user": _user_info(user), "audiences": good}
+
+    def _is_there(self, user: User) -> bool:
+        """Whether the service account of that name, if it is one, still exists."""
+        account = user.name.removeprefix("system:serviceaccount:")
+        if account == user.name:
+            return True
+        namespace, _, name = account.partition(":")
+        return self._store.get("serviceaccounts", namespace, name) is not None
 
     def _access(self, user: User, spec: dict[str, Any]) -> dict[str, Any]:
         attributes = spec.get("resourceAttributes") or spec.get("nonResourceAttributes") or {}
@@ -85,7 +105,8 @@ class Reviews:
             raise errors.not_found("serviceaccounts", "", call.name)
         request = call.json()
         spec = (request.get("spec") or {}) if isinstance(request, dict) else {}
-        token = secrets.token_urlsafe(32)
+        expiry = _expiry(self._store, spec)
+        token = _account_token(f"{call.namespace}:{call.name}", spec, expiry)
         self._tokens[token] = User(
             f"system:serviceaccount:{call.namespace}:{call.name}",
             (
@@ -95,7 +116,7 @@ class Reviews:
             ),
         )
         self._keep_tokens()
-        status = {"token": token, "expirationTimestamp": _expiry(self._store, spec)}
+        status = {"token": token, "expirationTimestamp": metadata.stamp(expiry)}
         return json_reply(
             {
                 "kind": "TokenRequest",
@@ -108,9 +129,39 @@ class Reviews:
         )
 
 
-def _expiry(store: ObjectStore, spec: dict[str, Any]) -> str:
+def serves(token: str, audience: str, now: dt.datetime) -> bool:
+    """Whether a token that the server knows is for that audience, and has not expired.
+
+    One that is no service account's is for the API server alone, and does not expire.
+    """
+    parts = token.split(".")
+    if len(parts) != 3:
+        return audience == ISSUER
+    try:
+        claims = orjson.loads(base64.urlsafe_b64decode(parts[1] + "=="))
+    except ValueError:
+        return (
+            audience == ISSUER
+        )  # one that was given to the server, and happens to have such a form
+    return audience in claims["aud"] and now.timestamp() < claims["exp"]
+
+
+def _account_token(account: str, spec: dict[str, Any], expiry: dt.datetime) -> str:
+    """As Kubernetes' own look, with claims that anybody reads; this server verifies it by knowing it."""
+    claims = {
+        "iss": ISSUER,
+        "sub": f"system:serviceaccount:{account}",
+        "aud": spec.get("audiences") or [ISSUER],
+        "exp": int(expiry.timestamp()),
+    }
+    parts = (orjson.dumps({"alg": "RS256", "kid": "simulated"}), orjson.dumps(claims))
+    shown = [base64.urlsafe_b64encode(each).rstrip(b"=").decode() for each in parts]
+    return ".".join([*shown, secrets.token_urlsafe(32)])
+
+
+def _expiry(store: ObjectStore, spec: dict[str, Any]) -> dt.datetime:
     lasting = dt.timedelta(seconds=int(spec.get("expirationSeconds") or 3600))
-    return metadata.stamp(store.clock.now() + lasting)
+    return store.clock.now() + lasting
 
 
 def _user_info(user: User) -> dict[str, Any]:

@@ -161,3 +161,37 @@ async def test_the_exchange_goes_on_whatever_streams_do(member):
     member.hub.streams.full = True
     member.hub.streams.ask(follow=True)
     await member.hub.finished("u-1")
+
+
+async def test_a_pod_that_fails_is_told_of_at_once_with_its_last_lines(member):
+    """While its Job goes on: nobody knows how long the pod will be there."""
+    annotations = {"sim.roadstead.dev/exit-code": "3"}
+    await a_running_job(
+        member,
+        lines="loading\nno such file",
+        run_seconds="0.2",
+        annotations=annotations,
+        backoffLimit=9,
+    )
+    failed = await waiting.eventually(lambda: member.hub.streams.failed, within_s=20)
+    (first, *_) = failed
+    assert (first.job, first.namespace, first.pod.phase, first.pod.epoch) == (
+        "u-1",
+        "team",
+        "Failed",
+        1,
+    )
+    assert first.pod.containers[0].exit_code == 3
+    assert [line.line for line in first.lines] == ["loading", "no such file"]
+
+
+async def test_how_a_pod_failed_is_told_where_logs_are_off(member):
+    """Without a line of its log."""
+    await a_running_job(
+        member,
+        run_seconds="0.2",
+        annotations={"sim.roadstead.dev/exit-code": "3"},
+        policy=replace(ON, logs="off"),
+    )
+    (first, *_) = await waiting.eventually(lambda: member.hub.streams.failed, within_s=20)
+    assert (first.pod.containers[0].exit_code, first.lines) == (3, [])

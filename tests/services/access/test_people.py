@@ -12,6 +12,7 @@ from hub.services.access.credentials import (
     BEARER,
     JOIN,
     SESSION,
+    USER,
     VIEWER,
     Authenticator,
     Principal,
@@ -283,3 +284,29 @@ async def test_a_text_that_is_not_it_is_nobodys(tmp_path, spoil):
         bearer = await db.write(call(credentials.issue_bearer, VIEWER, "ana"))
         assert await known.authenticate(bearer) is not None
         assert await known.authenticate(spoil(bearer)) is None
+
+
+async def test_a_users_name_is_nobody_elses(tmp_path):
+    """Jobs are owned by names: a user has none of an administrator, viewer or agent, and the reverse."""
+    clock = ManualClock(START)
+    async with opened(tmp_path, clock) as db:
+        for role in (ADMINISTRATOR, VIEWER):
+            await db.write(call(people.issue, role, f"a-{role}", "root"))
+        await db.write(call(credentials.issue_bearer, AGENT, "c1", "c1"))
+        await db.write(call(people.issue, USER, "iris", "root"))
+        refusal = ("AlreadyExists", "name")
+        for name in ("a-administrator", "a-viewer", "c1"):
+            assert await refused(db, people.issue, USER, name, "root") == refusal
+        for role in (ADMINISTRATOR, VIEWER):
+            assert await refused(db, people.issue, role, "iris", "root") == refusal
+        await db.write(call(people.issue, USER, "iris", "root"))
+        await db.write(call(people.issue, ADMINISTRATOR, "a-viewer", "root"))
+        await db.write(call(people.revoke, VIEWER, "a-viewer", "root"))
+        assert await refused(db, people.issue, USER, "a-viewer", "root") == refusal
+        await db.write(call(people.revoke, ADMINISTRATOR, "a-viewer", "root"))
+        await db.write(call(people.issue, USER, "a-viewer", "root"))
+        await db.write(call(credentials.issue_bearer, VIEWER, "kept", ""))
+        await db.write(call(credentials.issue_bearer, USER, "kept", ""))
+        await db.write(
+            call(people.issue, USER, "kept", "root")
+        )  # of before: it is rotated as it is

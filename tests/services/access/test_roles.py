@@ -1,4 +1,4 @@
-"""Bindings in memory: what was taken away is not brought back by whoever read it before."""
+"""Bindings and credentials in memory: what was taken away is not brought back by whoever read it before."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,8 +6,9 @@ from typing import TypeVar, cast
 
 import pytest
 
-from hub.services.access import bindings
+from hub.services.access import bindings, people
 from hub.services.access.bindings import WantedBinding
+from hub.services.access.credentials import Authenticator
 from hub.services.access.roles import Roles
 from hub.store.engine import Database
 from hub.store.feed import Subscription
@@ -52,3 +53,18 @@ async def test_a_late_reader_does_not_bring_back_a_binding(tmp_path):
         late.go_on.set()
         await asked
         assert await roles.bindings() == ()
+
+
+async def test_a_late_reader_does_not_bring_back_a_credential(tmp_path):
+    """It read a token, that was taken back, another reader saw it, and then it remembers: nothing."""
+    async with served(tmp_path) as hub:
+        made = await hub.db.write(lambda tx: people.issue(tx, "viewer", "ana", "test"))
+        late = SlowFirstReader(hub.db)
+        known = Authenticator(cast(Database, late), hub.clock, cache_s=60)
+        asked = asyncio.create_task(known.authenticate(made["token"]))
+        await late.read_it.wait()
+        await hub.db.write(lambda tx: people.revoke(tx, "viewer", "ana", "test"))
+        assert await known.authenticate(made["token"]) is None
+        late.go_on.set()
+        await asked
+        assert await known.authenticate(made["token"]) is None

@@ -1,0 +1,1 @@
+"""Signing in elsewhere: tokens of a provider of OpenID Connect, and of the hub cluster's service accounts."""

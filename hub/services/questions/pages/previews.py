@@ -1,0 +1,62 @@
+"""What the page asks besides of queues and clusters, and before somebody acts: bounded, within scope."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from hub.services.questions import objects as shown
+from hub.store import front_page, objects, workloads
+from hub.store.records.objects import StoredObject
+from hub.store.records.workloads import JobOnPage
+from hub.store.transaction import Transaction
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+
+_MOST_CLASSES: Final = 100
+
+
+def priority_classes(tx: Transaction) -> list[tuple[str, int]]:
+    """WorkloadPriorityClasses with their values, the highest first."""
+    rows = objects.list_kind(tx, KUEUE, "WorkloadPriorityClass")
+    found = [(row.name, int((row.spec or {}).get("value") or 0)) for row in rows]
+    return sorted(found, key=lambda each: (-each[1], each[0]))[:_MOST_CLASSES]
+
+
+def names_taken(tx: Transaction, namespace: str, names: Sequence[str]) -> set[str]:
+    """Those of these names that a Job has."""
+    return {name for _, name in workloads.live_by_name(tx, [(namespace, n) for n in names])}
+
+
+def on_cluster(tx: Transaction, cluster: str, limit: int) -> list[JobOnPage]:
+    """Jobs that a cluster may hold, the latest first."""
+    return front_page.holding(tx, front_page.Place(cluster=cluster), limit)
+
+
+def admitted(tx: Transaction, namespace: str, name: str, limit: int) -> list[JobOnPage]:
+    """Jobs that hold quota of a ClusterQueue, or with `namespace` of a LocalQueue; the latest first."""
+    place = (
+        front_page.Place(namespace=namespace, queue=name)
+        if namespace
+        else front_page.Place(cluster_queue=name)
+    )
+    return front_page.holding(tx, place, limit)
+
+
+def queue_row(tx: Transaction, namespace: str, name: str) -> StoredObject:
+    """The row of a queue that was seen already. Raises Rejected: NotFound."""
+    kind = "LocalQueue" if namespace else "ClusterQueue"
+    return shown.find(tx, KUEUE, kind, namespace, name)
+
+
+def find_queue(tx: Transaction, namespace: str, name: str) -> StoredObject:
+    """The row of a LocalQueue, or without `namespace` of a ClusterQueue. Raises Rejected: NotFound."""
+    kind = "LocalQueue" if namespace else "ClusterQueue"
+    return shown.find_shown(tx, KUEUE, kind, namespace, name)
+
+
+def stop_policy(tx: Transaction, namespace: str, name: str) -> str:
+    """None, Hold or HoldAndDrain, of a queue that was seen already. Raises Rejected: NotFound."""
+    return stop_policy_of(queue_row(tx, namespace, name))
+
+
+def stop_policy_of(row: StoredObject) -> str:
+    """What the specification of a queue says."""
+    return str((row.spec or {}).get("stopPolicy") or "None")

@@ -1,0 +1,38 @@
+"""What one cluster should hold, counted, and what of it differs: for the page of that cluster."""
+
+from typing import NamedTuple
+
+from sqlalchemy import func, select
+
+from hub.store import scoping
+from hub.store.records.works import DriftedWork
+from hub.store.tables import works
+from hub.store.transaction import Transaction
+
+
+class CountedWorks(NamedTuple):
+    """How many works of one kind stand alike on a cluster; `phase` "": nothing was observed yet."""
+
+    kind: str
+    action: str
+    phase: str
+    number: int
+
+
+def count_works(tx: Transaction, cluster: str) -> list[CountedWorks]:
+    """Works of a cluster by kind, action and phase."""
+    c = works.c
+    columns = (c.kind, c.action, c.phase)
+    query = select(*columns, func.count()).where(c.cluster == cluster).group_by(*columns)
+    return [CountedWorks._make(row) for row in tx.conn.execute(query.order_by(*columns))]
+
+
+def drifted(tx: Transaction, cluster: str, limit: int) -> list[DriftedWork]:
+    """Works of a cluster with drift, at most `limit`; not what is only compared."""
+    c = works.c
+    columns = [c[name] for name in DriftedWork._fields]
+    query = select(*columns).where(
+        c.cluster == cluster, c.drift.is_not(None), c.action != "Compare", *scoping.of_works(tx)
+    )
+    query = query.order_by(c.uid).limit(limit)
+    return [DriftedWork._make(row) for row in tx.conn.execute(query)]

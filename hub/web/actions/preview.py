@@ -1,0 +1,123 @@
+"""What an action would do, as its dialog shows it, and the call of the API that does it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from hub.web.words import count
+from shared.documents import Json
+
+MOST_LISTED: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """An action that somebody is offered: `verb` is its last part in addresses."""
+
+    verb: str
+    label: str
+    href: str
+    harm: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request of the REST API. `key`: it has an Idempotency-Key, so that sent twice it does one thing."""
+
+    method: str
+    path: str
+    body: Json | None = None
+    key: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One that may be chosen in a field."""
+
+    value: str
+    label: str
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Something that is asked in a dialog. `into`: where the answer goes in the body.
+
+    `again`: another answer shows another preview. `kind`: text, select or checkbox.
+    """
+
+    name: str
+    label: str
+    into: str
+    kind: str
+    value: str = ""
+    choices: Sequence[Choice] = ()
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One of a list; `href` leads to it, where there is a page."""
+
+    text: str
+    href: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Some of what is concerned, and how many more there are."""
+
+    title: str
+    items: Sequence[Item]
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """One dialog. `refusal`: why it can not be done as things stand; then there is no call."""
+
+    title: str
+    confirm: str
+    call: Call
+    command: str
+    sentences: Sequence[str] = ()
+    lists: Sequence[Listed] = ()
+    fields: Sequence[Field] = ()
+    manifest: str = ""
+    harm: bool = False
+    refusal: str = ""
+    of: dict[str, str] = field(default_factory=dict)
+
+
+def listed(title: str, items: Sequence[Item], total: int | None = None) -> Listed:
+    """The first of them, with the number of the others."""
+    shown = tuple(items[:MOST_LISTED])
+    return Listed(title, shown, (len(items) if total is None else total) - len(shown))
+
+
+def freed(told: Json) -> list[str]:
+    """What `explain.if_gone` says, in sentences; the jobs that would start are listed by `starting`."""
+    if not told["freed"]:
+        return []
+    amounts = ", ".join(
+        f"{each['amount']} {each['resource']} of flavor {each['flavor']}" for each in told["freed"]
+    )
+    said = [f"That frees {amounts}."]
+    if told["starts"] or told["hidden"]:
+        if told["hidden"]:
+            said.append(f"{count(told['hidden'], 'job')} that you may not see would start for it.")
+    elif told["tried"]:
+        tried = count(told["tried"], "job")
+        said.append(f"Of the first {tried} in line, none would start because of it alone.")
+    else:
+        said.append("Nobody waits for it.")
+    return said
+
+
+def starting(told: Json) -> list[Listed]:
+    """Who would get in, each looked at by itself."""
+    if not told["starts"]:
+        return []
+    items = [Item(f"{j['namespace']}/{j['name']}", f"/jobs/{j['uid']}") for j in told["starts"]]
+    return [listed("Would start then, each looked at by itself", items)]

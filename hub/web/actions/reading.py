@@ -1,0 +1,108 @@
+"""What a preview is made of, read for the person who looks: the services' own dry runs, all bounded."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+import yaml
+from starlette.requests import Request
+
+from hub.api.policy import hub_of
+from hub.domain.access import Noun, Rights, Verb
+from hub.services.access.credentials import Principal
+from hub.services.context import secrecy
+from hub.services.context.hub import Hub, HubWithin
+from hub.services.explain.plan import plan
+from hub.services.explain.plan_jobs import FindIndex, PlannedFacts, plan_jobs
+from hub.services.index.index import ScheduleIndex
+from hub.services.questions import jobs
+from hub.services.questions.pages.previews import names_taken
+from hub.services.reading.draft import draft
+from shared.documents import Json
+from shared.errors import Rejected
+from shared.kinds.registry import parse_job
+from shared.resubmitted import copy_of, next_name
+
+_TRIES: Final = 20  # names of copies
+_MOST_YAML: Final = 32_000  # bytes of a manifest that is printed as YAML
+_MOST_SHOWN: Final = 64_000  # characters of a manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Looker:
+    """Somebody who looks at a preview: their rights, and the hub as far as they see it."""
+
+    who: Principal
+    hub: Hub
+    find_index: FindIndex
+
+    @property
+    def rights(self) -> Rights:
+        return self.who.rights
+
+    def within(self, verb: Verb, noun: Noun) -> Hub:
+        """The hub for what does `verb` to `noun`."""
+        scope = self.rights.scope(verb, noun)
+        return self.hub if scope.is_everything else HubWithin(self.hub, scope)
+
+
+def looker(request: Request, who: Principal) -> Looker:
+    """The person, on this application."""
+    find_index: FindIndex = getattr(request.app.state, "schedule_index", _no_index)
+    return Looker(who, hub_of(request), find_index)
+
+
+async def read_job(by: Looker, uid: str, verb: Verb = Verb.GET) -> Json:
+    """One job as they may see it, to do `verb` to it. Raises Rejected: NotFound, Forbidden."""
+    hub = by.within(verb, Noun.JOBS)
+    found: Json = await hub.read(secrecy.job_seen_by, by.rights.values, jobs.get_job, uid)
+    return found
+
+
+async def planned(by: Looker, job: Json, priority: int | None = None) -> Json | None:
+    """What the engine says of this job, were it in line now; None where it can not be asked."""
+    try:
+        given = draft(parse_job(job["manifest"]), by.hub.clock.now())
+    except (Rejected, TypeError, KeyError):
+        return None
+    facts = PlannedFacts(job["priority"] if priority is None else priority, None, "")
+    (told,), _ = await plan_jobs(by.hub, [given], [facts], by.find_index())
+    return told
+
+
+async def planned_copy(by: Looker, copy: Json) -> Json | None:
+    """What the engine says of a Job that is not there yet."""
+    try:
+        given = draft(parse_job(copy), by.hub.clock.now())
+    except Rejected as refusal:
+        return {"message": f"it would be refused: {refusal.detail}", "waitingBefore": 0}
+    found = await plan(by.hub, [given], by.find_index)
+    told: list[Json] = found["jobs"]
+    return told[0] if told else None
+
+
+async def free_copy(by: Looker, job: Json) -> Json:
+    """The Job under the next name that is free, as far as can be told."""
+    names = [next_name(job["name"])]
+    while len(names) < _TRIES:
+        names.append(next_name(names[-1]))
+    taken = await by.hub.read(names_taken, job["namespace"], names)
+    name = next((each for each in names if each not in taken), names[-1])
+    return copy_of(job["manifest"], name)
+
+
+async def printed(by: Looker, manifest: Json) -> str:
+    """A manifest to be read, bounded."""
+    return await by.hub.beside(_printed, manifest)
+
+
+def _printed(manifest: Json) -> str:
+    text = orjson.dumps(manifest, option=orjson.OPT_INDENT_2).decode()
+    if len(text) <= _MOST_YAML:
+        text = str(yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True, width=100))
+    return text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "\n…"
+
+
+def _no_index() -> ScheduleIndex | None:
+    """A hub without scheduler knows what the store knows."""
+    return None

@@ -1,0 +1,121 @@
+"""What pages of queues and of clusters share: jobs in a table, events, amounts as bars. Pure."""
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from hub.domain.access import UNKNOWN
+from hub.services.questions.pages.places import InLine
+from hub.store.records.history import StoredEvent
+from hub.store.records.workloads import JobOnPage
+from hub.web.words import Instant, instant, path_of, text, tone
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A name, and the page that it leads to; "" where there is none for whoever looks."""
+
+    name: str
+    href: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingJob:
+    """One in line."""
+
+    id: str
+    place: int  # from 1
+    job: Link
+    namespace: str
+    owner: Link
+    queue: str
+    priority: int
+    since: Instant | None
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class HoldingJob:
+    """One that holds quota, or that a cluster may hold."""
+
+    id: str
+    job: Link
+    namespace: str
+    owner: Link
+    state: str
+    tone: str
+    cluster: Link
+    queue: Link
+    since: Instant | None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One event."""
+
+    id: str
+    at: Instant | None
+    reason: str
+    bad: bool
+    message: str
+
+
+def waiting_job(each: InLine, now: dt.datetime) -> WaitingJob:
+    """One row of who waits."""
+    row = each.row
+    return WaitingJob(
+        id=text(row.uid),
+        place=each.place + 1,
+        job=Link(text(row.name), path_of("jobs", row.uid)),
+        namespace=text(row.namespace),
+        owner=owner_link(row.owner),
+        queue=text(row.queue),
+        priority=row.priority,
+        since=instant(row.queued_at, now),
+        reason=text(row.reason),
+        message=text(row.message or "has not been considered yet"),
+    )
+
+
+def holding_job(row: JobOnPage, now: dt.datetime, *, sees_clusters: bool) -> HoldingJob:
+    """One row of who is in."""
+    cluster = path_of("clusters", row.cluster) if row.cluster and sees_clusters else ""
+    return HoldingJob(
+        id=text(row.uid),
+        job=Link(text(row.name), path_of("jobs", row.uid)),
+        namespace=text(row.namespace),
+        owner=owner_link(row.owner),
+        state=text(row.state),
+        tone=tone(row.state),
+        cluster=Link(text(row.cluster), cluster),
+        queue=Link(
+            text(row.queue), path_of("queues", row.namespace, row.queue) if row.queue else ""
+        ),
+        since=instant(row.started_at or row.created_at, now),
+    )
+
+
+def owner_link(owner: str) -> Link:
+    """Whose a job is: leads to all of theirs."""
+    return Link(text(owner or UNKNOWN), asking(owner=owner or UNKNOWN))
+
+
+def asking(**given: str) -> str:
+    """The front page with the jobs that are asked for."""
+    return f"/?{urlencode(given)}"
+
+
+def told(events: Sequence[StoredEvent], now: dt.datetime) -> tuple[Told, ...]:
+    """Events, newest first."""
+    return tuple(
+        Told(
+            id=text(each.id),
+            at=instant(each.at, now),
+            reason=text(each.reason),
+            bad=each.type == "Warning",
+            message=text(each.message.partition("\n")[0]),
+        )
+        for each in events
+    )

@@ -1,0 +1,108 @@
+"""Signing in to the page at the organisation's provider: the way out, and the way back.
+
+A browser that comes back has to hold the cookie of its way out, which no script reads and which goes nowhere
+but to the hub. It always arrives at the front page: no address is taken from the request.
+"""
+
+import re
+from typing import Final
+
+import structlog
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from hub.api.limits import check_failures, note_failure
+from hub.api.policy import PUBLIC, allow, hub_of
+from hub.api.routing import new_router
+from hub.services.access import credentials
+from hub.services.access.sign_in.claims import Verified
+from hub.services.access.sign_in.principals import principal_of
+from hub.services.context.hub import Hub
+from hub.web.access import HEADERS, hold_session, is_secure, looking, name_of_cookie
+from hub.web.shell import html, login_page
+from shared.errors import Rejected
+from shared.reject_codes import RejectCode
+
+_KEPT_S: Final = 600  # for a person to sign in at the provider
+_CODE: Final = re.compile("[a-z_]{1,40}")
+_OTHER: Final = (
+    "This is the end of another attempt to sign in, or it took too long: sign in again."
+)
+router = new_router("page")
+_log = structlog.get_logger(__name__)
+
+
+@router.get("/sign-in", include_in_schema=False)
+@allow(PUBLIC)
+async def way_out(request: Request) -> Response:
+    """To the provider."""
+    browsers = hub_of(request).sign_in.browsers
+    if browsers is None:
+        raise Rejected(RejectCode.NOT_FOUND, "there is nothing at this path")
+    try:
+        held, address = await browsers.begin()
+    except Rejected as refusal:
+        return _refused(request, refusal.detail)
+    reply = RedirectResponse(address, 303, HEADERS)
+    reply.set_cookie(
+        _cookie(request),
+        held,
+        max_age=_KEPT_S,
+        httponly=True,
+        samesite="lax",  # it has to come along from the provider's page
+        secure=is_secure(request),
+    )
+    return reply
+
+
+@router.get("/sign-in/back", include_in_schema=False)
+@allow(PUBLIC)
+async def way_back(request: Request) -> Response:
+    """From the provider: a session for who signed in there, and may look at the page."""
+    hub = hub_of(request)
+    if hub.sign_in.browsers is None:
+        raise Rejected(RejectCode.NOT_FOUND, "there is nothing at this path")
+    check_failures(request, hub)
+    held, query = request.cookies.get(_cookie(request), ""), request.query_params
+    if not hub.sign_in.browsers.is_answer(held, query.get("state", "")):
+        note_failure(request, hub)
+        return _refused(request, _OTHER)
+    if error := query.get("error"):
+        named = f" ({error})" if _CODE.fullmatch(error) else ""
+        return _refused(request, f"The provider did not sign you in{named}.")
+    try:
+        found = await hub.sign_in.browsers.redeem(query.get("code", ""), held)
+    except Rejected as refusal:
+        note_failure(request, hub)
+        _log.info("signing in by a browser failed", why=refusal.detail)
+        return _refused(request, refusal.detail)
+    return await _let_in(request, hub, found)
+
+
+async def _let_in(request: Request, hub: Hub, found: Verified) -> Response:
+    who, name = principal_of(found.who), found.who.name
+    if await looking(hub, who) is None:
+        said = f"You are {name}, and have no role here yet: an administrator binds one."
+        return _refused(request, said)
+    kept = hub.sign_in.terms.session_kept
+    made = await hub.write(credentials.begin_session, name, found.who.groups, kept, who.id)
+    # A page of the hub's own goes on to the front page: a redirect from the provider would not bring a
+    # cookie along that is for requests of the hub's own pages alone.
+    reply = html("back.html", who=name)
+    _forget(request, reply)
+    hold_session(request, reply, made, kept)
+    return reply
+
+
+def _refused(request: Request, said: str) -> Response:
+    reply = login_page(request, 400, said=said)
+    _forget(request, reply)
+    return reply
+
+
+def _forget(request: Request, reply: Response) -> None:
+    reply.delete_cookie(_cookie(request), httponly=True, samesite="lax", secure=is_secure(request))
+
+
+def _cookie(request: Request) -> str:
+    return f"{name_of_cookie(request)}-attempt"

@@ -1,0 +1,265 @@
+"""Signing in at a provider of OpenID Connect: by a device's code (RFC 8628), and refreshed from then on.
+
+The hub says which provider, and which client the command line is there. What the provider gives is kept in
+the context, and shown to the hub and to nobody else; the hub judges it, nothing is verified here.
+"""
+
+import base64
+import contextlib
+import fcntl
+import json
+import os
+import ssl
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from roadstead import contexts
+from roadstead.contexts import Stored
+from roadstead.errors import NotAllowed, RoadsteadError, TimedOut, Unreachable
+
+EARLY_S: Final = 30.0  # before a token ends it is refreshed
+TIMEOUT_S: Final = 10.0
+LARGEST: Final = 1 << 20
+LONGEST_WAIT_S: Final = 1800.0  # for a person to type a code in, whatever the provider says
+_INTERVAL_S: Final = (1.0, 5.0, 60.0)  # between two askings: least, what is usual, most
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_DEVICE: Final = "urn:ietf:params:oauth:grant-type:device_code"
+_AGAIN: Final = "sign in again: roadstead login --oidc"
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a person is to do: type `code` in at `address`."""
+
+    address: str
+    code: str
+    device_code: str
+    interval_s: float
+    kept_s: float
+
+
+class ProviderClient:
+    """A client of one provider; `ca`: a file with its authorities, or "". Raises RoadsteadError."""
+
+    def __init__(self, issuer: str, client: str, ca: str = "") -> None:
+        if not is_safe(issuer):
+            raise RoadsteadError(f"the provider {issuer!r} has no address with https")
+        self.issuer, self.client, self.ca = issuer, client, ca
+        self._known: Json = {}
+
+    def begin(self, scopes: str) -> Asked:
+        """Ask for a code. Raises NotAllowed, Unreachable."""
+        address = self._address("device_authorization_endpoint")
+        if not address:
+            raise RoadsteadError(
+                f"{self.issuer} lets no command line sign in (it has no device_authorization_endpoint)"
+            )
+        form = {"client_id": self.client, "scope": scopes}
+        told = self._granted(*self._post(address, form))
+        shown = str(told.get("verification_uri_complete") or told.get("verification_uri"))
+        least, usual, most = _INTERVAL_S
+        interval_s = min(max(least, _seconds(told.get("interval"), usual)), most)
+        kept_s = min(_seconds(told.get("expires_in"), LONGEST_WAIT_S), LONGEST_WAIT_S)
+        if not is_safe(shown):
+            raise RoadsteadError(f"{self.issuer} names no address with https to sign in at")
+        return Asked(
+            shown, str(told.get("user_code")), str(told.get("device_code")), interval_s, kept_s
+        )
+
+    def wait(self, asked: Asked, sleep: Callable[[float], None] = time.sleep) -> Json:
+        """What the provider gives once the code was typed in. Raises TimedOut, NotAllowed, Unreachable."""
+        form = {
+            "grant_type": _DEVICE,
+            "device_code": asked.device_code,
+            "client_id": self.client,
+        }
+        waited_s, interval_s = 0.0, asked.interval_s
+        while waited_s < asked.kept_s:
+            sleep(interval_s)
+            waited_s += interval_s
+            status, told = self._post(self._address("token_endpoint"), form)
+            error = told.get("error")
+            if error == "slow_down":
+                interval_s += 5.0
+            elif error != "authorization_pending":
+                return self._granted(status, told)
+        raise TimedOut("nobody typed the code in: try again")
+
+    def refresh(self, token: str) -> Json:
+        """New tokens in place of those that end. Raises NotAllowed, Unreachable."""
+        form = {
+            "grant_type": "refresh_token",
+            "refresh_token": token,
+            "client_id": self.client,
+        }
+        return self._granted(*self._post(self._address("token_endpoint"), form))
+
+    def revoke(self, token: str) -> bool:
+        """Take a refresh token back; False: the provider has no way to. Raises Unreachable, NotAllowed."""
+        address = self._address("revocation_endpoint")
+        if not address:
+            return False
+        form = {"token": token, "token_type_hint": "refresh_token", "client_id": self.client}
+        status, told = self._post(address, form)
+        if status >= 400:
+            self._granted(status, told)
+        return True
+
+    def _address(self, name: str) -> str:
+        if not self._known:
+            place = f"{self.issuer.rstrip('/')}/.well-known/openid-configuration"
+            status, known = self._ask("GET", place, None)
+            if status != 200 or known.get("issuer") != self.issuer:
+                raise Unreachable(f"what answers at {place} is not {self.issuer}", answered=True)
+            self._known = known
+        found = self._known.get(name)
+        return found if isinstance(found, str) and is_safe(found) else ""
+
+    def _granted(self, status: int, told: Json) -> Json:
+        if status < 400 and not told.get("error"):
+            return told
+        why = str(told.get("error_description") or told.get("error") or f"it answered {status}")
+        raise NotAllowed(f"{self.issuer} refused: {why[:300]}; {_AGAIN}")
+
+    def _post(self, address: str, form: Mapping[str, str]) -> tuple[int, Json]:
+        if not address:
+            raise Unreachable(f"{self.issuer} names no address with https for this", answered=True)
+        status, told = self._ask("POST", address, form)
+        if status >= 500:
+            raise Unreachable(f"{self.issuer} answered {status}", answered=True)
+        return status, told
+
+    def _ask(self, method: str, address: str, form: Mapping[str, str] | None) -> tuple[int, Json]:
+        import httpx  # noqa: PLC0415 - it takes a tenth of a second
+
+        try:
+            trust = ssl.create_default_context(cafile=self.ca or None)
+            with (
+                httpx.Client(verify=trust, trust_env=False, timeout=TIMEOUT_S) as http,
+                http.stream(method, address, data=form) as answer,
+            ):
+                body = b""
+                for chunk in answer.iter_bytes():
+                    body += chunk
+                    if len(body) > LARGEST:
+                        raise Unreachable(f"{address} answers too much", answered=True)
+        except (httpx.HTTPError, OSError) as failure:
+            why = str(failure) or type(failure).__name__
+            raise Unreachable(
+                f"the provider {self.issuer} does not answer: {why}", answered=True
+            ) from failure
+        try:
+            told = json.loads(body) if body else {}
+        except (ValueError, RecursionError):
+            told = {}
+        return answer.status_code, told if isinstance(told, dict) else {}
+
+
+def kept_of(stored: Stored, told: Json, now_s: float) -> Stored:
+    """A context with what the provider gave, and when that ends by this machine's clock."""
+    token = told.get("id_token") or told.get("access_token")
+    if not isinstance(token, str) or not token.isascii():
+        raise NotAllowed("the provider gave no token")
+    refresh = told.get("refresh_token")
+    return replace(
+        stored,
+        token=token,
+        refresh=refresh if isinstance(refresh, str) else stored.refresh,
+        ends=f"{now_s + _life_s(token, told):.0f}",
+    )
+
+
+def renewal(token: str) -> Callable[[], str] | None:
+    """What gives the token of now, in place of one that a provider issued; None: it is not such a one."""
+    with contextlib.suppress(RoadsteadError):
+        for each in contexts.load().named.values():
+            if token and each.token == token and each.refresh:
+                return _Renewal(each).token
+    return None
+
+
+class _Renewal:
+    """The token of a context, refreshed when it ends: once, however many commands run."""
+
+    def __init__(self, stored: Stored) -> None:
+        self._stored = stored
+
+    def token(self) -> str:
+        """One that is good now. Raises NotAllowed, Unreachable."""
+        if self._is_fresh(self._stored):
+            return self._stored.token
+        with _alone():
+            kept = contexts.load()
+            name, held = next(
+                (
+                    (name, each)
+                    for name, each in kept.named.items()
+                    if (each.server, each.issuer, each.client)
+                    == (self._stored.server, self._stored.issuer, self._stored.client)
+                ),
+                ("", self._stored),
+            )
+            if not name:
+                raise NotAllowed(f"this context was forgotten; {_AGAIN}")
+            if not self._is_fresh(held):  # nobody else has refreshed it meanwhile
+                provider = ProviderClient(held.issuer, held.client, held.issuer_ca)
+                held = kept_of(held, provider.refresh(held.refresh), _now_s())
+                contexts.save(kept.having(name, held))
+            self._stored = held
+        return held.token
+
+    @staticmethod
+    def _is_fresh(stored: Stored) -> bool:
+        try:
+            return float(stored.ends) - EARLY_S > _now_s()
+        except ValueError:
+            return False
+
+
+def is_safe(address: str) -> bool:
+    """Whether nobody on the way reads what is asked there: https, or this machine."""
+    try:
+        parts = urlsplit(address)
+        _ = parts.port
+    except ValueError:
+        return False
+    if not address.isascii() or not address.isprintable() or not parts.hostname:
+        return False
+    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """One process at a time: a refresh token is good once."""
+    file = contexts.path().with_name("contexts.lock")
+    try:
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as failure:
+        raise RoadsteadError(f"{file} can not be written: {failure.strerror}") from failure
+    with os.fdopen(descriptor):
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+
+
+def _life_s(token: str, told: Json) -> float:
+    """How long a token lasts, as it says or the provider does; of a machine's clock only the pace counts."""
+    lives = [_seconds(told.get("expires_in"), 300.0)]
+    with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
+        part = token.split(".")[1]
+        claims = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+        lives.append(float(claims["exp"]) - float(claims["iat"]))
+    return max(0.0, min(lives))
+
+
+def _seconds(value: object, usual: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e9:
+        return usual
+    return float(value)
+
+
+def _now_s() -> float:
+    return time.time()  # noqa: TID251 - when a token ends, kept over runs

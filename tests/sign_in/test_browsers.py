@@ -1,0 +1,208 @@
+"""Browsers that sign in at a provider: the way out and back, the session, and what others may try."""
+
+import contextlib
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+from starlette.responses import Response
+
+from hub.api.app import create_app
+from hub.web import access, pages
+from tests.api.people import bound
+from tests.api.serving import START, Served, served
+from tests.sign_in.provider import SECRET, LocalProvider, local_provider
+from tests.sign_in.test_bearers import terms
+
+pytestmark = pytest.mark.anyio
+ANA = "oidc:ana@example.org"
+
+
+@pytest.fixture
+def provider() -> Iterator[LocalProvider]:
+    with local_provider() as found:
+        found.now_s = START.timestamp()
+        yield found
+
+
+@contextlib.asynccontextmanager
+async def paged(folder: Path, provider: LocalProvider) -> AsyncIterator[Served]:
+    """A hub with its page, by TLS; ana looks at everything."""
+    file = folder / "secret"
+    file.write_text(f"{SECRET}\n")
+    given = {"client_secret_file": str(file), "page_url": "https://hub/"}
+    async with served(folder, terms(provider, **given)) as hub:
+        hub.app = create_app(hub.hub, (pages.router,), pages.nothing_here, access.signed_in)
+        await bound(hub, "a", "viewer", users=[ANA])
+        yield hub
+
+
+def browser(hub: Served) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=httpx.ASGITransport(hub.app), base_url="https://hub")
+
+
+async def went_out(http: httpx.AsyncClient) -> str:
+    """Where the provider sends the browser back to."""
+    out = await http.get("/sign-in")
+    assert out.status_code == 303, out.text
+    async with httpx.AsyncClient() as outside:
+        back = await outside.get(out.headers["location"])
+    assert back.status_code == 302, back.text
+    return str(back.headers["location"])
+
+
+async def signed_in(http: httpx.AsyncClient) -> httpx.Response:
+    return await http.get(await went_out(http))
+
+
+def session(http: httpx.AsyncClient) -> str:
+    (cookie,) = http.cookies.jar
+    return str(cookie.value)
+
+
+async def test_a_person_signs_in_by_the_page(tmp_path, provider):
+    """PKCE, state and nonce; a session in a cookie of the hub's alone, and of tokens nothing."""
+    async with paged(tmp_path, provider) as hub, browser(hub) as http:
+        front = (await http.get("/")).text
+        assert 'href="https://hub/sign-in"' in front
+        reply = await signed_in(http)
+        assert reply.status_code == 200, reply.text
+        assert 'content="0; url=/"' in reply.text
+        cookies = reply.headers.get_list("set-cookie")
+        (kept,) = [each for each in cookies if "Max-Age=0" not in each]
+        for word in ("__Host-", "HttpOnly", "SameSite=strict", "Secure", "Path=/"):
+            assert word in kept
+        page = (await http.get("/")).text
+        assert f"{ANA} (viewer)" in page
+        assert provider.said["redirect_uri"] == "https://hub/sign-in/back"
+        told = (await hub.admin.get("/v1/audit?verb=sign-in")).json()["items"]
+        assert [(each["principal"], each["kind"], each["name"]) for each in told] == [
+            (ANA, "Session", ANA)
+        ]
+        as_bearer = {"Authorization": f"Bearer {session(http)}"}
+        async with browser(hub) as other:
+            assert (await other.get("/v1/jobs", headers=as_bearer)).status_code == 401
+        await http.post("/logout")
+        assert "Sign in with your organisation" in (await http.get("/")).text
+
+
+async def test_who_has_no_role_is_told_so(tmp_path, provider):
+    """No session is made for them."""
+    provider.person["email"] = "bo@example.org"
+    async with paged(tmp_path, provider) as hub, browser(hub) as http:
+        reply = await signed_in(http)
+        assert (reply.status_code, list(http.cookies.jar)) == (400, [])
+        assert "have no role here yet" in reply.text
+
+
+async def test_a_way_back_that_is_not_ones_own_leads_nowhere(tmp_path, provider):
+    """Another's state, none, a used code, another verifier, another nonce: no session."""
+    async with paged(tmp_path, provider) as hub, browser(hub) as http, browser(hub) as other:
+        back = await went_out(http)
+        for path in (back, "/sign-in/back", "/sign-in/back?state=&code=x", f"{back}x"):
+            reply = await other.get(path)
+            assert (reply.status_code, list(other.cookies.jar)) == (400, []), path
+        assert provider.asked.count("/token") == 0
+        theirs = await went_out(other)
+        code = parse_qs(urlsplit(theirs).query)["code"][0]
+        back = await went_out(http)
+        state = parse_qs(urlsplit(back).query)["state"][0]
+        reply = await http.get(f"/sign-in/back?state={state}&code={code}")
+        assert "gave no ID token" in reply.text  # PKCE: their code with our verifier
+        for claims, words in (
+            ({"nonce": "another"}, "another attempt"),
+            ({"aud": "another"}, "somebody else"),
+            ({"iss": "https://example.org"}, "not issued by"),
+        ):
+            provider.extra = claims
+            reply = await signed_in(http)
+            assert reply.status_code == 400, claims
+            assert words in reply.text
+        provider.extra = {}
+        done = await went_out(http)
+        assert (await http.get(done)).status_code == 200
+        again = await http.get(done)
+        assert again.status_code == 400
+        refused = await http.get("/sign-in/back?error=<script>&state=1")
+        assert "<script>" not in refused.text
+
+
+async def test_no_address_is_taken_from_the_browser(tmp_path, provider):
+    """Whatever Host and query say, the provider sends it back to the hub, and the hub to its front page."""
+    async with paged(tmp_path, provider) as hub, browser(hub) as http:
+        evil = {"Host": "evil.example", "X-Forwarded-Host": "evil.example"}
+        out = await http.get("/sign-in?next=https://evil.example/", headers=evil)
+        assert out.headers["location"].startswith(f"{provider.issuer}/authorize?")
+        assert "evil" not in out.headers["location"]
+        assert "evil" not in (await signed_in(http)).text
+
+
+async def test_a_session_ends(tmp_path, provider):
+    """By its longest life, when nobody uses it, and with the person; groups are those of the last time."""
+    async with paged(tmp_path, provider) as hub, browser(hub) as http:
+        idle_s = hub.hub.settings.api.session_idle.total_seconds()
+        kept_s = hub.hub.settings.oidc.session_kept.total_seconds()
+
+        async def is_in() -> bool:
+            return "Sign out" in (await http.get("/", headers={"Cookie": held})).text
+
+        async def renewed() -> str:
+            provider.now_s = hub.clock.now().timestamp()
+            http.cookies.clear()
+            assert (await signed_in(http)).status_code == 200
+            value = session(http)
+            http.cookies.clear()
+            return f"__Host-roadstead={value}"
+
+        held = await renewed()
+        hub.clock.advance(idle_s - 1)
+        assert await is_in()
+        hub.clock.advance(idle_s + 1)
+        assert not await is_in()
+        held = await renewed()
+        for _ in range(int(kept_s // (idle_s / 2))):
+            hub.clock.advance(idle_s / 2)
+            await is_in()
+        assert not await is_in()
+        held = await renewed()
+        assert await is_in()
+        provider.person["groups"] = ["physics"]
+        other = await renewed()
+        people = (await hub.admin.get("/v1/tokens")).json()["items"]
+        assert [each["groups"] for each in people if each["name"] == ANA] == [["oidc:physics"]]
+        assert (await hub.admin.delete(f"/v1/tokens/user/{ANA}")).status_code == 200
+        assert not await is_in()
+        held = other
+        assert not await is_in()
+
+
+async def test_a_token_with_groups_without_end_is_refused(tmp_path, provider):
+    """Half a megabyte of them, and answers of more than one: in words, and no session."""
+    async with paged(tmp_path, provider) as hub, browser(hub) as http:
+        for names, words in ((10_000, "longer than"), (30_000, "more than"), (600, "at most 500")):
+            provider.extra = {"groups": [f"{'g' * 30}{number}" for number in range(names)]}
+            reply = await signed_in(http)
+            assert (reply.status_code, list(http.cookies.jar)) == (400, [])
+            assert words in reply.text
+
+
+async def test_a_provider_that_is_down_leaves_the_token(tmp_path, provider):
+    """The way out says so, and the form for a token of the hub's own is there."""
+    async with paged(tmp_path, provider) as hub, browser(hub) as http:
+        provider.answers = {"/.well-known/openid-configuration": Response("down", 500)}
+        reply = await http.get("/sign-in")
+        assert reply.status_code == 400
+        assert "can not be asked" in reply.text
+        assert "Access token" in reply.text
+
+
+async def test_without_a_provider_there_is_no_way(tmp_path):
+    """Neither out nor back, and the page offers none."""
+    async with served(tmp_path) as hub:
+        hub.app = create_app(hub.hub, (pages.router,), pages.nothing_here, access.signed_in)
+        async with browser(hub) as http:
+            assert "organisation" not in (await http.get("/")).text
+            for path in ("/sign-in", "/sign-in/back"):
+                assert (await http.get(path)).status_code == 404
