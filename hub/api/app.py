@@ -75,11 +75,11 @@ ROUTERS: Final = (
 )
 
 
-Absent = Callable[[Request], Response | None]
+NoPage = Callable[[Request, Rejected | None], Response | None]
 
 
-def _no_page(request: Request) -> None:
-    """Without pages, a problem says that there is nothing."""
+def _no_page(request: Request, refusal: Rejected | None = None) -> None:
+    """Without pages, a problem says what is wrong."""
 
 
 async def _no_session(request: Request) -> None:
@@ -93,13 +93,13 @@ class UndeclaredRoute(RuntimeError):
 def create_app(
     hub: Hub,
     more: Sequence[APIRouter] = (),
-    nothing_here: Absent = _no_page,
+    nothing_here: NoPage = _no_page,
     signed_in: SignedIn = _no_session,
 ) -> FastAPI:
     """The application that serves `hub`. Raises UndeclaredRoute.
 
-    `nothing_here`: the page for an address that is none, where a page is asked for. `signed_in`: who
-    acts on the page, by the session that their browser holds.
+    `nothing_here`: the page for an address that is none, or that is refused, where a page is asked for.
+    `signed_in`: who acts on the page, by the session that their browser holds.
     """
     app = FastAPI(
         openapi_url=None,
@@ -148,14 +148,15 @@ def _description(app: FastAPI) -> APIRouter:
 async def _rejected(request: Request, error: Exception) -> Response:
     assert isinstance(error, Rejected)
     was_refused(request, error)
-    return refused(error, request.state.request_id)
+    page: Response | None = request.app.state.nothing_here(request, error)
+    return page or refused(error, request.state.request_id)
 
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     request_id = request.state.request_id
     if error.status_code == 404:
-        page: Response | None = request.app.state.nothing_here(request)
+        page: Response | None = request.app.state.nothing_here(request, None)
         return page or problem(RejectCode.NOT_FOUND, "there is nothing at this path", request_id)
     if error.status_code == 405:
         served = sorted(_methods_of(request))

@@ -119,9 +119,7 @@ async def drain_cluster(request: Request, name: str, given: DrainRequest) -> Res
     """
     hub = hub_of(request)
     principal, carry_out = caller(request).name, not given.dry_run
-    return JsonResponse(
-        await hub.write(drain.drain_cluster, name, hub.settings, principal, carry_out=carry_out)
-    )
+    return JsonResponse(await hub.write(drain.drain_cluster, name, principal, carry_out=carry_out))
 
 
 @router.post("/v1/clusters/{name}/fence", response_model=FencedCluster)

@@ -9,7 +9,7 @@ from sqlalchemy import DateTime, Dialect, Engine, LargeBinary, String
 from sqlalchemy.types import TypeDecorator
 
 from hub.domain.workloads.apply_options import ApplyOptions
-from hub.domain.workloads.chains import LinkState, Wanted
+from hub.domain.workloads.chains import EndCondition, LinkState
 from hub.domain.workloads.states import State, WithdrawTo
 from hub.store.keyring import NO_KEYS, Keyring
 
@@ -134,14 +134,14 @@ class WithdrawColumn(TypeDecorator[WithdrawTo]):
         return None if value is None else WithdrawTo(value)
 
 
-class WantedColumn(TypeDecorator[Wanted]):
+class EndConditionColumn(TypeDecorator[EndCondition]):
     """How a job that another waits for must end, likewise."""
 
     impl = String
     cache_ok = True
 
-    def process_result_value(self, value: str | None, dialect: Dialect) -> Wanted | None:
-        return None if value is None else Wanted(value)
+    def process_result_value(self, value: str | None, dialect: Dialect) -> EndCondition | None:
+        return None if value is None else EndCondition(value)
 
 
 class LinkColumn(TypeDecorator[LinkState]):

@@ -20,7 +20,7 @@ from sqlalchemy import (
 
 from hub.domain.workloads.chains import LinkState
 from hub.store.bulk import Bulk
-from hub.store.columns import LinkColumn, StateColumn, WantedColumn
+from hub.store.columns import EndConditionColumn, LinkColumn, StateColumn
 from hub.store.lookup import Lookup
 from hub.store.records.dependencies import Awaited, Dependency, Neighbour, Unbound
 from hub.store.tables import dependencies, workloads
@@ -30,7 +30,7 @@ DEPENDENCIES: Final = "dependencies"  # in the feed
 _OPEN: Final = dependencies.c.state == LinkState.WAITING.value
 _ADD: Final = Bulk.insert(dependencies)
 _TYPES: Final[Mapping[str, type[TypeDecorator[Any]]]] = {
-    "wanted": WantedColumn,
+    "wanted": EndConditionColumn,
     "state": LinkColumn,
 }
 _WHOLE: Final = tuple(
@@ -182,7 +182,7 @@ def after(tx: Transaction, uid: str, limit: int) -> list[Neighbour]:
 def _neighbours(uid: Any, name: Any, same: Any) -> Select[Any]:
     d, w = dependencies.c, workloads.c
     return select(
-        uid, name, type_coerce(d.wanted, WantedColumn), type_coerce(d.state, LinkColumn), d.ended,
+        uid, name, type_coerce(d.wanted, EndConditionColumn), type_coerce(d.state, LinkColumn), d.ended,
         type_coerce(w.state, StateColumn), w.queue, w.owner, w.reason, w.cluster,
         func.coalesce(w.finished_at, w.started_at, w.placed_at, w.queued_at),
     ).select_from(dependencies.outerjoin(workloads, same))  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Select, func, or_, select
 
+from hub.domain.access import UNKNOWN
 from hub.domain.workloads.states import CHARGED, TERMINAL
 from hub.store import scoping
 from hub.store.records.workloads import JobOnPage
@@ -22,52 +23,65 @@ _CHARGED: Final = sorted(str(state) for state in CHARGED)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where jobs are: on a cluster, in a ClusterQueue, or by a LocalQueue. "": wherever."""
+    """Where jobs are and whose they are. "": wherever, anybody's. `owner` unknown: nobody's known.
+
+    `any_queue`: the name of their LocalQueue, or of the ClusterQueue that they are charged to.
+    """
 
     cluster: str = ""
     cluster_queue: str = ""
     namespace: str = ""
     queue: str = ""
+    any_queue: str = ""
+    owner: str = ""
+
+
+ANYWHERE: Final = Place()
 
 
 def holding(tx: Transaction, place: Place, limit: int) -> list[JobOnPage]:
     """Jobs that are charged there, as far as they may be seen; the latest first."""
     c = workloads.c
-    query = _shown().where(c.state.in_(_CHARGED), *scoping.of_jobs(tx))
-    named = {
-        "cluster": place.cluster,
-        "cluster_queue": place.cluster_queue,
-        "namespace": place.namespace,
-        "queue": place.queue,
-    }
-    for column, name in named.items():
-        if name:
-            query = query.where(c[column] == name)
+    query = _shown().where(c.state.in_(_CHARGED), *scoping.of_jobs(tx), *_at(place))
     query = query.order_by(c.created_at.desc(), c.uid.desc()).limit(limit)
     return [JobOnPage(*row) for row in tx.conn.execute(query)]
 
 
 def unfinished(
-    tx: Transaction, states: Collection[str], text: str, offset: int, limit: int
+    tx: Transaction,
+    states: Collection[str],
+    text: str,
+    offset: int,
+    limit: int,
+    place: Place = ANYWHERE,
 ) -> list[JobOnPage]:
     """Jobs that have not ended, oldest first; in one of `states`, if any are given."""
     c = workloads.c
-    query = _shown().where(*_unfinished(tx, states, text)).order_by(c.created_at, c.uid)
+    query = _shown().where(*_unfinished(tx, states, text, place)).order_by(c.created_at, c.uid)
     return _rows(tx, query, offset, limit)
 
 
-def count_unfinished(tx: Transaction, text: str) -> int:
-    """How many jobs `unfinished` would give, state and limit aside."""
-    query = select(func.count()).select_from(workloads).where(*_unfinished(tx, (), text))
+def count_unfinished(
+    tx: Transaction, text: str, place: Place = ANYWHERE, states: Collection[str] = ()
+) -> int:
+    """How many jobs `unfinished` would give, limit aside."""
+    query = (
+        select(func.count()).select_from(workloads).where(*_unfinished(tx, states, text, place))
+    )
     return int(tx.conn.execute(query).scalar_one())
 
 
 def ended(
-    tx: Transaction, states: Collection[str], text: str, offset: int, limit: int
+    tx: Transaction,
+    states: Collection[str],
+    text: str,
+    offset: int,
+    limit: int,
+    place: Place = ANYWHERE,
 ) -> list[JobOnPage]:
     """Jobs that have ended, the latest first; in one of `states`, if any are given."""
     c = workloads.c
-    query = _shown().where(c.finished_at.is_not(None), *_selected(tx, states, text))
+    query = _shown().where(c.finished_at.is_not(None), *_selected(tx, states, text, place))
     return _rows(tx, query.order_by(c.finished_at.desc(), c.uid), offset, limit)
 
 
@@ -75,26 +89,46 @@ def _shown() -> Select[Any]:
     return select(*_SHOWN)
 
 
-def _unfinished(tx: Transaction, states: Collection[str], text: str) -> list[ColumnElement[bool]]:
+def _unfinished(
+    tx: Transaction, states: Collection[str], text: str, place: Place
+) -> list[ColumnElement[bool]]:
     c = workloads.c
     return [
         c.finished_at.is_(None),
         c.state.not_in(sorted(TERMINAL)),
-        *_selected(tx, states, text),
+        *_selected(tx, states, text, place),
     ]
 
 
-def _selected(tx: Transaction, states: Collection[str], text: str) -> list[ColumnElement[bool]]:
-    """Not deleted (or still in a cluster), seen by whoever asks, and `text` is in a name that people know
-    the job by.
+def _selected(
+    tx: Transaction, states: Collection[str], text: str, place: Place
+) -> list[ColumnElement[bool]]:
+    """Not deleted (or still in a cluster), seen by whoever asks, there, and `text` is in a name that people
+    know the job by.
     """
     c = workloads.c
-    wanted = [c.deleted_at.is_(None) | c.live.is_not(None), *scoping.of_jobs(tx)]
+    wanted = [c.deleted_at.is_(None) | c.live.is_not(None), *scoping.of_jobs(tx), *_at(place)]
     if states:
         wanted.append(c.state.in_(sorted(states)))
     if text:
         places = (c.namespace + "/" + c.name, c.queue, c.cluster)
         wanted.append(or_(*(each.contains(text, autoescape=True) for each in places)))
+    return wanted
+
+
+def _at(place: Place) -> list[ColumnElement[bool]]:
+    c = workloads.c
+    named = {
+        c.cluster: place.cluster,
+        c.cluster_queue: place.cluster_queue,
+        c.namespace: place.namespace,
+        c.queue: place.queue,
+    }
+    wanted = [column == name for column, name in named.items() if name]
+    if place.any_queue:
+        wanted.append(or_(c.queue == place.any_queue, c.cluster_queue == place.any_queue))
+    if place.owner:
+        wanted.append(c.owner == ("" if place.owner == UNKNOWN else place.owner))
     return wanted
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from hub.store.records.history import StoredEvent
 from hub.store.records.works import DriftedWork
-from hub.web.words import Instant, instant, labels, percent, text, tone
+from hub.web.words import Instant, instant, labels, path_of, percent, text, tone
 from shared import quantity
 from shared.documents import Json
 
@@ -83,6 +83,7 @@ class EventLine:
     tone: str
     object: str
     message: str
+    href: str = ""  # of the page of what it happened to
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +202,23 @@ def event_line(event: StoredEvent, now: dt.datetime) -> EventLine:
         tone="bad" if event.type == "Warning" else "calm",
         object=_object(event),
         message=text(event.message.partition("\n")[0]),  # the others are of a log
+        href=_page_of(event),
     )
+
+
+def _page_of(event: StoredEvent) -> str:
+    """The page of what something happened to; "" where it has none."""
+    match event.kind:
+        case "Job" | "Workload":
+            return path_of("jobs", event.uid)
+        case "MemberCluster":
+            return path_of("clusters", event.name)
+        case "ClusterQueue":
+            return path_of("queues", event.name)
+        case "LocalQueue":
+            return path_of("queues", event.namespace, event.name)
+        case _:
+            return ""
 
 
 def drift_lines(work: DriftedWork, now: dt.datetime) -> Sequence[DriftLine]:

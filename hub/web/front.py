@@ -55,11 +55,11 @@ def _render(
     given: dict[str, Json] = {
         "tabs": {"tabs": views.tabs(page.fleet.states, asked)},
         "attention": {"lines": view.attention},
-        "jobs": {"view": jobs},
+        "jobs": {"view": jobs, "sees_clusters": scope.is_everything},
         "clusters": {"clusters": view.clusters, "more": view.more_clusters},
         "queues": {"queues": view.queues, "more": view.more_queues},
         "events": {"events": view.events},
-        "drift": {"drift": view.drift},
+        "drift": {"drift": view.drift, "sees_clusters": scope.is_everything},
     }
     parts = {
         name: templates.get_template(f"{name}.html").render(**values)

@@ -23,10 +23,14 @@ from hub.web.front import FrontView
 from hub.web.job_page import routes as job_page
 from hub.web.shell import html, login_page, signed_in_page, static_file
 from hub.web.views import address
+from hub.web.words import text
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
+_OF_PROGRAMS: Final = ("/v1/", "/agent/", "/apis/")
 _MOST_TEXT: Final = 120
+_MOST_NAME: Final = 253
+_NAMES: Final = ("owner", "namespace", "queue", "cluster")  # exact, as in `/v1/jobs`
 router = new_router("page")
 router.routes.extend(
     [
@@ -73,21 +77,30 @@ async def static(request: Request, name: str) -> Response:
     return found
 
 
-def nothing_here(request: Request) -> Response | None:
-    """The page for an address that is none; None for who did not ask for a page."""
+def nothing_here(request: Request, refusal: Rejected | None = None) -> Response | None:
+    """The page for an address that is none, or that is refused; None for who did not ask for a page.
+
+    What the API refuses is said in its own way, whoever asks.
+    """
     if request.method not in {"GET", "HEAD"}:
         return None
     if "text/html" not in request.headers.get("accept", ""):
         return None
+    if refusal is not None and request.scope["path"].startswith(_OF_PROGRAMS):
+        return None
+    if refusal is not None and refusal.code.status != 404:
+        return html("refused.html", refusal.code.status, detail=text(refusal.detail))
     path = request.scope["path"][:_MOST_TEXT].encode(errors="replace").decode()
     return html("nothing.html", 404, path=path)
 
 
 def asked_of(query: QueryParams) -> Asked:
     """The view that an address names; what makes no sense in it is left out."""
-    group, page = query.get("state", ""), query.get("page", "")
+    wanted, page = query.get("state", "").lower().split(","), query.get("page", "")
+    named = {name: query.get(name, "").strip()[:_MOST_NAME] for name in _NAMES}
     return Asked(
-        group=group if group in GROUPS else "",
+        group=",".join(each for each in GROUPS if each in wanted),
         text=query.get("q", "").strip()[:_MOST_TEXT],
         page=min(max(1, int(page[:6])), MAX_PAGES) if page.isdecimal() else 1,
+        **named,
     )

@@ -3,6 +3,7 @@
 import hashlib
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 import jinja2
 from starlette.requests import Request
@@ -37,6 +38,8 @@ templates = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+# One name in a path, whatever it holds.
+templates.filters["segment"] = lambda name: quote(str(name), safe="")
 
 
 def html(template: str, status: int = 200, **values: object) -> Response:

@@ -84,7 +84,7 @@ async def _let_in(request: Request, hub: Hub, found: Verified) -> Response:
     if await looking(hub, who) is None:
         said = f"You are {name}, and have no role here yet: an administrator binds one."
         return _refused(request, said)
-    kept = hub.settings.api.session_kept
+    kept = hub.sign_in.terms.session_kept
     made = await hub.write(credentials.begin_session, name, found.who.groups, kept, who.id)
     # A page of the hub's own goes on to the front page: a redirect from the provider would not bring a
     # cookie along that is for requests of the hub's own pages alone.

@@ -26,7 +26,7 @@ from hub.store.records.works import DriftedWork
 from hub.web import fleet_view, job_view
 from hub.web.fleet_view import ClusterLine, DriftLine, EventLine, QueueLine
 from hub.web.job_view import JobLine
-from hub.web.words import count
+from hub.web.words import count, text
 from shared.documents import Json
 
 R = TypeVar("R", Json, StoredEvent, DriftedWork)
@@ -57,12 +57,22 @@ class Tab:
 
 
 @dataclass(frozen=True, slots=True)
+class Chip:
+    """Something that the table is narrowed to, and the way to see it without."""
+
+    name: str
+    value: str
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
 class JobsView:
     """The table of jobs."""
 
     jobs: tuple[JobLine, ...]
     any: bool  # are there jobs at all?
     filtered: bool
+    chips: tuple[Chip, ...]
     text: str
     page: int
     newer: str  # address of the page before, or ""
@@ -85,7 +95,16 @@ class FleetView:
 
 def address(asked: Asked, **changes: Any) -> str:
     """The query that asks for this view, with changes; "" for the plain page."""
-    values = {"state": asked.group, "q": asked.text, "page": asked.page, **changes}
+    values = {
+        "state": asked.group,
+        "q": asked.text,
+        "owner": asked.owner,
+        "namespace": asked.namespace,
+        "queue": asked.queue,
+        "cluster": asked.cluster,
+        "page": asked.page,
+        **changes,
+    }
     given = {name: value for name, value in values.items() if value not in ("", 1)}
     return f"?{urlencode(given)}" if given else ""
 
@@ -96,9 +115,9 @@ def tabs(states: Mapping[str, int] | None, asked: Asked) -> tuple[Tab, ...]:
     counts = {group: sum(known.get(s, 0) for s in own) for group, own in GROUPS.items()}
     shown = [Tab("All", "calm", sum(known.values()), _to(asked, ""), not asked.group)]
     for group, (label, tone) in _LABELS.items():
-        if counts[group] or group not in _SELDOM or group == asked.group:
+        if counts[group] or group not in _SELDOM or group in asked.groups:
             href = _to(asked, group)
-            shown.append(Tab(label, tone, counts[group], href, group == asked.group))
+            shown.append(Tab(label, tone, counts[group], href, group in asked.groups))
     return tuple(shown)
 
 
@@ -113,18 +132,32 @@ def jobs_view(
     first = (asked.page - 1) * JOBS_PER_PAGE + 1
     items = found.items
     shown = f"{first} to {first + len(items) - 1}" if items else "none"
-    total = sum(states.values()) if states and not asked.text and not asked.group else 0
+    total = sum(states.values()) if states and not asked.is_narrowed else 0
     further = found.more and asked.page < MAX_PAGES
     return JobsView(
         jobs=tuple(_job_lines(items, now)),
         any=bool(items) or any((states or {}).values()),
-        filtered=bool(asked.group or asked.text),
+        filtered=asked.is_narrowed,
+        chips=tuple(_chips(asked)),
         text=asked.text,
         page=asked.page,
         newer="/" + address(asked, page=asked.page - 1) if asked.page > 1 else "",
         older="/" + address(asked, page=asked.page + 1) if further else "",
         title=f"{shown} of {total}" if total else shown,
     )
+
+
+def _chips(asked: Asked) -> Iterator[Chip]:
+    """What the table is narrowed to, besides states; several states are told, too."""
+    if len(asked.groups) > 1:
+        names = " or ".join(_LABELS[group][0].lower() for group in asked.groups)
+        yield Chip("state", names, _to(asked, ""))
+    for name in ("owner", "namespace", "queue", "cluster"):
+        value = getattr(asked, name)
+        if value:
+            yield Chip(name, text(value), "/" + address(asked, **{name: "", "page": 1}))
+    if asked.text:
+        yield Chip("text", text(asked.text), "/" + address(asked, q="", page=1))
 
 
 _TROUBLED: Final = frozenset({"Suspect", "Unhealthy"})

@@ -26,9 +26,9 @@ _LOOK_S: Final = 1.0  # between two looks at a job that waits
 _WAITS: Final = frozenset(
     {JobState.HELD, JobState.PENDING, JobState.RESERVED, JobState.PLACED, JobState.OFFERED}
 )
-# Ends and refusals after which asking again may help.
+# Ends and refusals after which asking again may help; a token that has expired is another one by then.
 _BREAKS: Final = frozenset(
-    {"AgentSilent", "HubStopped", LONGEST, "OutOfOrder", "MemberNotAnswering"}
+    {"AgentSilent", "HubStopped", LONGEST, "OutOfOrder", "MemberNotAnswering", "TokenExpired"}
 )
 _NOT_YET: Final = frozenset({"JobWaits", "NoPodsYet", "PodsRemoved", "NotBegun"})
 _UNHEARD: Final = "AgentNotListening"

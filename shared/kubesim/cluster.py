@@ -37,7 +37,7 @@ from shared.kubesim.server import mirror_guard
 from shared.kubesim.server.app import SimulatedApiServer
 from shared.kubesim.server.discovery import version_of
 from shared.kubesim.server.faults import Faults
-from shared.kubesim.server.hub_admission import AbsentPods, HubAdmission
+from shared.kubesim.server.hub_admission import AbsentPods, HubAdmission, Submitters
 from shared.kubesim.server.job_guard import JobGuard, Release, without_managed_by
 from shared.kubesim.server.node_endpoint import NodeEndpoint
 from shared.kubesim.server.openapi import OpenApi
@@ -226,7 +226,10 @@ class SimCluster:
             steps.append(mirror_guard.admit)
             self.store.check_delete = mirror_guard.admit_delete
         marks = policy and self._release.mutates_by_policy
-        steps.append(HubAdmission(self.store, namespaces, marks=marks).admit)
+        jobs = HubAdmission(self.store, namespaces, marks=marks)
+        steps.append(jobs.admit)
+        if policy:
+            steps.append(Submitters(jobs, writes=marks).admit)
         if policy and not marks:
             steps.append(JobGuard(self.store, namespaces).admit)
 

@@ -55,7 +55,7 @@ ASKED: list[tuple[str, str, Any, list[tuple[str, str, str]]]] = [
         "POST",
         "clusters/c1/drain",
         {},
-        [("cordon", "MemberCluster c1", "ok"), ("drain", "MemberCluster c1", "0 jobs")],
+        [("drain", "MemberCluster c1", "0 jobs")],
     ),
     ("POST", "clusters/c1/fence", {"confirm": "c1"}, [("fence", "MemberCluster c1", "ok")]),
     ("DELETE", "clusters/c1", None, [("delete", "MemberCluster/c1", "origin rest")]),

@@ -45,12 +45,24 @@ ELSEWHERE: Final = {
     "PUT /v1/jobs/{uid}/checks/{check}": f"{SERVICES}/outside/test_records.py",
 }
 BINDING: Final = {"role": "viewer", "users": ["ann"]}
-# What is asked here, and what is written down: verb, kind, namespace and name.
+URGENT: Final = {
+    "apiVersion": "kueue.x-k8s.io/v1beta2",
+    "kind": "WorkloadPriorityClass",
+    "metadata": {"name": "urgent"},
+    "value": 10,
+}
+# What is asked here, with {j} for a uid, and what is written down: verb, kind, namespace and name.
 HERE: Final[list[tuple[str, str, Any, tuple[str, str, str, str]]]] = [
     ("POST", "jobs", a_job("new", queue="lq"), ("submit", "Job", "team-a", "new")),
     ("POST", "jobs:batch", [a_job("m"), a_job("n")], ("submit", "Job", "team-a", "")),
     ("PUT", "access/bindings/b", BINDING, ("bind", "RoleBinding", "", "b")),
     ("DELETE", "access/bindings/b", None, ("unbind", "RoleBinding", "", "b")),
+    ("POST", "apply", URGENT, ("apply", "WorkloadPriorityClass", "", "urgent")),
+    ("POST", "jobs/{j}/priority", {"priorityClass": "urgent"}, ("priority", "Job", "team-a", "j")),
+    ("POST", "queues/q/stop", {}, ("stop", "ClusterQueue", "", "q")),
+    ("POST", "queues/q/resume", None, ("resume", "ClusterQueue", "", "q")),
+    ("POST", "queues/team-a/lq/stop", {}, ("stop", "LocalQueue", "team-a", "lq")),
+    ("POST", "queues/team-a/lq/resume", None, ("resume", "LocalQueue", "team-a", "lq")),
     ("POST", "retention:run", None, ("run", "Retention", "", "")),
     ("DELETE", "workloads/team-a/w", None, ("delete", "Workload", "team-a", "w")),
     ("POST", "workloads", WORKLOAD, ("submit", "Workload", "team-a", "w")),
@@ -60,10 +72,10 @@ HERE: Final[list[tuple[str, str, Any, tuple[str, str, str, str]]]] = [
 async def test_what_changes_something_is_written_down_once(tmp_path):
     """With who, verb, kind, namespace and name, one row for each request."""
     async with served(tmp_path) as hub:
-        await filled(hub)
+        uids = await filled(hub)
         for method, path, body, told in HERE:
             since = len(await trail(hub))
-            reply = await hub.admin.request(method, f"/v1/{path}", json=body)
+            reply = await hub.admin.request(method, f"/v1/{path.format(**uids)}", json=body)
             assert reply.status_code < 300, reply.text
             (row,) = (await trail(hub))[since:]
             said = (row["verb"], row["kind"], row["namespace"], row["name"])

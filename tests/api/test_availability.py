@@ -48,5 +48,5 @@ async def test_a_declaration_is_written_down(tmp_path):
     """Who declared, and how many."""
     async with served(tmp_path) as hub:
         await hub.admin.put(PATH, json={"rules": [RULE]})
-        (entry, *_) = (await hub.admin.get("/v1/audit")).json()["items"]
+        (entry,) = (await hub.admin.get("/v1/audit")).json()["items"]
         assert (entry["verb"], entry["object"]) == ("declare", "availability rules (1)")

@@ -250,6 +250,10 @@ def unlike(it: Fleet, text: str) -> str:
     return text.replace("zebra", "zobra")
 
 
+PAGES = ("/", "/queues", "/queues/own-cq", f"/queues/{MINE}/own-door", "/clusters", "/clusters/c")
+THEIR_PAGES = ("/queues/zebra-cq", f"/queues/{THEIRS}/zebra-door", f"/queues/{MINE}/zebra-door")
+
+
 async def test_no_page_and_no_stream_names_anything_of_another_tenant(tmp_path: Path) -> None:
     """The front page and the page of each job, and what streams bring, until the role is taken away."""
     async with fleet(tmp_path) as it:
@@ -257,11 +261,11 @@ async def test_no_page_and_no_stream_names_anything_of_another_tenant(tmp_path: 
             async with it.client() as browser:
                 reply = await browser.post("/login", data={"token": it.tokens[who]})
                 assert reply.headers["location"] == "/"
-                for path in ("/", *(f"/jobs/{uid}" for uid in it.mine)):
+                for path in (*PAGES, *(f"/jobs/{uid}" for uid in it.mine)):
                     text = (await browser.get(path)).text
                     assert not it.leak(text), (who, path, it.leak(text))
-                for uid in it.theirs:
-                    assert (await browser.get(f"/jobs/{uid}")).status_code == 404
+                for path in (*(f"/jobs/{uid}" for uid in it.theirs), *THEIR_PAGES):
+                    assert (await browser.get(path)).status_code == 404, path
         paths = ("/v1/changes?revision=0", "/v1/workloads:watch?revision=0")
         following = [asyncio.create_task(it.http["ana"].get(path)) for path in paths]
         counts = it.app.state

@@ -8,7 +8,7 @@ import pytest
 from hub.controllers.chains import Chains
 from hub.services.jobs import cancel
 from hub.store import workloads
-from tests.bridge.hub_cluster import World, until
+from tests.bridge.hub_cluster import World, until, warnings
 from tests.bridge.rest import JOB, mirror
 from tests.bridge.showing import showing
 from tests.services.members.hubs import ran
@@ -28,6 +28,12 @@ async def said(it: World, name: str, reason: str) -> Any:
     return next((c for c in conditions if c["reason"] == reason), None)
 
 
+async def refused(it: World, name: str) -> bool:
+    """Whether an Event says that a later edit is not taken."""
+    reason, message = (await warnings(it)).get(name, ("", ""))
+    return reason == "Immutable" and "roadstead.dev/after" in message
+
+
 async def test_kubectl_applies_a_chain_in_any_order(tmp_path: Path):
     """The one that waits comes first: its condition says for whom, its Workload is active and gated."""
     async with showing(tmp_path) as it:
@@ -41,7 +47,7 @@ async def test_kubectl_applies_a_chain_in_any_order(tmp_path: Path):
         uid = prepare["metadata"]["uid"]
         await until(lambda: it.hub.hub.read(workloads.get, uid))
         await it.apply(a_chained("prepare", "train"))
-        await until(lambda: said(it, "prepare", "Immutable"))
+        await until(lambda: refused(it, "prepare"))
         agent = await it.hub.join("north")
         await it.hub.place(uid, "north")
         await agent.sync()

@@ -17,7 +17,7 @@ from shared.errors import Rejected
 from shared.kinds import parse
 from shared.kube import errors
 from shared.kube.client import KubeClient
-from shared.kubesim.cluster import SimCluster
+from shared.kubesim.cluster import ADMIN, SimCluster
 from shared.kubesim.server import job_guard, mirror_guard
 from tests.bridge.guide import absent, apply_guide, condition, status, workload
 from tests.bridge.hub_cluster import FIELDS, World, until, world
@@ -308,15 +308,20 @@ async def test_a_job_of_a_controller_is_left_alone(tmp_path: Path):
 
 
 async def test_who_submitted_a_job_is_kept_with_it(tmp_path: Path):
-    """The hub cluster's policies write the annotation; by REST it is nobody's to write."""
-    said = {labels.SUBMITTED_BY: "ann"}
+    """The hub cluster's policies keep the annotation to the truth; by REST it is nobody's to write."""
+    said = {labels.SUBMITTED_BY: ADMIN.name}
     async with older(tmp_path) as it:
         job = a_job(suspend=True)
+        job["metadata"]["annotations"] = {labels.SUBMITTED_BY: "ann"}
+        with pytest.raises(errors.Invalid, match="is who creates the Job"):
+            await create(it, job)
         job["metadata"]["annotations"] = said
         made = await create(it, job)
+        with pytest.raises(errors.Invalid, match="stays as it was"):
+            await patch(it, {"metadata": {"annotations": {labels.SUBMITTED_BY: None}}})
         await until(lambda: workload(it, "mock-workload"))
         shown = await it.hub.hub.read(jobs.get_job, made["metadata"]["uid"])
-        assert shown["annotations"] == said
+        assert (shown["annotations"], shown["owner"]) == (said, ADMIN.name)
     with pytest.raises(Rejected, match="users may set the annotations"):
         parse(job)
 

@@ -29,7 +29,15 @@ _PEERS: Final = [{"namespaceSelector": {"matchLabels": {"name": "monitoring"}}}]
 EXAMPLES: Final[Mapping[str, Release]] = {
     "hub: defaults": Release(HUB),
     "hub: in its hub cluster": Release(
-        HUB, {"hubCluster": {"mode": "inCluster", "objects": True, "showJobs": True}}
+        HUB,
+        {
+            "hubCluster": {
+                "mode": "inCluster",
+                "objects": True,
+                "showJobs": True,
+                "tokenAudience": "hub",
+            }
+        },
     ),
     "hub: PostgreSQL": Release(HUB, _POSTGRES),
     "hub: only the rights": Release(HUB, {"install": "access", "hubCluster": {"token": True}}),
@@ -44,6 +52,16 @@ EXAMPLES: Final[Mapping[str, Release]] = {
             **_POSTGRES,
             **_POD,
             "secretsKey": {"secret": {"name": "secrets-key"}},
+            "oidc": {
+                "issuer": "https://login.example.com/realms/lab",
+                "clientId": "roadstead",
+                "cliClientId": "roadstead-cli",
+                "usernameClaim": "email",
+                "pageUrl": "https://roadstead.example.com",
+                "clientSecret": {"secret": {"name": "oidc-client"}},
+                "ca": {"secret": {"name": "oidc-ca"}},
+                "cidrs": ["198.51.100.0/24"],
+            },
             "tls": {
                 "secret": "hub-tls",
                 "clientCA": {"secret": "client-ca"},
@@ -57,6 +75,7 @@ EXAMPLES: Final[Mapping[str, Release]] = {
             "hubCluster": {
                 "mode": "kubeconfig",
                 "kubeconfig": {"secret": {"name": "hub-cluster"}},
+                "tokenAudience": "roadstead",
                 "apiCidrs": ["10.0.0.0/8"],
             },
             "service": {"port": 443, "type": "LoadBalancer", "annotations": {"a": "b"}},

@@ -55,7 +55,7 @@ def test_an_explanation_shows_what_would_steer():
 
 @pytest.mark.parametrize("output", ["json", "yaml", "jsonpath={.items[*].message}"])
 def test_what_programs_read_steers_no_terminal(output):
-    """As JSON or YAML that says the same; of a template on a terminal alone, a program is given what there is."""
+    """As JSON or YAML that says the same; of a template on a terminal alone: programs get what there is."""
     listed = items(a_listed_job(message=HOSTILE))
     with answering(listed) as script:
         shown = on_terminal("--server", script.address, "jobs", "ls", "-o", output)

@@ -168,7 +168,7 @@ def test_lists_tell_of_her_namespaces_alone(iris: Submitter) -> None:
     for line in (
         *("jobs ls -A", "jobs ls --user carl", "workloads ls", "queues ls -o wide", "events"),
         *("get jobs -A", "get jobs -n chem", "get lq -A", "get namespaces", "top --once"),
-        *("placements ls", "drift ls", "jobs ls --cluster c1 -o json"),
+        *("placements ls", "drift ls", "works ls", "jobs ls --cluster c1 -o json"),
     ):
         done = iris.types(line)
         assert "chem" not in done.out + done.err.replace("-n chem", ""), line
@@ -214,7 +214,6 @@ def test_lists_tell_of_her_namespaces_alone(iris: Submitter) -> None:
         ("rollouts approve release", ADMINISTRATOR),
         ("rollouts stop release", ADMINISTRATOR),
         ("hand-over Job mine -n physics --to hub-cluster", ADMINISTRATOR),
-        ("works ls", EVERYWHERE),
         # What executors and operators do.
         ("checks serve budget", ADMINISTRATOR),
         ("checks set physics/mine budget Ready", ADMINISTRATOR),

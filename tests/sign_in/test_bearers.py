@@ -1,6 +1,8 @@
 """Tokens of a provider as bearers: who gets in, as whom, until when; and everything that does not."""
 
 import hmac
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -293,3 +295,12 @@ def test_what_can_not_be_meant_is_not_taken(given):
     """In clear, without a client, or with names that somebody else may have: the hub does not start."""
     with pytest.raises(ValueError, match=r"expected|client|begin|scopes"):
         Oidc(**given)
+
+
+def test_a_hub_without_a_provider_loads_nothing_for_one():
+    """What verifies tokens is imported where one is set."""
+    program = "import sys, hub.main; print(sorted({'joserfc'} & set(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == "[]\n"

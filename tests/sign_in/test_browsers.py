@@ -77,6 +77,10 @@ async def test_a_person_signs_in_by_the_page(tmp_path, provider):
         page = (await http.get("/")).text
         assert f"{ANA} (viewer)" in page
         assert provider.said["redirect_uri"] == "https://hub/sign-in/back"
+        told = (await hub.admin.get("/v1/audit?verb=sign-in")).json()["items"]
+        assert [(each["principal"], each["kind"], each["name"]) for each in told] == [
+            (ANA, "Session", ANA)
+        ]
         as_bearer = {"Authorization": f"Bearer {session(http)}"}
         async with browser(hub) as other:
             assert (await other.get("/v1/jobs", headers=as_bearer)).status_code == 401
@@ -138,8 +142,8 @@ async def test_no_address_is_taken_from_the_browser(tmp_path, provider):
 async def test_a_session_ends(tmp_path, provider):
     """By its longest life, when nobody uses it, and with the person; groups are those of the last time."""
     async with paged(tmp_path, provider) as hub, browser(hub) as http:
-        api = hub.hub.settings.api
-        idle_s, kept_s = api.session_idle.total_seconds(), api.session_kept.total_seconds()
+        idle_s = hub.hub.settings.api.session_idle.total_seconds()
+        kept_s = hub.hub.settings.oidc.session_kept.total_seconds()
 
         async def is_in() -> bool:
             return "Sign out" in (await http.get("/", headers={"Cookie": held})).text
@@ -172,6 +176,16 @@ async def test_a_session_ends(tmp_path, provider):
         assert not await is_in()
         held = other
         assert not await is_in()
+
+
+async def test_a_token_with_groups_without_end_is_refused(tmp_path, provider):
+    """Half a megabyte of them, and answers of more than one: in words, and no session."""
+    async with paged(tmp_path, provider) as hub, browser(hub) as http:
+        for names, words in ((10_000, "longer than"), (30_000, "more than"), (600, "at most 500")):
+            provider.extra = {"groups": [f"{'g' * 30}{number}" for number in range(names)]}
+            reply = await signed_in(http)
+            assert (reply.status_code, list(http.cookies.jar)) == (400, [])
+            assert words in reply.text
 
 
 async def test_a_provider_that_is_down_leaves_the_token(tmp_path, provider):

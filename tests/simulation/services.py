@@ -61,10 +61,8 @@ _MOMENTS = {
     "Pending": "requeue",
     "Succeeded": "succeed",
 }
-_RELEASES = {
-    "Pending": "requeue", "Held": "hold", "Cancelled": "cancel", "Deactivated": "deactivate",
-    "Failed": "fail", "Succeeded": "succeed",
-}  # fmt: skip
+_RELEASES = {"Pending": "requeue", "Held": "hold", "Cancelled": "cancel", "Deactivated": "deactivate",
+             "Failed": "fail", "Succeeded": "succeed"}  # fmt: skip
 
 
 class Whole:

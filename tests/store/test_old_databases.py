@@ -34,10 +34,16 @@ LANDED = {
     "2026_11_23_wide_numbers.py": "7ae61ed62b01cd7716efd21a5907b0ba9882993b30c7d9bd41a4d01bebb584ec",
     "2026_11_24_rollouts.py": "0fd3d1a181ec3d8e165701b9e1fd123620569f669f058d82967029cb32c31e5d",
     "2026_11_26_people.py": "cd1ccb6a10b72c2a8aff23164203cc1aa7d0c3fffa6cf2f304d301c62740fdba",
+    "2026_11_27_after.py": "4c930500d58b532d621004e2c78269a5efff85dabad6be4efa3551302a15e8e0",
 }
 
 # Those in whose dumps the job says who submitted it.
-SAID = {"2026_11_23_wide_numbers", "2026_11_24_rollouts", "2026_11_26_people"}
+SAID = {
+    "2026_11_23_wide_numbers",
+    "2026_11_24_rollouts",
+    "2026_11_26_people",
+    "2026_11_27_after",
+}
 
 # Revisions that no database was ever left at: they landed in one commit with a later one.
 PASSED_THROUGH = {"2026_11_22_one_form", "2026_11_22_tallies"}

@@ -56,7 +56,7 @@ class Dialog:
 
 async def look(http: httpx.AsyncClient, address: str) -> Dialog:
     """The dialog of an action."""
-    reply = await http.get(f"/actions/{address}", headers={"Accept": "text/html"})
+    reply = await http.get(f"/actions/{address}")
     assert reply.status_code == 200, reply.text
     found = {
         name: html.unescape(re.search(f'data-{name}="([^"]*)"', reply.text)[1])

@@ -6,6 +6,7 @@ import pytest
 
 from hub.services.access import credentials
 from tests.api.serving import a_job
+from tests.attack import routes
 from tests.web.acting import bind, look, offers, signed_in
 from tests.web.pages import served_page
 
@@ -214,6 +215,7 @@ OFFERED = {
     "submitter": ({"resubmit"}, set(), set(), set()),
     "sue": (ON_A_JOB, set(), set(), set()),
     "batch-administrator": (ON_A_JOB, set(), set(), {"stop"}),
+    "batch-administrator everywhere": (ON_A_JOB, set(), {"stop"}, {"stop"}),
     "cluster-administrator": (ON_A_JOB, {"cordon", "drain"}, {"stop"}, {"stop"}),
 }
 
@@ -225,11 +227,11 @@ async def test_only_what_somebody_may_do_is_offered_and_the_rest_is_refused(tmp_
         await with_queues(hub)
         await hub.api.post("/v1/clusters", json={"name": "m1"})
         await bind(hub, "sue", "submitter", users=["sue"], namespaces=["team-a"])
-        everywhere = person == "cluster-administrator"
+        everywhere = person in {"cluster-administrator", "batch-administrator everywhere"}
         if person != "sue":
             given = {} if everywhere else {"namespaces": ["team-a"]}
-            await bind(hub, "one", person, users=[person], **given)
-        async with await signed_in(hub, person) as http:
+            await bind(hub, "one", person.split()[0], users=[person.split()[0]], **given)
+        async with await signed_in(hub, person.split()[0]) as http:
             uid = await job_of(hub, "sue")
             on_job, on_cluster, on_queue, on_local = OFFERED[person]
             assert set(await offers(http, f"jobs/{uid}")) == on_job
@@ -339,3 +341,47 @@ async def test_hostile_texts_in_a_dialog_are_texts(tmp_path):
         assert "<script" not in shown.page
         assert 'onload="x' not in shown.page
         assert "</pre><script>alert(1)</script>" in shown.words
+
+
+async def test_the_session_of_a_browser_opens_these_routes_and_no_others(tmp_path):
+    """What the page's actions call, logs and pods; whoever adds a route to them says so here."""
+    async with served_page(tmp_path) as hub:
+        app = routes.app_of(hub.hub)
+        found = {
+            f"{method} {route.path}"
+            for route in app.routes
+            if getattr(getattr(route, "endpoint", None), "from_page", False)
+            for method in route.methods
+        }
+        assert found == {
+            "POST /v1/jobs",
+            "DELETE /v1/jobs/{uid}",
+            *(
+                f"POST /v1/jobs/{{uid}}/{verb}"
+                for verb in ("cancel", "hold", "release", "priority")
+            ),
+            *(f"POST /v1/clusters/{{name}}/{verb}" for verb in ("cordon", "uncordon", "drain")),
+            *(f"POST /v1/queues/{{name}}/{verb}" for verb in ("stop", "resume")),
+            *(f"POST /v1/queues/{{namespace}}/{{name}}/{verb}" for verb in ("stop", "resume")),
+            "GET /v1/jobs/{uid}/logs",
+            "GET /v1/jobs/{uid}/pods",
+        }
+        changing = {r.path: r.methods for r in app.routes if r.path.startswith("/actions/")}
+        assert set().union(*changing.values()) <= {"GET", "HEAD"}
+
+
+async def test_what_came_from_the_hub_cluster_is_changed_there(tmp_path):
+    """Its priority and its end are kubectl's: no such button, and the API says where."""
+    async with served_page(tmp_path) as hub, hub.signed_in() as http:
+        await with_queues(hub)
+        (uid,) = await hub.submit("train")
+        await hub.alter("workloads", f"uid = '{uid}'", origin="hub-cluster")
+        await hub.alter("objects", "kind = 'ClusterQueue'", origin="hub-cluster")
+        assert await offers(http, f"jobs/{uid}") == ["cancel", "hold", "resubmit"]
+        refused = await hub.api.post(f"/v1/jobs/{uid}/priority", json={"priorityClass": "urgent"})
+        assert (refused.status_code, refused.json()["code"]) == (409, "OwnedElsewhere")
+        shown = await look(http, "queues/all/stop")
+        assert "kubectl patch clusterqueue all --type merge" in shown.words
+        assert not shown.may_be_confirmed
+        stopped = await shown.press(http)
+        assert (stopped.status_code, stopped.json()["code"]) == (409, "OwnedElsewhere")

@@ -1,6 +1,7 @@
 """The page of a job in a real browser: it renews itself under a reader, shows pods and logs, and copies."""
 
 import json
+from itertools import pairwise
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -89,6 +90,26 @@ def test_logs_are_followed_and_run_nothing(fleet, opened):
     expect(page.locator("#logs-state")).to_have_text("stopped")
 
 
+def test_a_flood_of_lines_is_bounded(fleet, opened):
+    """5,000 are kept, how many are dropped is said; what is held back comes at once; the end is told."""
+    page = look_at(opened, fleet, submit(fleet, talking("floods", "quiet")))
+    expect(page.locator("#stands")).to_contain_text("Running")
+    records: list[object] = [
+        {"pod": "p", "container": "c", "line": f"line {n}"} for n in range(12_000)
+    ]
+    records += [{"pod": "p", "container": "c", "note": "waits"}]
+    records += [{"end": {"code": "RefusedByMember", "message": "the member says no"}}]
+    body = "".join(json.dumps(each) + "\n" for each in records)
+    page.route("**/logs?*", lambda route: route.fulfill(body=body, content_type="text/plain"))
+    page.get_by_role("button", name="Show logs").click()
+    log = page.get_by_role("log")
+    expect(log.locator(".line")).to_have_count(5000)
+    expect(log.locator(".line").nth(4998)).to_contain_text("line 11999")
+    expect(page.locator("#logs-dropped")).to_contain_text("7,001 older lines are not kept")
+    expect(page.locator("#logs-state")).to_have_text("RefusedByMember: the member says no")
+    assert log.evaluate("e => e.scrollTop + e.clientHeight >= e.scrollHeight - 8")
+
+
 def test_a_command_is_copied(fleet, opened):
     """As it stands, and the button says so."""
     page = look_at(opened, fleet, submit(fleet, a_job("copied", cpu="200")))
@@ -119,7 +140,7 @@ def test_it_can_be_read_everywhere(fleet, opened, scheme, width):
     assert page.evaluate(FAINT) == []
     levels = page.eval_on_selector_all("h1,h2,h3", "all => all.map((e) => Number(e.tagName[1]))")
     assert levels.count(1) == 1
-    assert all(b - a <= 1 for a, b in zip(levels, levels[1:], strict=False))
+    assert all(b - a <= 1 for a, b in pairwise(levels))
     unnamed = """all => all.filter((e) => !(e.textContent.trim() || e.ariaLabel || e.labels?.length))
       .map((e) => e.outerHTML)"""
     assert page.eval_on_selector_all("main button, main a, main input, main select", unnamed) == []

@@ -8,6 +8,7 @@ from hub.domain.workloads.course import Happening, Now, course_of
 from hub.web.job_page import head
 from hub.web.job_page.course import picture_of
 from hub.web.job_page.happened import visible
+from hub.web.job_page.outlook import outlook_of
 from hub.web.job_page.quota import quota_bars
 from hub.web.job_page.texts import commands_of, manifest_text
 from hub.web.job_page.why import standing_of
@@ -70,10 +71,22 @@ def test_a_running_job_says_more_than_that_it_runs():
 
 def test_jobs_of_its_chain_are_links():
     """As the record lists them; what is no list is not shown."""
-    after = [{"name": "prepare", "uid": "u2", "condition": "ok", "state": "Running"}, 7]
-    found = head_of(a_record(after=after, dependents="odd"))
-    assert [(each.name, each.href) for each in found.after] == [("prepare", "/jobs/u2")]
-    assert found.dependents == ()
+    link = {"name": "prepare", "uid": "u2", "condition": "ok", "state": "Waiting"}
+    after = [{**link, "jobState": "Running"}, {**link, "uid": "", "state": "NeverSatisfied"}, 7]
+    found = head_of(a_record(after=after, before="odd"))
+    assert [(each.name, each.href, each.condition, each.state) for each in found.after] == [
+        ("prepare", "/jobs/u2", "ok", "Running"),
+        ("prepare", "", "ok: never", ""),
+    ]
+    assert found.before == ()
+
+
+def test_what_a_silent_cluster_means_is_told():
+    """What can become of the job, and what may run besides."""
+    earlier = {"epoch": 1, "cluster": "north", "overlapped": False, "clusterHeardAt": "12:00"}
+    found = outlook_of({"clusterLoss": {"choices": ["it waits"]}, "earlierEpochs": [earlier]})
+    assert found.lost == ("it waits",)
+    assert found.elsewhere == ("epoch 1 may still run in north, which was heard last at 12:00",)
 
 
 def test_names_in_addresses_stay_names():

@@ -12,7 +12,7 @@ from hub.api.models.base import (
     example_of,
 )
 from hub.api.models.problem import FieldProblem
-from hub.domain.workloads.chains import LinkState, Wanted
+from hub.domain.workloads.chains import EndCondition, LinkState
 from hub.domain.workloads.states import State
 
 
@@ -167,7 +167,7 @@ class ChainedJob(Model):
     name: str
     uid: str
     """Empty while nobody of that name has come, and of a job that whoever asks may not see."""
-    condition: Wanted
+    condition: EndCondition
     """How it must end: `ok`, `any` or `fail`."""
     state: LinkState
     """Whether it did; `Waived`: a person let the one that waited go regardless."""

@@ -16,7 +16,7 @@ HELD_FOR_OTHERS: Final = frozenset({WAITS, NEVER})
 _SHOWN: Final = 3  # in a sentence
 
 
-class Wanted(StrEnum):
+class EndCondition(StrEnum):
     """How a job must have ended for another to begin."""
 
     OK = "ok"  # it succeeded
@@ -37,7 +37,7 @@ class Link(NamedTuple):
     """One dependency of a job: on whom, how it must end, and how that stands."""
 
     name: str
-    wanted: Wanted
+    wanted: EndCondition
     state: LinkState
     ended: str = ""  # how it had ended when this was decided; "": not, or it is not there
 
@@ -52,10 +52,10 @@ class Followed(NamedTuple):
 
 # What no transition leads out of.
 FINAL: Final = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED})
-_VERBS: Final[Mapping[Wanted, str]] = {
-    Wanted.OK: "succeed",
-    Wanted.ANY: "end",
-    Wanted.FAIL: "fail",
+_VERBS: Final[Mapping[EndCondition, str]] = {
+    EndCondition.OK: "succeed",
+    EndCondition.ANY: "end",
+    EndCondition.FAIL: "fail",
 }
 _ENDS: Final[Mapping[str, str]] = {
     "Succeeded": "succeeded",
@@ -64,12 +64,12 @@ _ENDS: Final[Mapping[str, str]] = {
 }
 
 
-def judge(wanted: Wanted, state: State) -> LinkState:
+def judge(wanted: EndCondition, state: State) -> LinkState:
     """How a dependency on a job in this state stands."""
     if state not in FINAL:
         return LinkState.WAITING
     succeeded = state is State.SUCCEEDED
-    holds = wanted is Wanted.ANY or succeeded is (wanted is Wanted.OK)
+    holds = wanted is EndCondition.ANY or succeeded is (wanted is EndCondition.OK)
     return LinkState.SATISFIED if holds else LinkState.NEVER
 
 

@@ -84,6 +84,8 @@ class Course:
 _BY_REASON: Final[Mapping[str, Phase]] = {
     "Submitted": Phase.WAITING,
     "Held": Phase.HELD,
+    "WaitsForJobs": Phase.HELD,
+    "DependencyNeverSatisfied": Phase.HELD,
     "Released": Phase.WAITING,
     "QuotaReserved": Phase.CHECKED,
     "QuotaReleased": Phase.WAITING,
@@ -117,6 +119,7 @@ _BY_STATE: Final[Mapping[str, Phase]] = {
 _THERE: Final = frozenset(
     {Phase.PLACING, Phase.STARTING, Phase.RUNNING, Phase.SILENT, Phase.LEAVING}
 )
+_AGAIN: Final = "waits again ("
 _PLACED: Final = "placed on "
 
 
@@ -136,13 +139,15 @@ class _Walk:
         self.stretches = [Stretch(Phase.WAITING, created_at)]
         self.attempts: list[JobAttempt] = []
         self._last: Happening | None = None
+        self._said: dict[str, Happening] = {}  # by reasons that are no name of a phase
 
     def take(self, happening: Happening) -> None:
         """One event."""
         phase = _phase(happening.reason)
         if phase is None:
-            self._last = happening
+            self._last = self._said[happening.reason] = happening
             return
+        self._leave_before(happening)
         present = self.stretches[-1].phase
         if happening.reason in {"Placed", "Admitted"}:
             self._placed(happening)
@@ -155,6 +160,15 @@ class _Walk:
         if phase is not present:
             self._enter(phase, happening.at, happening.message)
         self._last = happening
+
+    def _leave_before(self, happening: Happening) -> None:
+        """It waits again for a reason under which it was told to leave: `waits again (Retrying)`."""
+        if happening.reason != "Requeued" or self.stretches[-1].phase is Phase.LEAVING:
+            return
+        why = self._said.get(happening.message.removeprefix(_AGAIN).rstrip(")"))
+        if why is not None and why.at >= self.stretches[-1].since:
+            self._change(ended=why.reason, why=why.message)
+            self._enter(Phase.LEAVING, why.at, why.message)
 
     def arrive(self, now: Now) -> None:
         """It is as it is: what no event has said follows from that."""

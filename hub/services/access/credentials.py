@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from hub.domain.access import Rights
-from hub.store import tokens
+from hub.store import audit, tokens
 from hub.store.engine import Database
 from hub.store.records.tokens import Token
 from hub.store.transaction import Transaction
@@ -135,7 +135,7 @@ def take_bearer(tx: Transaction, role: str, name: str, text: str) -> bool:
 
 
 def issue_session(tx: Transaction, bearer: str, kept: dt.timedelta) -> str | None:
-    """What a browser holds in a bearer's stead, good for looking only; None if `bearer` is not known.
+    """What a browser holds in a bearer's stead, good for the page and its actions; None if `bearer` is unknown.
 
     It ends after `kept`, by signing out, and with the token itself.
     """
@@ -164,6 +164,8 @@ def begin_session(
     live = tokens.live(tx, holder, SESSION)
     for oldest in live[: max(0, len(live) - MOST_SESSIONS + 1)]:
         tokens.revoke_one(tx, oldest)
+    said = f"user {name}" + (f" groups={','.join(sorted(groups))}" if groups else "")
+    audit.add(tx, name, "sign-in", said, about=("Session", "", name))
     return issue_for(tx, holder, SESSION, tx.now + kept)
 
 

@@ -11,9 +11,9 @@ from typing import Final
 
 from hub.domain.workloads.chains import (
     WAITS,
+    EndCondition,
     Followed,
     LinkState,
-    Wanted,
     follows,
     in_cycles,
     judge,
@@ -39,7 +39,7 @@ Accepted = Sequence[tuple[Draft, Workload]]
 
 
 @dataclass(slots=True)
-class Bound:
+class BoundJobs:
     """What follows for new jobs that wait for others, by uid."""
 
     refused: dict[str, Rejected] = field(default_factory=dict)
@@ -47,13 +47,13 @@ class Bound:
     rows: list[Dependency] = field(default_factory=list)
 
 
-def bind_new(tx: Transaction, accepted: Accepted, *, strict: bool) -> Bound:
+def bind_new(tx: Transaction, accepted: Accepted, *, strict: bool) -> BoundJobs:
     """Bind what new jobs wait for; the caller stores it with them.
 
     `strict`: a name that nobody has is refused (UnknownDependency), rather than waited for for a while.
     Whoever would wait for themselves is refused: DependencyCycle.
     """
-    bound = Bound()
+    bound = BoundJobs()
     wanted = {given.uid: found for given, _ in accepted if (found := after_of(given))}
     if not wanted:
         return bound
@@ -80,7 +80,9 @@ def _name(row: Workload) -> Name:
     return row.namespace, row.name
 
 
-def _refuse_cycles(chained: Accepted, wanted: Mapping[str, Sequence[After]], bound: Bound) -> None:
+def _refuse_cycles(
+    chained: Accepted, wanted: Mapping[str, Sequence[After]], bound: BoundJobs
+) -> None:
     """Among the new jobs alone: what is stored already waits for none of them by uid."""
     graph = {
         f"{row.namespace}/{row.name}": [f"{row.namespace}/{a.name}" for a in wanted[row.uid]]
@@ -123,7 +125,7 @@ def _refuse_unknown(
     wanted: Mapping[str, Sequence[After]],
     new: Mapping[Name, Workload],
     there: Mapping[Name, Workload],
-    bound: Bound,
+    bound: BoundJobs,
 ) -> None:
     """Refuse who waits for nobody that there is; and who waits for one that is refused for it."""
     waiting: dict[str, list[tuple[Draft, Workload]]] = {}  # by uid of a new job: who waits for it
@@ -156,11 +158,11 @@ def _bind(
     each: After,
     new: Mapping[Name, Workload],
     there: Mapping[Name, Workload],
-    bound: Bound,
+    bound: BoundJobs,
 ) -> Dependency:
     found = _find(given, (row.namespace, each.name), new, there)
     made = Dependency(
-        row.uid, each.name, row.namespace, Wanted(each.wanted), "", LinkState.WAITING
+        row.uid, each.name, row.namespace, EndCondition(each.wanted), "", LinkState.WAITING
     )
     if found is None or found.uid in bound.refused:
         return made._replace(until=tx.now + PATIENCE)
@@ -172,7 +174,7 @@ def _bind(
 
 
 def _take(
-    tx: Transaction, given: Draft, row: Workload, rows: list[Dependency], bound: Bound
+    tx: Transaction, given: Draft, row: Workload, rows: list[Dependency], bound: BoundJobs
 ) -> None:
     """Keep what one job waits for, unless somebody waits for its name that it would wait for."""
     by_name = dependencies.waiting_for_names(tx, [_name(row)])
@@ -218,7 +220,7 @@ def hold_new(row: Workload, what: Followed | None) -> Workload:
     return row._replace(state=State.HELD, reason=what.reason, message=what.message)
 
 
-def store_new(tx: Transaction, bound: Bound, rows: Iterable[Workload]) -> None:
+def store_new(tx: Transaction, bound: BoundJobs, rows: Iterable[Workload]) -> None:
     """Keep the dependencies of the new jobs, whose `rows` are stored, and say for whom they wait."""
     dependencies.add(tx, [each for each in bound.rows if each.uid not in bound.refused])
     for row in rows if bound.held else ():

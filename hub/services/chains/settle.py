@@ -25,7 +25,7 @@ from hub.store.transaction import Transaction
 MOST: Final = 500  # dependencies decided in one transaction
 
 
-class Settled(NamedTuple):
+class DecidedLinks(NamedTuple):
     """What was done: how many were decided, and whether there is more of them."""
 
     decided: int
@@ -52,7 +52,7 @@ def _has_ended(job: Awaited | None) -> bool:
     return job is None or job.state in FINAL
 
 
-def settle(tx: Transaction, uids: Sequence[str], term: int) -> Settled:
+def settle(tx: Transaction, uids: Sequence[str], term: int) -> DecidedLinks:
     """Decide some of the dependencies on jobs that have ended, and let go who waits for nobody else.
 
     Raises StaleTerm.
@@ -64,7 +64,7 @@ def settle(tx: Transaction, uids: Sequence[str], term: int) -> Settled:
     decided = [row for row in decided if row.state is not LinkState.WAITING]
     dependencies.decide(tx, decided)
     _follow(tx, {row.uid for row in decided})
-    return Settled(len(decided), len(rows) > MOST)
+    return DecidedLinks(len(decided), len(rows) > MOST)
 
 
 def _decided(row: Dependency, job: Awaited | None) -> Dependency:
@@ -80,7 +80,7 @@ def names_due(tx: Transaction) -> bool | None:
     return bool(dependencies.come(tx, 1))
 
 
-def bind_names(tx: Transaction, term: int) -> Settled:
+def bind_names(tx: Transaction, term: int) -> DecidedLinks:
     """Names that jobs wait for are bound to who has come; those that nobody took in time are given up.
 
     Raises StaleTerm.
@@ -93,7 +93,7 @@ def bind_names(tx: Transaction, term: int) -> Settled:
     missed = [row for rows in held.values() for row in rows if (row.uid, row.on_name) in late]
     dependencies.decide(tx, [row._replace(state=LinkState.NEVER) for row in missed])
     _follow(tx, held)
-    return Settled(len(found), len(found) == MOST)
+    return DecidedLinks(len(found), len(found) == MOST)
 
 
 def _follow(tx: Transaction, uids: Collection[str]) -> None:

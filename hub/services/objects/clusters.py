@@ -63,20 +63,30 @@ def cordon_cluster(
     tx: Transaction, name: str, settings: Settings, principal: str, *, on: bool
 ) -> Json:
     """Stop (or allow again) new work; what runs there goes on. Raises Rejected: NotFound."""
-    member = find_cluster(tx, name)
-    if member.cordoned != on:
-        clusters.change(tx, name, cordoned=on)
-        verb = "cordon" if on else "uncordon"
-        _note(tx, principal, verb, name)
-        tx.event(
-            uid=member.object,
-            kind="MemberCluster",
-            namespace="",
-            name=name,
-            reason="Cordoned" if on else "Uncordoned",
-            message=f"{verb} by {principal}",
-        )
+    if set_cordoned(tx, name, principal, on=on):
+        _note(tx, principal, _verb(on), name)
     return get_cluster(tx, name, settings)
+
+
+def set_cordoned(tx: Transaction, name: str, principal: str, *, on: bool) -> bool:
+    """The same, which whoever calls writes down: was anything changed? Raises Rejected: NotFound."""
+    member = find_cluster(tx, name)
+    if member.cordoned == on:
+        return False
+    clusters.change(tx, name, cordoned=on)
+    tx.event(
+        uid=member.object,
+        kind="MemberCluster",
+        namespace="",
+        name=name,
+        reason="Cordoned" if on else "Uncordoned",
+        message=f"{_verb(on)} by {principal}",
+    )
+    return True
+
+
+def _verb(on: bool) -> str:
+    return "cordon" if on else "uncordon"
 
 
 def _join(tx: Transaction, name: str, kept: dt.timedelta) -> Json:

@@ -8,9 +8,8 @@ their placement's disruption budget allows it; asking again goes on with those t
 from typing import Final
 
 from hub.domain.rollout.disruption import EvictionVerdict
-from hub.services.context.settings import Settings
 from hub.services.objects import evictions
-from hub.services.objects.clusters import cordon_cluster
+from hub.services.objects.clusters import set_cordoned
 from hub.services.objects.evictions import GOING, Evictable
 from hub.services.placements.bindings import FOR_A_JOB
 from hub.services.questions.clusters import find_cluster
@@ -24,9 +23,7 @@ REASON: Final = "ClusterDrained"
 MOST_SHOWN: Final = 200  # jobs, and placements, in one answer
 
 
-def drain_cluster(
-    tx: Transaction, name: str, settings: Settings, principal: str, *, carry_out: bool
-) -> Json:
+def drain_cluster(tx: Transaction, name: str, principal: str, *, carry_out: bool) -> Json:
     """What a drain moves, and with `carry_out` it begins. Raises Rejected: NotFound.
 
     {"name", "carriedOut", "jobs", "jobCount", "placements": [{kind, namespace, name, allowed, message}],
@@ -43,7 +40,7 @@ def drain_cluster(
         if carry_out and each.verdict.allowed:
             evictions.take_out(tx, each, f"which {principal} drains", jobs=False)
     if carry_out:
-        cordon_cluster(tx, name, settings, principal, on=True)
+        set_cordoned(tx, name, principal, on=True)
         evict(tx, uids, REASON, f"{principal} drains cluster {name}")
         audit.add(tx, principal, "drain", f"MemberCluster {name}", f"{len(uids)} jobs")
     return {

@@ -13,7 +13,7 @@ import orjson
 
 from hub.domain.workloads.origin import Origin
 from hub.services.context.settings import Intake
-from hub.services.objects.apply import apply_for
+from hub.services.objects.apply import apply_documents
 from hub.services.placements.abandon import too_old
 from hub.services.reading.draft import draft
 from hub.services.works import compose
@@ -60,7 +60,7 @@ def settle_drift(
     if not drifts:
         raise Rejected(RejectCode.NOT_FOUND, f"{asked.path} has not drifted there", "path")
     settle = _HOW[how]
-    settle(tx, work, drifts, principal, intake)
+    settle(tx, work, drifts, intake)
     paths = [str(each["path"]) for each in drifts]
     place = "/".join(part for part in (work.namespace, work.name) if part)
     audit.add(
@@ -92,9 +92,7 @@ def _find(tx: Transaction, asked: DriftedObject) -> Work:
     raise Rejected(RejectCode.NOT_FOUND, text)
 
 
-def _restore(
-    tx: Transaction, work: Work, _drifts: Sequence[JsonView], _principal: str, _intake: Intake
-) -> None:
+def _restore(tx: Transaction, work: Work, _drifts: Sequence[JsonView], _intake: Intake) -> None:
     """The next offering says so, for the version that it carries: a later one has its own rule."""
     if too_old(tx, [work.cluster], APPLY_RULES):
         text = f"the agent of {work.cluster} does not know how: upgrade it, or set whenToApply to Always"
@@ -107,9 +105,7 @@ def _restore(
     )
 
 
-def _accept(
-    tx: Transaction, work: Work, drifts: Sequence[JsonView], principal: str, intake: Intake
-) -> None:
+def _accept(tx: Transaction, work: Work, drifts: Sequence[JsonView], intake: Intake) -> None:
     row, inside = _row(tx, work)
     if work.kind == "Secret":
         text = (
@@ -132,7 +128,7 @@ def _accept(
     if _identity(manifest) != _identity(row.manifest):
         text = "it would be another object then: what it is is not taken over from a member"
         raise Rejected(RejectCode.INVALID_STATE, text, "path")
-    _apply(tx, row, manifest, principal, intake)
+    _apply(tx, row, manifest, intake)
 
 
 def _is_overridden(tx: Transaction, work: Work) -> bool:
@@ -162,9 +158,7 @@ def _identity(manifest: JsonView) -> list[object]:
     ]
 
 
-def _ignore(
-    tx: Transaction, work: Work, drifts: Sequence[JsonView], principal: str, intake: Intake
-) -> None:
+def _ignore(tx: Transaction, work: Work, drifts: Sequence[JsonView], intake: Intake) -> None:
     row, inside = _row(tx, work)
     manifest: Json = orjson.loads(orjson.dumps(row.manifest))
     metadata = _at(manifest, inside).setdefault("metadata", {})
@@ -188,10 +182,10 @@ def _ignore(
             row, f"annotate {_named(row)} --overwrite {shlex.quote(f'{IGNORE}={told}')}"
         )
     metadata["annotations"] = {**noted, IGNORE: told}
-    _apply(tx, row, manifest, principal, intake)
+    _apply(tx, row, manifest, intake)
 
 
-_Settle = Callable[[Transaction, Work, Sequence[JsonView], str, Intake], None]
+_Settle = Callable[[Transaction, Work, Sequence[JsonView], Intake], None]
 _HOW: Final[Mapping[str, _Settle]] = {"accept": _accept, "restore": _restore, "ignore": _ignore}
 
 
@@ -243,12 +237,10 @@ def _named(row: StoredObject) -> str:
     return f"{row.kind.lower()} {row.name}{where}"
 
 
-def _apply(
-    tx: Transaction, row: StoredObject, manifest: Json, principal: str, intake: Intake
-) -> None:
-    (applied,) = apply_for(
-        tx, [draft(parse(manifest), tx.now, origin=row.origin)], intake, principal
-    )
+def _apply(tx: Transaction, row: StoredObject, manifest: Json, intake: Intake) -> None:
+    """Change the hub's object; who decided so is written down for the drift, once."""
+    given = draft(parse(manifest), tx.now, origin=row.origin)
+    (applied,) = apply_documents(tx, [given], intake)
     if applied.error is not None:
         raise applied.error
 

@@ -48,9 +48,24 @@ _logger = structlog.get_logger(__name__)
 class Asked:
     """What of the jobs a viewer wants to see."""
 
-    group: str = ""  # of GROUPS; "" for all
+    group: str = ""  # of GROUPS, several with commas between them; "" for all
     text: str = ""  # part of a namespace, name, queue or cluster
     page: int = 1
+    owner: str = ""
+    namespace: str = ""
+    queue: str = ""  # a LocalQueue or ClusterQueue
+    cluster: str = ""
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Those that are wanted; () for all."""
+        return tuple(each for each in self.group.split(",") if each in GROUPS)
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether anything is left out."""
+        names = (self.text, self.owner, self.namespace, self.queue, self.cluster)
+        return bool(self.group or any(names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,15 +166,25 @@ def read_fleet(tx: Transaction, settings: Settings) -> FleetRows:
 
 def _find(tx: Transaction, asked: Asked, offset: int, limit: int) -> list[JobOnPage]:
     """Unfinished jobs, then ended ones, as one list."""
-    states = GROUPS.get(asked.group, ())
-    if asked.group in ENDED:
-        return front_page.ended(tx, states, asked.text, offset, limit)
-    found = front_page.unfinished(tx, states, asked.text, offset, limit)
-    if asked.group or len(found) == limit:
+    groups, text = asked.groups, asked.text
+    over = [state for group in groups if group in ENDED for state in GROUPS[group]]
+    going = [state for group in groups if group not in ENDED for state in GROUPS[group]]
+    place = front_page.Place(
+        cluster=asked.cluster,
+        namespace=asked.namespace,
+        any_queue=asked.queue,
+        owner=asked.owner,
+    )
+    if over and not going:
+        return front_page.ended(tx, over, text, offset, limit, place)
+    found = front_page.unfinished(tx, going, text, offset, limit, place)
+    if (going and not over) or len(found) == limit:
         return found
-    ahead = offset if found or not offset else front_page.count_unfinished(tx, asked.text)
+    ahead = offset
+    if offset and not found:
+        ahead = front_page.count_unfinished(tx, text, place, going)
     later = max(0, offset - ahead)
-    return found + front_page.ended(tx, (), asked.text, later, limit - len(found))
+    return found + front_page.ended(tx, over, text, later, limit - len(found), place)
 
 
 def _told(tx: Transaction, row: JobOnPage, waiting: WaitingView | None) -> Json:

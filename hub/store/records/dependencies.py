@@ -3,7 +3,7 @@
 import datetime as dt
 from typing import NamedTuple
 
-from hub.domain.workloads.chains import Link, LinkState, Wanted
+from hub.domain.workloads.chains import EndCondition, Link, LinkState
 from hub.domain.workloads.states import State
 
 
@@ -13,7 +13,7 @@ class Dependency(NamedTuple):
     uid: str
     on_name: str
     namespace: str
-    wanted: Wanted
+    wanted: EndCondition
     on_uid: str  # "": nobody of that name has come yet
     state: LinkState
     ended: str = ""  # how the other had ended when this was decided
@@ -48,7 +48,7 @@ class Neighbour(NamedTuple):
 
     uid: str
     name: str
-    wanted: Wanted
+    wanted: EndCondition
     link: LinkState
     ended: str
     state: State | None  # None: it is not there (any more)

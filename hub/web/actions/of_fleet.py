@@ -1,9 +1,10 @@
 """Actions on clusters and queues: cordon, uncordon, drain; stop, resume. Pure: what was read, told."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from hub.domain.access import Noun, Rights, Role, Verb
+from hub.domain.access import Noun, Rights, Verb
+from hub.domain.workloads.origin import Origin
 from hub.web.actions.preview import Act, Call, Field, Item, Listed, Preview, listed
 from hub.web.words import count
 from shared.documents import Json
@@ -26,7 +27,7 @@ def may_stop(rights: Rights, namespace: str) -> bool:
     """Whether somebody may stop LocalQueues there; without `namespace`, ClusterQueues."""
     if namespace:
         return rights.allows(Verb.CHANGE, Noun.QUEUES, namespace)
-    return rights.everywhere == Role.CLUSTER_ADMINISTRATOR
+    return rights.allows(Verb.CHANGE, Noun.QUOTAS)
 
 
 def offered_of_queue(rights: Rights, namespace: str, name: str, policy: str) -> list[Act]:
@@ -78,10 +79,10 @@ def uncordon(cluster: Json) -> Preview:
     )
 
 
-def drain(cluster: Json, would: Json, others: Sequence[str]) -> Preview:
-    """`would`: the drain's own dry run."""
+def drain(cluster: Json, would: Json, others: Sequence[str], pages: Mapping[str, str]) -> Preview:
+    """`would`: the drain's own dry run; `pages`: of jobs that are there, by their full names."""
     name, moved = cluster["name"], would["jobCount"]
-    said = [f"{name} is cordoned."]
+    said = [f"{name} gets no new work: it is cordoned."]
     if moved:
         verb = "is" if moved == 1 else "are"
         start = "It starts" if moved == 1 else "They start"
@@ -100,7 +101,8 @@ def drain(cluster: Json, would: Json, others: Sequence[str]) -> Preview:
     said.append(_others(others))
     lists: list[Listed] = []
     if moved:
-        items = [Item(f"{j['namespace']}/{j['name']}", "", j["state"]) for j in would["jobs"]]
+        named = [(f"{each['namespace']}/{each['name']}", each["state"]) for each in would["jobs"]]
+        items = [Item(name, pages.get(name, ""), state) for name, state in named]
         lists.append(listed("Jobs that are taken back", items, moved))
     if would["placements"]:
         items = [_placement(each) for each in would["placements"]]
@@ -147,7 +149,8 @@ def stop(queue: Json, running: Sequence[Item], *, drain: bool, policy: str) -> P
         lists=[listed("Taken back", running, held)] if drain and held else (),
         fields=[box],
         harm=True,
-        refusal=f"{name} is stopped already ({policy})." if policy == wanted else "",
+        refusal=_elsewhere(queue, wanted)
+        or (f"{name} is stopped already ({policy})." if policy == wanted else ""),
     )
 
 
@@ -167,8 +170,19 @@ def resume(queue: Json, first: Sequence[Item], policy: str) -> Preview:
         command=f"roadstead queues resume {shlex.quote(name)}",
         sentences=[said],
         lists=[listed("First in line", first, waits)] if first else (),
-        refusal=f"{name} is not stopped." if policy == "None" else "",
+        refusal=_elsewhere(queue, "None")
+        or (f"{name} is not stopped." if policy == "None" else ""),
     )
+
+
+def _elsewhere(queue: Json, policy: str) -> str:
+    """Why it is not changed here: what the hub cluster has is changed there."""
+    if queue["origin"] != Origin.HUB_CLUSTER:
+        return ""
+    space = f" -n {queue['namespace']}" if queue.get("namespace") else ""
+    typed = f"kubectl patch {queue['kind'].lower()} {queue['name']}{space} --type merge"
+    change = f'\'{{"spec": {{"stopPolicy": "{policy}"}}}}\''
+    return f"It came from the hub cluster, and is changed there: {typed} -p {change}"
 
 
 def _others(names: Sequence[str]) -> str:

@@ -52,13 +52,14 @@ def _makes_sense(verb: str, job: Json) -> bool:
     ended = state in TERMINAL
     held = state == State.HELD or going == WithdrawTo.HELD
     here = job["origin"] == Origin.REST
+    stays = not ended and going not in {WithdrawTo.CANCELLED, WithdrawTo.DELETED}
     if job["deletedAt"]:
         return verb == "resubmit" and job["kind"] == "Job"
     sense: dict[str, bool] = {
-        "cancel": not ended and going not in {WithdrawTo.CANCELLED, WithdrawTo.DELETED},
+        "cancel": stays,
         "hold": not ended and not held and going in {WithdrawTo.NOTHING, WithdrawTo.PENDING},
         "release": held or state == State.DEACTIVATED,
-        "priority": here and job["kind"] == "Job" and not ended,
+        "priority": here and job["kind"] == "Job" and stays,
         "resubmit": job["kind"] == "Job",
         "delete": here,
     }

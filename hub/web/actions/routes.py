@@ -18,7 +18,7 @@ from hub.api.routing import new_router
 from hub.domain.access import Noun, Verb
 from hub.services.context.hub import Hub
 from hub.services.explain.if_gone import if_gone
-from hub.services.objects.drain import drain_cluster
+from hub.services.objects.drain import MOST_SHOWN, drain_cluster
 from hub.services.questions import clusters, queues, visibility
 from hub.services.questions.pages import previews
 from hub.store.records.workloads import JobOnPage
@@ -35,6 +35,7 @@ from hub.web.actions.reading import (
     read_job,
 )
 from hub.web.shell import html
+from hub.web.words import path_of
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
@@ -106,8 +107,10 @@ async def preview_of_cluster(request: Request, name: str, verb: str) -> Response
     others = [each["name"] for each in listed if each["state"] == "Ready" and each["name"] != name]
     if verb == "cordon":
         return _dialog(request, of_fleet.cordon(found, others))
-    would = await hub.read(drain_cluster, name, hub.settings, by.who.name, carry_out=False)
-    return _dialog(request, of_fleet.drain(found, would, others))
+    would = await hub.read(drain_cluster, name, by.who.name, carry_out=False)
+    there = await hub.read(previews.on_cluster, name, MOST_SHOWN)
+    pages = {f"{row.namespace}/{row.name}": path_of("jobs", row.uid) for row in there}
+    return _dialog(request, of_fleet.drain(found, would, others, pages))
 
 
 @router.get("/actions/queues/{name}/{verb}", include_in_schema=False)

@@ -4,12 +4,15 @@ import datetime as dt
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from hub.store.of_cluster import CountedWorks
 from hub.web.fleet_view import RoomView, rank, taint_text
 from hub.web.words import Instant, count, instant, labels, percent, text, tone
 from shared import quantity
 from shared.documents import Json
+
+_KNOWN: Final = ("kubernetes-fleet.io", "k8s.io")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +155,22 @@ def facts_of(shown: Json, works: Sequence[CountedWorks]) -> tuple[Fact, ...]:
         Fact("may grow", text(f"{pool['name']} by {count(pool['mayAdd'], 'node')}"))
         for pool in shown["growingPools"]
     ]
-    found += [Fact(text(k), text(v)) for k, v in sorted(shown["properties"].items())]
+    told = sorted(shown["properties"].items())
+    found += [Fact(text(_property(name)), text(value)) for name, value in told]
     if shown["agentProtocol"] is not None:
         certificate = ", by client certificate" if shown["clientCertificate"] else ""
         found.append(Fact("agent speaks", f"protocol {text(shown['agentProtocol'])}{certificate}"))
     by_phase: Counter[str] = Counter()
     for each in works:
         by_phase[each.phase or "not reported yet"] += each.number
-    told = ", ".join(f"{number} {phase}" for phase, number in sorted(by_phase.items()))
-    found.append(Fact("objects and jobs of the hub", told or "none"))
+    works_told = ", ".join(f"{number} {phase}" for phase, number in sorted(by_phase.items()))
+    found.append(Fact("objects and jobs of the hub", works_told or "none"))
     return tuple(found)
+
+
+def _property(name: str) -> str:
+    """A property of KubeFleet's or Kubernetes' own in words; others as they are called."""
+    domain, slash, own = name.partition("/")
+    if slash and domain.endswith(_KNOWN):
+        return own.replace("-", " ")
+    return name

@@ -19,7 +19,7 @@ from hub.web.access import scope_of_viewer, viewer
 from hub.web.board import View, board_of
 from hub.web.fleet_pages.looks import ClustersView, ClusterView, QueuesView, QueueView
 from hub.web.live import MakeView
-from hub.web.shell import html, signed_in_page
+from hub.web.shell import html, login_page, signed_in_page
 from hub.web.words import path_of, text
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
@@ -149,7 +149,7 @@ def _asked(request: Request) -> str:
 async def _page(request: Request, template: str, view_for: MakeView, **values: object) -> Response:
     who = await viewer(request)
     if who is None:
-        return html("login.html", wrong=False)
+        return login_page(request)
     spend(hub_of(request), who, "reads")
     try:
         sight = await board_of(request).see(view_for(who))

@@ -89,12 +89,13 @@ def picture_of(course: Course, now: dt.datetime, state: str, *, cut: bool) -> Co
 
 def _segments(shown: Sequence[Stretch], now: dt.datetime, state: str) -> tuple[Segment, ...]:
     lengths = [_length(each, now) for each in shown]
+    days = [each.since.astimezone(dt.UTC).date() for each in shown]
     drawn = [_LEAST if each.phase is not Phase.ENDED else 0 for each in shown]
     total = sum(lengths) or 1.0
     room = max(0, _WIDTH - sum(drawn))
     found: list[Segment] = []
     x = 0.0
-    for each, length, least in zip(shown, lengths, drawn, strict=True):
+    for at, (each, length, least) in enumerate(zip(shown, lengths, drawn, strict=True)):
         width = least + room * length / total if least else 0.0
         ended = each.phase is Phase.ENDED
         label = state if ended else _LABELS[each.phase] + (" again" if each.again else "")
@@ -106,7 +107,7 @@ def _segments(shown: Sequence[Stretch], now: dt.datetime, state: str) -> tuple[S
                 x=round(x, 1),
                 width=round(width, 1),
                 since=instant(each.since, now),
-                clock=_clock(each.since),
+                clock=_clock(each.since, day=at == 0 or days[at] != days[at - 1]),
                 lasted="" if each.until is None else lasting(length),
                 why=text(each.why),
             )
@@ -145,5 +146,5 @@ def _attempt(attempt: JobAttempt, number: int, now: dt.datetime) -> AttemptLine:
     )
 
 
-def _clock(at: dt.datetime) -> str:
-    return at.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+def _clock(at: dt.datetime, *, day: bool = True) -> str:
+    return at.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC" if day else "%H:%M:%S UTC")

@@ -10,6 +10,7 @@ from hub.web.words import Instant, instant, text
 
 _MOST: Final = 60
 _POD_FAILED: Final = "PodFailed"
+_MOST_PODS: Final = 10
 _MOST_LINES: Final = 40  # of one pod
 _LONGEST: Final = 2000  # characters of one line
 
@@ -51,11 +52,12 @@ def happened_of(
     """`told`: oldest first; `submitted`: the first of all, where none before `told` is left out."""
     events = [*([submitted] if submitted else ()), *told]
     newest = list(reversed(events))
+    failed = [each for each in newest if each.reason == _POD_FAILED]
     return Happened(
         lines=tuple(_line(each, now) for each in newest[:_MOST]),
         more=max(0, len(newest) - _MOST),
         cut=submitted is None,
-        failed=tuple(_failed(each, now) for each in newest if each.reason == _POD_FAILED),
+        failed=tuple(_failed(each, now) for each in failed[:_MOST_PODS]),
     )
 
 

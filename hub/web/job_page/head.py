@@ -12,7 +12,7 @@ from shared.documents import Json
 
 _LASTS: Final[Mapping[Phase, str]] = {
     Phase.WAITING: "waits for",
-    Phase.HELD: "held for",
+    Phase.HELD: "for",
     Phase.CHECKED: "checked for",
     Phase.PLACING: "on its way for",
     Phase.STARTING: "starting for",
@@ -23,6 +23,7 @@ _LASTS: Final[Mapping[Phase, str]] = {
 }
 # What an explanation says of a state where there is nothing to say: the state stands above.
 _SAID_BY_STATE: Final = frozenset({"runs", "finished", "failed", "cancelled", "deactivated"})
+_DECIDED: Final = {"NeverSatisfied": "never", "Waived": "let go regardless"}
 _NOWHERE: Final = frozenset({State.HELD, State.PENDING, State.RESERVED, State.PLACED})
 _IDLE: Final = frozenset({Phase.WAITING, Phase.HELD, Phase.CHECKED})
 
@@ -68,7 +69,7 @@ class JobHead:
     back_at: Instant | None
     facts: tuple[Fact, ...]
     after: tuple[Related, ...]
-    dependents: tuple[Related, ...]
+    before: tuple[Related, ...]
 
 
 def head_of(shown: Json, told: Json, course: Course, now: dt.datetime) -> JobHead:
@@ -92,7 +93,7 @@ def head_of(shown: Json, told: Json, course: Course, now: dt.datetime) -> JobHea
         back_at=back_at,
         facts=tuple(_facts(shown, told, course, now)),
         after=_related(shown.get("after")),
-        dependents=_related(shown.get("dependents")),
+        before=_related(shown.get("before")),
     )
 
 
@@ -131,7 +132,7 @@ def _facts(shown: Json, told: Json, course: Course, now: dt.datetime) -> Iterato
     if len(course.attempts) > 1:
         yield Fact("Attempts", count(len(course.attempts), "placement"))
     origin = "on the hub cluster" if shown["origin"] == "hub-cluster" else "by the API"
-    yield Fact("Kind", text(f"{shown['kind']}, submitted {origin}"))
+    yield Fact("Kind", text(f"{shown['kind']}, {origin}"))
 
 
 def _pods(shown: Json) -> str:
@@ -148,20 +149,19 @@ def _pods(shown: Json) -> str:
 
 def _related(given: object) -> tuple[Related, ...]:
     """Jobs of its chain, as the record lists them."""
-    if not isinstance(given, list):
-        return ()
-    found = []
-    for each in given:
-        if not isinstance(each, dict):
-            continue
-        uid, state = each.get("uid"), str(each.get("state") or "")
-        found.append(
-            Related(
-                name=text(each.get("name") or uid),
-                href=path_of("jobs", str(uid)) if uid else "",
-                condition=text(each.get("condition")),
-                state=text(state),
-                tone=tone(state),
-            )
-        )
-    return tuple(found)
+    listed = given if isinstance(given, list) else []
+    return tuple(_link(each) for each in listed if isinstance(each, dict))
+
+
+def _link(each: Json) -> Related:
+    uid, state = str(each.get("uid") or ""), str(each.get("jobState") or each.get("ended") or "")
+    decided = str(each.get("state") or "")
+    wanted = str(each.get("condition") or "")
+    said = f"{wanted}: {_DECIDED[decided]}" if decided in _DECIDED else wanted
+    return Related(
+        name=text(each.get("name") or uid),
+        href=path_of("jobs", uid) if uid else "",
+        condition=text(said),
+        state=text(state),
+        tone=tone(state),
+    )

@@ -10,6 +10,7 @@ import structlog
 
 from hub.domain.access import Area, Scope
 from hub.domain.workloads.course import Course, Happening, Now, course_of
+from hub.domain.workloads.states import State
 from hub.services.context.hub import Hub, HubWithin
 from hub.services.explain import study
 from hub.services.explain.as_it_is_now import quota_now
@@ -80,8 +81,12 @@ def _values(name: str, record: JobRecord, told: Json, quotas: list[Json]) -> Jso
             return {"picture": picture}
         case "why":
             standing = why.standing_of(shown, told)
-            waits = not shown["cluster"] and not shown["finishedAt"]
-            return {"standing": standing, "outlook": outlook.outlook_of(told), "waits": waits}
+            return {
+                "standing": standing,
+                "outlook": outlook.outlook_of(told),
+                "waits": not shown["cluster"] and not shown["finishedAt"],
+                "held": shown["state"] == State.HELD,
+            }
         case "quota":
             queue = str(told.get("clusterQueue") or shown["clusterQueue"] or "")
             href = words.path_of("queues", queue)

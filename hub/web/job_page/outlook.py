@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from hub.domain.workloads.states import State
 from hub.web.words import count, path_of, text
 from shared.documents import Json
 
@@ -21,6 +22,8 @@ class JobOutlook:
     candidates: tuple[str, ...]
     spared: tuple[str, ...]
     aside: tuple[str, ...]
+    lost: tuple[str, ...]  # what can become of it while its cluster is silent
+    elsewhere: tuple[str, ...]  # earlier epochs that may still run
 
 
 def outlook_of(told: Json) -> JobOutlook:
@@ -57,8 +60,12 @@ def outlook_of(told: Json) -> JobOutlook:
             text(f"{count(each['count'], 'job')} may not: {each['reason']}")
             for each in preemption.get("spared") or ()
         ),
+        lost=tuple(text(each) for each in (told.get("clusterLoss") or {}).get("choices") or ()),
+        elsewhere=tuple(text(_earlier(each)) for each in told.get("earlierEpochs") or ()),
         aside=tuple(
-            _aside(name, at, because) for name, at in (told.get("setAside") or {}).items()
+            _aside(name, at, because)
+            for name, at in (told.get("setAside") or {}).items()
+            if told.get("state") == State.PENDING
         ),
     )
 
@@ -80,3 +87,11 @@ def _aside(name: str, at: object, because: Json) -> str:
     until = f"until {at}" if at else "until a person releases it"
     said = (because.get(name) or {}).get("message")
     return text(f"{name} is avoided {until}" + (f": {said}" if said else ""))
+
+
+def _earlier(each: Json) -> str:
+    """An epoch that a lost cluster may still run."""
+    ran = "ran beside a later one" if each.get("overlapped") else "may still run"
+    heard = each.get("clusterHeardAt")
+    since = f", which was heard last at {heard}" if heard else ""
+    return f"epoch {each['epoch']} {ran} in {each['cluster']}{since}"

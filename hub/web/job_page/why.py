@@ -21,6 +21,10 @@ class _Step(NamedTuple):
     reasons: frozenset[str] = frozenset()  # of the rule Fits
 
 
+_PROFILES: Final = {
+    "placement": "compared by the preferences of its placement",
+    "queue": "compared by how the hub balances work of queues",
+}
 _FITS: Final = "Fits"
 _NO_ROOM: Final = "InsufficientRoom"
 # The rules of `hub.domain.placement.registry`, then room, in the order in which they are asked.
@@ -93,6 +97,7 @@ class ClusterStanding:
     """How clusters stand for it: the picture of a decision, or of what would be decided now."""
 
     funnel: Funnel | None
+    by: str  # whose rules compared them
     legend: tuple[str, ...]
     candidates: tuple[Candidate, ...]
     more_candidates: int
@@ -118,6 +123,7 @@ def standing_of(shown: Json, told: Json) -> ClusterStanding:
     used = _that_count(fit, legend)
     return ClusterStanding(
         funnel=_funnel(fit, out, refusals, competed, waits=waits, exact=counted is not None),
+        by=_PROFILES.get(str(decision.get("profile") or ""), ""),
         legend=tuple(text(score_words(name)) for name in used),
         candidates=tuple(_candidates(fit[:MOST], used, waits=waits)),
         more_candidates=competed - min(len(fit), MOST),

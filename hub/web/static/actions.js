@@ -12,7 +12,7 @@
   let renewed = 0;
 
   async function ask(address) {
-    const reply = await fetch(address, { headers: { Accept: "text/html, application/json" } }).catch(() => null);
+    const reply = await fetch(address, { headers: { Accept: "application/json" } }).catch(() => null);
     if (reply === null) return fault("The hub does not answer. Nothing was changed.");
     const text = await reply.text();
     return reply.ok ? text : fault(why(reply.status, text));
@@ -147,7 +147,7 @@
   async function offer() {
     renewed = Date.now();
     for (const place of document.querySelectorAll("[data-acts]")) {
-      const reply = await fetch(place.dataset.acts, { headers: { Accept: "text/html" } }).catch(() => null);
+      const reply = await fetch(place.dataset.acts, { headers: { Accept: "application/json" } }).catch(() => null);
       if (!reply?.ok) continue; // what is there stays: each action is judged when it is asked
       const wanted = await reply.text();
       const focused = place.contains(document.activeElement) ? document.activeElement.dataset.act : "";

@@ -9,6 +9,9 @@
   const asOf = document.getElementById("pods-asof");
   const again = document.getElementById("pods-again");
   const head = document.getElementById("part-head");
+  const TRIES = 5; // while its pods are on their way
+  const SOON = new Set(["NoPodsYet", "AgentNotListening"]);
+  let soon = TRIES;
   let asked = 0;
   let waiting = 0;
 
@@ -72,6 +75,8 @@
       const body = await reply.json();
       if (reply.ok) tell(body);
       else say(body.detail ?? `the hub answers ${reply.status}`, body.code);
+      soon = SOON.has(body.code) && soon > 0 ? soon - 1 : reply.ok ? TRIES : 0;
+      if (SOON.has(body.code) && soon) waiting = setTimeout(ask, QUIET_MS);
     } catch {
       say("the hub does not answer");
     }

@@ -3,8 +3,9 @@ Kueue's kinds are kept in the names of the version that is stored.
 
 The built-in equivalent of the admission policy of a real hub cluster (docs/howto/real-hub-cluster.md): it
 sets `managedBy` on creation, and keeps it on update, for Jobs with the queue-name label or
-annotation or in selected namespaces, never for Jobs with a controller owner. Who waits for a pod of
-such a Job, as `kubectl logs` does, is told at once that none will come.
+annotation or in selected namespaces, never for Jobs with a controller owner. It writes down who created
+such a Job, and keeps that. Who waits for a pod of such a Job, as `kubectl logs` does, is told at once that
+none will come.
 """
 
 from typing import Any, Final, Literal
@@ -14,10 +15,18 @@ from shared.kubesim.apimachinery import errors, metadata
 from shared.kubesim.apimachinery.registry import Resource
 from shared.kubesim.apimachinery.selectors import labels_match
 from shared.kubesim.apimachinery.strategies import Object
+from shared.kubesim.apimachinery.writer import writer
 from shared.kubesim.custom.kueue_v1beta2 import defaulted, in_new_names
 from shared.kubesim.requests.call import Call
+from shared.kubesim.server.job_guard import denied
+from shared.kubesim.server.mirror_guard import HUB
 from shared.kubesim.store.objects import ObjectStore
 
+SUBMITTED_BY: Final = "roadstead-submitted-by"  # the policy
+NOT_OTHERS: Final = (
+    f"{labels.SUBMITTED_BY} is who creates the Job: leave it out, or write your own name"
+)
+STAYS: Final = f"{labels.SUBMITTED_BY} stays as it was when the Job was created"
 # Nothing but Roadstead runs Jobs of an embedded hub cluster: there every namespace is selected.
 EVERY_NAMESPACE: Final[dict[str, Any]] = {
     "matchExpressions": [
@@ -57,11 +66,12 @@ class HubAdmission:
             if kept != labels.JOB_CONTROLLER or spec.get("managedBy") is not None:
                 return new
             return {**new, "spec": {**spec, "managedBy": kept}}
-        if spec.get("managedBy") or not self._is_ours(new):
+        if spec.get("managedBy") or not self.is_ours(new):
             return new
         return {**new, "spec": {**spec, "managedBy": labels.JOB_CONTROLLER}}
 
-    def _is_ours(self, job: Object) -> bool:
+    def is_ours(self, job: Object) -> bool:
+        """Whether a Job that is created is Roadstead's."""
         if metadata.controller_of(job) is not None:
             return False
         meta = job["metadata"]
@@ -73,6 +83,53 @@ class HubAdmission:
         namespace = self._store.get("namespaces", "", meta.get("namespace", ""))
         its_labels = (namespace or {"metadata": {}})["metadata"].get("labels") or {}
         return labels_match(self._namespaces, its_labels)
+
+
+class Submitters:
+    """Who created a Job stands in an annotation, as policy roadstead-submitted-by has it.
+
+    `writes`: from 1.36 on it is written here; before, by who likes to, and nobody writes another's name.
+    """
+
+    def __init__(self, jobs: HubAdmission, *, writes: bool) -> None:
+        self._jobs = jobs
+        self._writes = writes
+
+    def admit(
+        self,
+        operation: Literal["CREATE", "UPDATE"],
+        resource: Resource,
+        new: Object,
+        old: Object | None,
+    ) -> Object:
+        """Raises ApiError Invalid, as a policy's refusal reads."""
+        by = writer()
+        if resource.key != "jobs.batch" or not by:
+            return new
+        said = "" if old is None else _says(old)
+        if self._writes:
+            if old is None and labels.ORIGIN not in (new["metadata"].get("labels") or {}):
+                said = by if self._jobs.is_ours(new) else ""
+            if said and _says(new) != said:
+                new = _with_submitter(new, said)
+        says, name = _says(new), new["metadata"]["name"]
+        if by == HUB.name:  # it says who sent what it shows of REST
+            return new
+        if old is None and says not in ("", by):
+            raise denied(SUBMITTED_BY, name, NOT_OTHERS)
+        if old is not None and says != said:
+            raise denied(SUBMITTED_BY, name, STAYS)
+        return new
+
+
+def _says(job: Object) -> str:
+    return str((job["metadata"].get("annotations") or {}).get(labels.SUBMITTED_BY) or "")
+
+
+def _with_submitter(job: Object, name: str) -> Object:
+    meta = job["metadata"]
+    notes = {**(meta.get("annotations") or {}), labels.SUBMITTED_BY: name}
+    return {**job, "metadata": {**meta, "annotations": notes}}
 
 
 class AbsentPods:

@@ -71,7 +71,7 @@ class JobGuard:
             return new
         why = self._why_not(new, old)
         if why:
-            raise _denied(new["metadata"]["name"], why)
+            raise denied(POLICY, new["metadata"]["name"], why)
         return new
 
     def _why_not(self, new: Object, old: Object | None) -> str:
@@ -115,7 +115,8 @@ def _is_queued(job: Object) -> bool:
     )
 
 
-def _denied(name: str, why: str) -> ApiError:
-    text = f"ValidatingAdmissionPolicy '{POLICY}' with binding '{POLICY}' denied request: {why}"
+def denied(policy: str, name: str, why: str) -> ApiError:
+    """How a policy refuses a Job of that name."""
+    text = f"ValidatingAdmissionPolicy '{policy}' with binding '{policy}' denied request: {why}"
     details = {"name": name, "group": "batch", "kind": "jobs", "causes": [{"message": text}]}
     return ApiError(422, "Invalid", f'jobs.batch "{name}" is forbidden: {text}', details)

@@ -7,9 +7,9 @@ from hub.domain.workloads.chains import (
     FINAL,
     NEVER,
     WAITS,
+    EndCondition,
     Link,
     LinkState,
-    Wanted,
     follows,
     in_cycles,
     judge,
@@ -31,7 +31,7 @@ W, OK, NO, PAST = LinkState.WAITING, LinkState.SATISFIED, LinkState.NEVER, LinkS
 )
 def test_a_dependency_is_decided_by_an_end_alone(state, ok, any_, fail):
     """A job that is lost, taken back, held or deactivated has not ended: nothing is decided."""
-    assert [judge(wanted, state) for wanted in (Wanted.OK, Wanted.ANY, Wanted.FAIL)] == [
+    assert [judge(wanted, state) for wanted in (EndCondition.OK, EndCondition.ANY, EndCondition.FAIL)] == [
         ok, any_, fail
     ]  # fmt: skip
 
@@ -54,13 +54,13 @@ def test_nothing_leads_out_of_an_end():
 )
 def test_what_follows_is_said_in_words(links, may_go, reason, words):
     """Never beats waiting, waiting beats going; the sentence names whom and how."""
-    made = [Link(n, Wanted(w), s, "" if s is W else "Failed") for n, w, s in links]
+    made = [Link(n, EndCondition(w), s, "" if s is W else "Failed") for n, w, s in links]
     told = follows(made)
     assert (told.may_go, told.reason) == (may_go, reason)
     assert words in told.message
 
 
-@given(st.lists(st.tuples(st.sampled_from(Wanted), st.sampled_from(State)), max_size=6))
+@given(st.lists(st.tuples(st.sampled_from(EndCondition), st.sampled_from(State)), max_size=6))
 def test_a_job_goes_when_all_it_waits_for_have_ended_as_they_should(asked):
     """And only then; it never goes by itself once one of them has ended otherwise."""
     links = [Link(f"j{i}", w, judge(w, s), s.value) for i, (w, s) in enumerate(asked)]

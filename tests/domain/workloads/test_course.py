@@ -1,6 +1,7 @@
 """The course of a workload, told from its events and from how it stands."""
 
 import datetime as dt
+from itertools import pairwise
 
 import pytest
 
@@ -58,6 +59,16 @@ def test_a_job_that_was_preempted_waits_again_since_it_was_let_go():
     assert (first.ended, first.why) == ("EvictedDueToPreempted", PREEMPTED)
 
 
+def test_a_job_that_is_tried_again_says_what_failed():
+    """It was told to leave in words of its own; that it waits again names them."""
+    failed = (20, "Retrying", "epoch 1 failed in north")
+    found = course(
+        "Pending", *RAN, failed, (21, "PodFailed", "x"), (22, "Requeued", "waits again (Retrying)")
+    )
+    assert phases(found)[-3:] == [(Phase.RUNNING, 5), (Phase.LEAVING, 20), (Phase.WAITING, 22)]
+    assert (found.attempts[0].ended, found.attempts[0].why) == failed[1:]
+
+
 def test_each_placement_is_an_attempt():
     """The second one goes on."""
     found = course(
@@ -100,9 +111,7 @@ def test_whatever_events_are_kept_it_ends_in_the_state_it_is_in(state, phase):
     for given in ((), RAN, (*RAN, *BACK), (*RAN, (50, "SomethingElse", ""))):
         found = course(state, *given, ended=ended)
         assert found.last.phase is phase
-        assert all(
-            a.until == b.since for a, b in zip(found.stretches, found.stretches[1:], strict=False)
-        )
+        assert all(a.until == b.since for a, b in pairwise(found.stretches))
 
 
 def test_a_state_that_is_none_spoils_nothing():

@@ -107,3 +107,29 @@ def test_logs_of_a_job_that_runs_elsewhere_fail_at_once(hub):
     assert done.returncode != 0
     assert "it runs in a member cluster" in done.stderr
     assert time.monotonic() - began < 10
+
+
+def submitter(job):
+    return (job["metadata"].get("annotations") or {}).get(labels.SUBMITTED_BY)
+
+
+def test_who_created_a_job_is_written_down_and_stays(hub):
+    """As the API server knows them, whatever they say themselves; of Jobs that are not the hub's nothing."""
+    forged = {**QUEUED, "annotations": {labels.SUBMITTED_BY: "olga"}}
+    job = hub.create("jobs", a_job(meta=forged))
+    assert submitter(job) == "kubernetes-admin"
+    for said in ({labels.SUBMITTED_BY: "olga"}, {}):
+        reply = hub.put("jobs", {**job, "metadata": {**job["metadata"], "annotations": said}})
+        assert reply.status_code == 200, reply.text
+        job = reply.json()
+        assert submitter(job) == "kubernetes-admin"
+
+
+def test_nobody_writes_anothers_name_on_jobs_that_are_not_the_hubs(hub_process):
+    """There nothing is written down, and what is said is one's own name."""
+    system = hub_process.kube("kube-system")
+    assert submitter(system.create("jobs", a_job("unsigned"))) is None
+    said = {"annotations": {labels.SUBMITTED_BY: "olga"}}
+    reply = system.http.post(system.url("jobs"), json=a_job("forged", meta=said))
+    assert reply.status_code == 422, reply.text
+    assert "is who creates the Job" in reply.json()["message"]

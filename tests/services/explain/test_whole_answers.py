@@ -95,6 +95,8 @@ async def test_every_field_of_a_story(tmp_path):
             ],
             "clusterLoss": None,
             "earlierEpochs": [],
+            "after": [],
+            "before": [],
         }  # fmt: skip
 
 

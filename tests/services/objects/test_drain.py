@@ -22,10 +22,7 @@ spec: {minAvailable: 1}
 
 
 async def drained(hub: Running, name: str = "m2", *, carry_out: bool = True) -> Any:
-    settings = hub.hub.settings
-    told = await hub.write(
-        lambda tx: drain_cluster(tx, name, settings, "ann", carry_out=carry_out)
-    )
+    told = await hub.write(lambda tx: drain_cluster(tx, name, "ann", carry_out=carry_out))
     await hub.settled()
     return told
 

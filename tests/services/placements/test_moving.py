@@ -167,8 +167,8 @@ async def test_a_rebalance_is_shown_first_and_moves_the_new_one_first(tmp_path: 
         assert (await asked(fleet, carry_out=True))[
             "message"
         ] == "what is chosen is what would be chosen"
-        (entry,) = [e for e in await hub.hub.read(audit.list_entries) if e.verb == "rebalance"]
-        assert entry.principal == "ada"
+        (entry,) = await hub.hub.read(audit.list_entries, {"principal": "ada"})
+        assert entry.verb == "rebalance"
 
 
 async def test_ties_move_nobody(tmp_path: Path):

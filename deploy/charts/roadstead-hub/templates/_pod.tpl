@@ -102,6 +102,32 @@ spec:
           valueFrom: {secretKeyRef: {name: {{ .name }}, key: {{ .key }}}}
         {{- end }}
         {{- end }}
+        {{- with $v.oidc }}
+        {{- if .issuer }}
+        - name: ROADSTEAD_OIDC_ISSUER
+          value: {{ .issuer | quote }}
+        - name: ROADSTEAD_OIDC_CLIENT_ID
+          value: {{ required "oidc.issuer needs oidc.clientId" .clientId | quote }}
+        - name: ROADSTEAD_OIDC_CLI_CLIENT_ID
+          value: {{ .cliClientId | quote }}
+        - name: ROADSTEAD_OIDC_USERNAME_CLAIM
+          value: {{ .usernameClaim | quote }}
+        - name: ROADSTEAD_OIDC_PAGE_URL
+          value: {{ .pageUrl | quote }}
+        {{- if .clientSecret.secret.name }}
+        - name: ROADSTEAD_OIDC_CLIENT_SECRET_FILE
+          value: /etc/roadstead/oidc-client/secret
+        {{- end }}
+        {{- if .ca.secret.name }}
+        - name: ROADSTEAD_OIDC_CA
+          value: /etc/roadstead/oidc-ca/ca.crt
+        {{- end }}
+        {{- end }}
+        {{- end }}
+        {{- if and $v.hubCluster.tokenAudience (ne $v.hubCluster.mode "none") }}
+        - name: ROADSTEAD_TOKEN_REVIEWS_AUDIENCE
+          value: {{ $v.hubCluster.tokenAudience | quote }}
+        {{- end }}
         {{- if $v.hubCluster.showJobs }}
         - name: ROADSTEAD_BRIDGE_JOBS
           value: "On"
@@ -154,6 +180,12 @@ spec:
         {{- if $v.secretsKey.secret.name }}
         - {name: secrets-key, mountPath: /etc/roadstead/secrets-key, readOnly: true}
         {{- end }}
+        {{- if and $v.oidc.issuer $v.oidc.clientSecret.secret.name }}
+        - {name: oidc-client, mountPath: /etc/roadstead/oidc-client, readOnly: true}
+        {{- end }}
+        {{- if and $v.oidc.issuer $v.oidc.ca.secret.name }}
+        - {name: oidc-ca, mountPath: /etc/roadstead/oidc-ca, readOnly: true}
+        {{- end }}
         {{- if eq $v.hubCluster.mode "kubeconfig" }}
         - {name: hub-cluster, mountPath: /etc/roadstead/hub-cluster, readOnly: true}
         {{- end }}
@@ -192,6 +224,26 @@ spec:
       secret:
         secretName: {{ .secret }}
         items: [{key: {{ .key }}, path: ca.crt}]
+    {{- end }}
+    {{- end }}
+    {{- if $v.oidc.issuer }}
+    {{- with $v.oidc.clientSecret.secret }}
+    {{- if .name }}
+    - name: oidc-client
+      secret:
+        secretName: {{ .name }}
+        defaultMode: 0440
+        items: [{key: {{ .key }}, path: secret}]
+    {{- end }}
+    {{- end }}
+    {{- with $v.oidc.ca.secret }}
+    {{- if .name }}
+    - name: oidc-ca
+      secret:
+        secretName: {{ .name }}
+        defaultMode: 0440
+        items: [{key: {{ .key }}, path: ca.crt}]
+    {{- end }}
     {{- end }}
     {{- end }}
     {{- with $v.secretsKey.secret }}

@@ -1,5 +1,6 @@
 """By whom people sign in, as an administrator sets it: a provider of OpenID Connect, the hub cluster."""
 
+import datetime as dt
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
@@ -37,6 +38,8 @@ class Oidc:
     """A file with the authorities of the provider's certificate (PEM); none: those of the machine."""
     page_url: str = ""
     """The hub's address as browsers have it; with it the page offers to sign in by the provider."""
+    session_kept: dt.timedelta = dt.timedelta(hours=12)
+    """How long a browser stays signed in by the provider; what is changed there holds from the next time."""
 
     def __post_init__(self) -> None:
         """Raises ValueError for what can not be meant."""
