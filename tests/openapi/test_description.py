@@ -53,6 +53,7 @@ LEFT_OUT = {
     "/docs": "shows the description",
     "/docs/{name}": "files of that page",
     "/openapi.json": "is the description",
+    "/hub/v1/streams": "for hub processes of one store among themselves",
 }
 # Routes that read their bodies themselves, and why.
 BY_HAND = {
@@ -65,6 +66,7 @@ BY_HAND = {
     "/v1/workloads/{namespace}/{name}/status": "asked often; a merge patch",
     "/agent/v1/register": "the token is looked at before a byte of the body is",
     "/agent/v1/sync": "asked most; faulty entries are refused by themselves",
+    "/agent/v1/streams/failed": "as parts of streams",
     "/agent/v1/streams/{stream}": "many lines at a time; refused before it is read where nobody waits",
 }
 

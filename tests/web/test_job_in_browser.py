@@ -131,7 +131,7 @@ def test_a_command_is_copied(fleet, opened):
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 400)])
 def test_it_can_be_read_everywhere(fleet, opened, scheme, width):
     """No sideways scrolling, every text stands out, headings in order, every control named."""
-    from tests.web.test_browser import FAINT
+    from tests.web.contrast import FAINT
 
     job = talking(f"readable-{width}", "some lines", run_s=1)
     job["spec"]["template"]["metadata"]["annotations"]["sim.roadstead.dev/exit-code"] = "3"
