@@ -22,7 +22,7 @@ _CHARGED: Final = sorted(str(state) for state in CHARGED)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class JobsPlace:
     """Where jobs are and whose they are. "": wherever, anybody's. `owner` unknown: nobody's known.
 
     `any_queue`: the name of their LocalQueue, or of the ClusterQueue that they are charged to.
@@ -36,10 +36,10 @@ class Place:
     owner: str = ""
 
 
-ANYWHERE: Final = Place()
+ANYWHERE: Final = JobsPlace()
 
 
-def holding(tx: Transaction, place: Place, limit: int) -> list[JobOnPage]:
+def holding(tx: Transaction, place: JobsPlace, limit: int) -> list[JobOnPage]:
     """Jobs that are charged there, as far as they may be seen; the latest first."""
     c = workloads.c
     query = _shown().where(c.state.in_(_CHARGED), *scoping.of_jobs(tx), *_at(place))
@@ -53,7 +53,7 @@ def unfinished(
     text: str,
     offset: int,
     limit: int,
-    place: Place = ANYWHERE,
+    place: JobsPlace = ANYWHERE,
 ) -> list[JobOnPage]:
     """Jobs that have not ended, oldest first; in one of `states`, if any are given."""
     c = workloads.c
@@ -62,7 +62,7 @@ def unfinished(
 
 
 def count_unfinished(
-    tx: Transaction, text: str, place: Place = ANYWHERE, states: Collection[str] = ()
+    tx: Transaction, text: str, place: JobsPlace = ANYWHERE, states: Collection[str] = ()
 ) -> int:
     """How many jobs `unfinished` would give, limit aside."""
     query = (
@@ -77,7 +77,7 @@ def ended(
     text: str,
     offset: int,
     limit: int,
-    place: Place = ANYWHERE,
+    place: JobsPlace = ANYWHERE,
 ) -> list[JobOnPage]:
     """Jobs that have ended, the latest first; in one of `states`, if any are given."""
     c = workloads.c
@@ -90,7 +90,7 @@ def _shown() -> Select[Any]:
 
 
 def _unfinished(
-    tx: Transaction, states: Collection[str], text: str, place: Place
+    tx: Transaction, states: Collection[str], text: str, place: JobsPlace
 ) -> list[ColumnElement[bool]]:
     c = workloads.c
     return [
@@ -101,7 +101,7 @@ def _unfinished(
 
 
 def _selected(
-    tx: Transaction, states: Collection[str], text: str, place: Place
+    tx: Transaction, states: Collection[str], text: str, place: JobsPlace
 ) -> list[ColumnElement[bool]]:
     """Not deleted (or still in a cluster), seen by whoever asks, there, and `text` is in a name that people
     know the job by.
@@ -116,7 +116,7 @@ def _selected(
     return wanted
 
 
-def _at(place: Place) -> list[ColumnElement[bool]]:
+def _at(place: JobsPlace) -> list[ColumnElement[bool]]:
     c = workloads.c
     named = {
         c.cluster: place.cluster,

@@ -1,22 +1,11 @@
 """What one cluster should hold, counted, and what of it differs: for the page of that cluster."""
 
-from typing import NamedTuple
-
 from sqlalchemy import func, select
 
 from hub.store import scoping
-from hub.store.records.works import DriftedWork
+from hub.store.records.works import CountedWorks, DriftedWork
 from hub.store.tables import works
 from hub.store.transaction import Transaction
-
-
-class CountedWorks(NamedTuple):
-    """How many works of one kind stand alike on a cluster; `phase` "": nothing was observed yet."""
-
-    kind: str
-    action: str
-    phase: str
-    number: int
 
 
 def count_works(tx: Transaction, cluster: str) -> list[CountedWorks]:

@@ -25,6 +25,7 @@ from roadstead.models.plan import Evicted, Plan, Rebalanced, RenderedPlacement
 from roadstead.models.queues import ClusterQueue, LocalQueue, PendingWorkload
 from tests.cli.access_calls import ACCESS
 from tests.cli.log_calls import LOGS
+from tests.cli.queue_calls import QUEUES
 from tests.cli.rollout_calls import ROLLOUTS
 
 AT_C1 = {"cluster": "c1"}
@@ -62,25 +63,6 @@ CALLS: list[Call] = [
     ("hold", ("u",), {}, "POST /v1/jobs/u/hold", None, WholeJob),
     ("release", ("u",), {}, "POST /v1/jobs/u/release", None, WholeJob),
     ("delete_job", ("u",), {}, "DELETE /v1/jobs/u", None, WholeJob),
-    (
-        "set_priority",
-        ("u", "urgent"),
-        {},
-        "POST /v1/jobs/u/priority",
-        {"priorityClass": "urgent"},
-        WholeJob,
-    ),
-    ("stop_queue", ("q",), {}, "POST /v1/queues/q/stop", {"drain": False}, ClusterQueue),
-    (
-        "stop_queue",
-        ("n/q",),
-        {"drain": True},
-        "POST /v1/queues/n/q/stop",
-        {"drain": True},
-        LocalQueue,
-    ),
-    ("resume_queue", ("q",), {}, "POST /v1/queues/q/resume", None, ClusterQueue),
-    ("resume_queue", ("n/q",), {}, "POST /v1/queues/n/q/resume", None, LocalQueue),
     ("checks", (), {}, "GET /v1/checks?limit=500", None, [OpenCheck]),
     (
         "checks",
@@ -412,4 +394,5 @@ CALLS: list[Call] = [
     *LOGS,
     *ROLLOUTS,
     *ACCESS,
+    *QUEUES,
 ]

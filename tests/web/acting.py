@@ -16,6 +16,43 @@ from hub.web.access import MARK
 from tests.web.pages import ServedPage
 
 ORIGIN = "http://hub"
+QUEUES = [
+    {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "f"}},
+    {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ClusterQueue",
+        "metadata": {"name": "all"},
+        "spec": {
+            "namespaceSelector": {},
+            "resourceGroups": [
+                {
+                    "coveredResources": ["cpu", "memory"],
+                    "flavors": [
+                        {
+                            "name": "f",
+                            "resources": [
+                                {"name": "cpu", "nominalQuota": "4"},
+                                {"name": "memory", "nominalQuota": "4Gi"},
+                            ],
+                        }
+                    ],
+                }
+            ],
+        },
+    },
+    {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "LocalQueue",
+        "metadata": {"name": "lq", "namespace": "team-a"},
+        "spec": {"clusterQueue": "all"},
+    },
+    {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "WorkloadPriorityClass",
+        "metadata": {"name": "urgent"},
+        "value": 100,
+    },
+]
 
 
 @dataclass
@@ -90,3 +127,8 @@ async def bind(hub: ServedPage, name: str, role: str, **given: Any) -> None:
     """Bind a role; users=, groups=, namespaces=, queues=."""
     reply = await hub.api.put(f"/v1/access/bindings/{name}", json={"role": role, **given})
     assert reply.status_code == 200, reply.text
+
+
+async def with_queues(hub: ServedPage) -> None:
+    """A flavor, ClusterQueue `all`, LocalQueue team-a/lq and priority class `urgent`."""
+    assert (await hub.api.post("/v1/apply", json=QUEUES)).status_code == 200

@@ -7,51 +7,10 @@ import pytest
 from hub.services.access import credentials
 from tests.api.serving import a_job
 from tests.attack import routes
-from tests.web.acting import bind, look, offers, signed_in
+from tests.web.acting import bind, look, offers, signed_in, with_queues
 from tests.web.pages import served_page
 
 pytestmark = pytest.mark.anyio
-QUEUES = [
-    {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "f"}},
-    {
-        "apiVersion": "kueue.x-k8s.io/v1beta2",
-        "kind": "ClusterQueue",
-        "metadata": {"name": "all"},
-        "spec": {
-            "namespaceSelector": {},
-            "resourceGroups": [
-                {
-                    "coveredResources": ["cpu", "memory"],
-                    "flavors": [
-                        {
-                            "name": "f",
-                            "resources": [
-                                {"name": "cpu", "nominalQuota": "4"},
-                                {"name": "memory", "nominalQuota": "4Gi"},
-                            ],
-                        }
-                    ],
-                }
-            ],
-        },
-    },
-    {
-        "apiVersion": "kueue.x-k8s.io/v1beta2",
-        "kind": "LocalQueue",
-        "metadata": {"name": "lq", "namespace": "team-a"},
-        "spec": {"clusterQueue": "all"},
-    },
-    {
-        "apiVersion": "kueue.x-k8s.io/v1beta2",
-        "kind": "WorkloadPriorityClass",
-        "metadata": {"name": "urgent"},
-        "value": 100,
-    },
-]
-
-
-async def with_queues(hub):
-    assert (await hub.api.post("/v1/apply", json=QUEUES)).status_code == 200
 
 
 async def state_of(hub, uid):

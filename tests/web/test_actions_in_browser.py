@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.running import a_job, until
-from tests.web.test_browser import FAINT
+from tests.web.contrast import FAINT
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

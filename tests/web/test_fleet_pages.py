@@ -3,9 +3,8 @@
 import pytest
 
 from tests.api.serving import a_job
-from tests.web.acting import bind, signed_in
+from tests.web.acting import bind, signed_in, with_queues
 from tests.web.pages import Read, served_page
-from tests.web.test_actions import with_queues
 
 pytestmark = pytest.mark.anyio
 HTML = {"Accept": "text/html"}

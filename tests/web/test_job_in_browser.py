@@ -41,7 +41,7 @@ def test_a_job_is_watched_without_a_jump(fleet, opened):
     """From its row to its page; it waits, runs and ends there; what is open and focused stays so."""
     page = opened()
     uid = submit(fleet, a_job("followed", run_s=6))
-    page.get_by_role("row").filter(has_text="followed").get_by_role("link").first.click()
+    page.get_by_role("link", name="followed", exact=True).click()
     page.get_by_text("live, as of").wait_for()
     assert page.url.endswith(f"/jobs/{uid}")
     page.evaluate("window.unchanged = true")
@@ -126,7 +126,7 @@ def test_a_command_is_copied(fleet, opened):
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 400)])
 def test_it_can_be_read_everywhere(fleet, opened, scheme, width):
     """No sideways scrolling, every text stands out, headings in order, every control named."""
-    from tests.web.test_browser import FAINT
+    from tests.web.contrast import FAINT
 
     job = talking(f"readable-{width}", "some lines", run_s=1)
     job["spec"]["template"]["metadata"]["annotations"]["sim.roadstead.dev/exit-code"] = "3"

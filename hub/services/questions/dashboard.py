@@ -169,7 +169,7 @@ def _find(tx: Transaction, asked: Asked, offset: int, limit: int) -> list[JobOnP
     groups, text = asked.groups, asked.text
     over = [state for group in groups if group in ENDED for state in GROUPS[group]]
     going = [state for group in groups if group not in ENDED for state in GROUPS[group]]
-    place = front_page.Place(
+    place = front_page.JobsPlace(
         cluster=asked.cluster,
         namespace=asked.namespace,
         any_queue=asked.queue,

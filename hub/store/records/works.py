@@ -222,3 +222,12 @@ class ObservedWork(TypedDict):
 
 def _decoded(raw: bytes | None) -> Any:
     return None if raw is None else orjson.loads(raw)
+
+
+class CountedWorks(NamedTuple):
+    """How many works of one kind stand alike on a cluster; `phase` "": nothing was observed yet."""
+
+    kind: str
+    action: str
+    phase: str
+    number: int

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from hub.domain.access import Noun, Rights, Verb
 from hub.domain.workloads.origin import Origin
-from hub.web.actions.preview import Act, Call, Field, Item, Listed, Preview, listed
+from hub.web.actions.preview import Act, ApiCall, Field, Listed, Preview, ShownItem, listed
 from hub.web.words import count
 from shared.documents import Json
 
@@ -53,7 +53,7 @@ def cordon(cluster: Json, others: Sequence[str]) -> Preview:
     return Preview(
         title=f"Cordon {name}?",
         confirm="Cordon the cluster",
-        call=Call("POST", f"/v1/clusters/{name}/cordon"),
+        call=ApiCall("POST", f"/v1/clusters/{name}/cordon"),
         command=f"roadstead clusters cordon {shlex.quote(name)}",
         sentences=[stay, _others(others)],
         refusal=f"{name} is cordoned already." if cluster["cordoned"] else "",
@@ -72,7 +72,7 @@ def uncordon(cluster: Json) -> Preview:
     return Preview(
         title=f"Uncordon {name}?",
         confirm="Uncordon the cluster",
-        call=Call("POST", f"/v1/clusters/{name}/uncordon"),
+        call=ApiCall("POST", f"/v1/clusters/{name}/uncordon"),
         command=f"roadstead clusters uncordon {shlex.quote(name)}",
         sentences=said,
         refusal="" if cluster["cordoned"] else f"{name} is not cordoned.",
@@ -102,7 +102,7 @@ def drain(cluster: Json, would: Json, others: Sequence[str], pages: Mapping[str,
     lists: list[Listed] = []
     if moved:
         named = [(f"{each['namespace']}/{each['name']}", each["state"]) for each in would["jobs"]]
-        items = [Item(name, pages.get(name, ""), state) for name, state in named]
+        items = [ShownItem(name, pages.get(name, ""), state) for name, state in named]
         lists.append(listed("Jobs that are taken back", items, moved))
     if would["placements"]:
         items = [_placement(each) for each in would["placements"]]
@@ -110,7 +110,7 @@ def drain(cluster: Json, would: Json, others: Sequence[str], pages: Mapping[str,
     return Preview(
         title=f"Drain {name}?",
         confirm="Drain the cluster",
-        call=Call("POST", f"/v1/clusters/{name}/drain", {"dryRun": False}),
+        call=ApiCall("POST", f"/v1/clusters/{name}/drain", {"dryRun": False}),
         command=f"roadstead clusters drain {shlex.quote(name)}",
         sentences=said,
         lists=lists,
@@ -118,7 +118,7 @@ def drain(cluster: Json, would: Json, others: Sequence[str], pages: Mapping[str,
     )
 
 
-def stop(queue: Json, running: Sequence[Item], *, drain: bool, policy: str) -> Preview:
+def stop(queue: Json, running: Sequence[ShownItem], *, drain: bool, policy: str) -> Preview:
     """`running`: some of what it has admitted."""
     name = _queue_name(queue)
     held, waits = queue["reserving"], queue["pending"]
@@ -143,7 +143,7 @@ def stop(queue: Json, running: Sequence[Item], *, drain: bool, policy: str) -> P
     return Preview(
         title=f"Stop {name}?",
         confirm="Stop and drain the queue" if drain else "Stop the queue",
-        call=Call("POST", f"{_path(queue)}/stop", {"drain": drain}),
+        call=ApiCall("POST", f"{_path(queue)}/stop", {"drain": drain}),
         command=f"roadstead queues stop {'--drain ' if drain else ''}{shlex.quote(name)}",
         sentences=said,
         lists=[listed("Taken back", running, held)] if drain and held else (),
@@ -154,7 +154,7 @@ def stop(queue: Json, running: Sequence[Item], *, drain: bool, policy: str) -> P
     )
 
 
-def resume(queue: Json, first: Sequence[Item], policy: str) -> Preview:
+def resume(queue: Json, first: Sequence[ShownItem], policy: str) -> Preview:
     """`first`: who waits in it, the first in line first."""
     name = _queue_name(queue)
     waits = queue["pending"]
@@ -166,7 +166,7 @@ def resume(queue: Json, first: Sequence[Item], policy: str) -> Preview:
     return Preview(
         title=f"Let {name} go on?",
         confirm="Resume the queue",
-        call=Call("POST", f"{_path(queue)}/resume"),
+        call=ApiCall("POST", f"{_path(queue)}/resume"),
         command=f"roadstead queues resume {shlex.quote(name)}",
         sentences=[said],
         lists=[listed("First in line", first, waits)] if first else (),
@@ -192,9 +192,9 @@ def _others(names: Sequence[str]) -> str:
     return f"New work goes to {shown}."
 
 
-def _placement(each: Json) -> Item:
+def _placement(each: Json) -> ShownItem:
     where = f"{each['namespace']}/" if each["namespace"] else ""
-    return Item(f"{each['kind']} {where}{each['name']}", "", each["message"])
+    return ShownItem(f"{each['kind']} {where}{each['name']}", "", each["message"])
 
 
 def _queue_name(queue: Json) -> str:

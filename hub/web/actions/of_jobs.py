@@ -7,7 +7,7 @@ from typing import Final
 from hub.domain.access import UNKNOWN, Noun, Rights, Verb
 from hub.domain.workloads.origin import Origin
 from hub.domain.workloads.states import TERMINAL, State, WithdrawTo
-from hub.web.actions.preview import Act, Call, Choice, Field, Preview, freed, starting
+from hub.web.actions.preview import Act, ApiCall, Field, FieldChoice, Preview, freed, starting
 from shared.documents import Json
 
 _ON_CLUSTER: Final = frozenset({"Placed", "Offered", "Applied", "Running", "Unknown"})
@@ -20,7 +20,7 @@ MAY: Final = {
     "resubmit": (Verb.CREATE, Noun.JOBS),
     "delete": (Verb.CHANGE, Noun.JOBS),
 }
-NOTHING: Final = Call("", "")
+NOTHING: Final = ApiCall("", "")
 _LABELS: Final = {
     "cancel": "Cancel…",
     "hold": "Hold…",
@@ -71,7 +71,7 @@ def cancel(job: Json, told: Json) -> Preview:
     return Preview(
         title=f"Cancel {_name(job)}?",
         confirm="Cancel the job",
-        call=Call("POST", f"/v1/jobs/{job['uid']}/cancel"),
+        call=ApiCall("POST", f"/v1/jobs/{job['uid']}/cancel"),
         command=f"roadstead jobs cancel {_typed(job)}",
         sentences=[*_stopping(job, "Cancelled"), *freed(told), _ENDS],
         lists=starting(told),
@@ -87,7 +87,7 @@ def delete(job: Json, told: Json) -> Preview:
     return Preview(
         title=f"Delete {_name(job)}?",
         confirm="Delete the job",
-        call=Call("DELETE", f"/v1/jobs/{job['uid']}", {"preconditions": {"uid": job["uid"]}}),
+        call=ApiCall("DELETE", f"/v1/jobs/{job['uid']}", {"preconditions": {"uid": job["uid"]}}),
         command=f"roadstead jobs delete {_typed(job)}",
         sentences=[*stop, *freed(told), name_free],
         lists=starting(told),
@@ -108,7 +108,7 @@ def hold(job: Json, told: Json) -> Preview:
     return Preview(
         title=f"Hold {_name(job)}?",
         confirm="Hold the job",
-        call=Call("POST", f"/v1/jobs/{job['uid']}/hold"),
+        call=ApiCall("POST", f"/v1/jobs/{job['uid']}/hold"),
         command=f"roadstead jobs hold {_typed(job)}",
         sentences=said,
         lists=starting(told),
@@ -125,7 +125,7 @@ def release(job: Json, planned: Json | None) -> Preview:
     return Preview(
         title=f"Release {_name(job)}?",
         confirm="Release the job",
-        call=Call("POST", f"/v1/jobs/{job['uid']}/release"),
+        call=ApiCall("POST", f"/v1/jobs/{job['uid']}/release"),
         command=f"roadstead jobs release {_typed(job)}",
         sentences=[*said, *_expected(planned)],
         refusal=_ended(job) if ended else "",
@@ -138,8 +138,8 @@ def priority(
     """`classes`: those that there are, with their values. `planned`: the engine's answer with `chosen`."""
     now = job["priorityClass"]
     value = dict(classes).get(chosen, 0)
-    choices = [Choice("", "none (0)", chosen == "")] + [
-        Choice(name, f"{name} ({number})", name == chosen) for name, number in classes
+    choices = [FieldChoice("", "none (0)", chosen == "")] + [
+        FieldChoice(name, f"{name} ({number})", name == chosen) for name, number in classes
     ]
     if chosen == now:
         said = [f"It has priority {job['priority']}{f' of class {now}' if now else ''} now."]
@@ -158,7 +158,7 @@ def priority(
     return Preview(
         title=f"Change the priority of {_name(job)}?",
         confirm="Change the priority",
-        call=Call("POST", f"/v1/jobs/{job['uid']}/priority", {"priorityClass": chosen}),
+        call=ApiCall("POST", f"/v1/jobs/{job['uid']}/priority", {"priorityClass": chosen}),
         command=f"roadstead jobs priority {_typed(job)} {shlex.quote(chosen or '-')}",
         sentences=said,
         fields=[field],
@@ -179,7 +179,7 @@ def resubmit(
     return Preview(
         title=f"Submit {_name(job)} once more?",
         confirm="Submit the copy",
-        call=Call("POST", "/v1/jobs", copy, key=True),
+        call=ApiCall("POST", "/v1/jobs", copy, key=True),
         command=f"roadstead jobs resubmit {_typed(job)}",
         sentences=[
             "A copy is submitted as the Job was received, under a new name; the first one stays as it is.",

@@ -21,7 +21,7 @@ class Act:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ApiCall:
     """One request of the REST API. `key`: it has an Idempotency-Key, so that sent twice it does one thing."""
 
     method: str
@@ -31,7 +31,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class FieldChoice:
     """One that may be chosen in a field."""
 
     value: str
@@ -51,12 +51,12 @@ class Field:
     into: str
     kind: str
     value: str = ""
-    choices: Sequence[Choice] = ()
+    choices: Sequence[FieldChoice] = ()
     again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ShownItem:
     """One of a list; `href` leads to it, where there is a page."""
 
     text: str
@@ -69,7 +69,7 @@ class Listed:
     """Some of what is concerned, and how many more there are."""
 
     title: str
-    items: Sequence[Item]
+    items: Sequence[ShownItem]
     more: int = 0
 
 
@@ -79,7 +79,7 @@ class Preview:
 
     title: str
     confirm: str
-    call: Call
+    call: ApiCall
     command: str
     sentences: Sequence[str] = ()
     lists: Sequence[Listed] = ()
@@ -90,7 +90,7 @@ class Preview:
     of: dict[str, str] = field(default_factory=dict)
 
 
-def listed(title: str, items: Sequence[Item], total: int | None = None) -> Listed:
+def listed(title: str, items: Sequence[ShownItem], total: int | None = None) -> Listed:
     """The first of them, with the number of the others."""
     shown = tuple(items[:MOST_LISTED])
     return Listed(title, shown, (len(items) if total is None else total) - len(shown))
@@ -119,5 +119,7 @@ def starting(told: Json) -> list[Listed]:
     """Who would get in, each looked at by itself."""
     if not told["starts"]:
         return []
-    items = [Item(f"{j['namespace']}/{j['name']}", f"/jobs/{j['uid']}") for j in told["starts"]]
+    items = [
+        ShownItem(f"{j['namespace']}/{j['name']}", f"/jobs/{j['uid']}") for j in told["starts"]
+    ]
     return [listed("Would start then, each looked at by itself", items)]

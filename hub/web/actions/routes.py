@@ -24,7 +24,7 @@ from hub.services.questions.pages import previews
 from hub.store.records.workloads import JobOnPage
 from hub.web.access import MARK, actor, mark_of
 from hub.web.actions import of_fleet, of_jobs
-from hub.web.actions.preview import MOST_LISTED, Act, Item, Preview
+from hub.web.actions.preview import MOST_LISTED, Act, Preview, ShownItem
 from hub.web.actions.reading import (
     Looker,
     free_copy,
@@ -161,7 +161,7 @@ async def _read_queue(by: Looker, namespace: str, name: str) -> Json:
     return await hub.read(queues.get_cluster_queue, name)
 
 
-async def _first(by: Looker, namespace: str, name: str) -> list[Item]:
+async def _first(by: Looker, namespace: str, name: str) -> list[ShownItem]:
     """Who waits first."""
     index = by.find_index()
     if namespace:
@@ -176,17 +176,17 @@ async def _first(by: Looker, namespace: str, name: str) -> list[Item]:
     return [_waiting(each) for each in told["items"]]
 
 
-def _waiting(each: Json) -> Item:
+def _waiting(each: Json) -> ShownItem:
     metadata = each["metadata"]
     owner = next(iter(metadata.get("ownerReferences", ())), None)
     name = metadata["name"] if owner is None else owner["name"]
     href = "" if owner is None else f"/jobs/{owner['uid']}"
-    return Item(f"{metadata['namespace']}/{name}", href, f"priority {each['priority']}")
+    return ShownItem(f"{metadata['namespace']}/{name}", href, f"priority {each['priority']}")
 
 
-def _item(row: JobOnPage) -> Item:
+def _item(row: JobOnPage) -> ShownItem:
     where = f"{row.state} on {row.cluster}" if row.cluster else str(row.state)
-    return Item(f"{row.namespace}/{row.name}", f"/jobs/{row.uid}", where)
+    return ShownItem(f"{row.namespace}/{row.name}", f"/jobs/{row.uid}", where)
 
 
 # --- jobs -----------------------------------------------------------------------------------------

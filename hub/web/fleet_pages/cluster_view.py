@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hub.store.of_cluster import CountedWorks
+from hub.store.records.works import CountedWorks
 from hub.web.fleet_view import RoomView, rank, taint_text
 from hub.web.words import Instant, count, instant, labels, percent, text, tone
 from shared import quantity
@@ -46,7 +46,7 @@ class ClusterHead:
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class ClusterFact:
     """A name and what it says."""
 
     name: str
@@ -141,30 +141,32 @@ def _room(resource: str, row: Json) -> RoomBar:
     return RoomBar(view, percent(ours, total), percent(used - ours, total), row["reserved"])
 
 
-def facts_of(shown: Json, works: Sequence[CountedWorks]) -> tuple[Fact, ...]:
+def facts_of(shown: Json, works: Sequence[CountedWorks]) -> tuple[ClusterFact, ...]:
     """Everything else that is known of it."""
-    found = [Fact("labels", labels(shown["labels"] or {}) or "none")]
+    found = [ClusterFact("labels", labels(shown["labels"] or {}) or "none")]
     taints = ", ".join(taint_text(each) for each in shown["taints"] or ())
-    found.append(Fact("taints", text(taints) or "none"))
+    found.append(ClusterFact("taints", text(taints) or "none"))
     for pool in shown["pools"]:
         said = count(pool["nodes"], "node")
         named = labels(pool["labels"]) or "no labels"
         tainted = f", taints {', '.join(pool['taints'])}" if pool["taints"] else ""
-        found.append(Fact("pool", text(f"{said}: {named}{tainted}")))
+        found.append(ClusterFact("pool", text(f"{said}: {named}{tainted}")))
     found += [
-        Fact("may grow", text(f"{pool['name']} by {count(pool['mayAdd'], 'node')}"))
+        ClusterFact("may grow", text(f"{pool['name']} by {count(pool['mayAdd'], 'node')}"))
         for pool in shown["growingPools"]
     ]
     told = sorted(shown["properties"].items())
-    found += [Fact(text(_property(name)), text(value)) for name, value in told]
+    found += [ClusterFact(text(_property(name)), text(value)) for name, value in told]
     if shown["agentProtocol"] is not None:
         certificate = ", by client certificate" if shown["clientCertificate"] else ""
-        found.append(Fact("agent speaks", f"protocol {text(shown['agentProtocol'])}{certificate}"))
+        found.append(
+            ClusterFact("agent speaks", f"protocol {text(shown['agentProtocol'])}{certificate}")
+        )
     by_phase: Counter[str] = Counter()
     for each in works:
         by_phase[each.phase or "not reported yet"] += each.number
     works_told = ", ".join(f"{number} {phase}" for phase, number in sorted(by_phase.items()))
-    found.append(Fact("objects and jobs of the hub", works_told or "none"))
+    found.append(ClusterFact("objects and jobs of the hub", works_told or "none"))
     return tuple(found)
 
 

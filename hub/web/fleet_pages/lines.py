@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from hub.domain.access import UNKNOWN
-from hub.services.questions.pages.places import InLine
+from hub.services.questions.pages.places import PlaceInLine
 from hub.store.records.history import StoredEvent
 from hub.store.records.workloads import JobOnPage
 from hub.web.words import Instant, instant, path_of, text, tone
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class NamedPage:
     """A name, and the page that it leads to; "" where there is none for whoever looks."""
 
     name: str
@@ -26,9 +26,9 @@ class WaitingJob:
 
     id: str
     place: int  # from 1
-    job: Link
+    job: NamedPage
     namespace: str
-    owner: Link
+    owner: NamedPage
     queue: str
     priority: int
     since: Instant | None
@@ -41,18 +41,18 @@ class HoldingJob:
     """One that holds quota, or that a cluster may hold."""
 
     id: str
-    job: Link
+    job: NamedPage
     namespace: str
-    owner: Link
+    owner: NamedPage
     state: str
     tone: str
-    cluster: Link
-    queue: Link
+    cluster: NamedPage
+    queue: NamedPage
     since: Instant | None
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToldEvent:
     """One event."""
 
     id: str
@@ -62,13 +62,13 @@ class Told:
     message: str
 
 
-def waiting_job(each: InLine, now: dt.datetime) -> WaitingJob:
+def waiting_job(each: PlaceInLine, now: dt.datetime) -> WaitingJob:
     """One row of who waits."""
     row = each.row
     return WaitingJob(
         id=text(row.uid),
         place=each.place + 1,
-        job=Link(text(row.name), path_of("jobs", row.uid)),
+        job=NamedPage(text(row.name), path_of("jobs", row.uid)),
         namespace=text(row.namespace),
         owner=owner_link(row.owner),
         queue=text(row.queue),
@@ -84,22 +84,22 @@ def holding_job(row: JobOnPage, now: dt.datetime, *, sees_clusters: bool) -> Hol
     cluster = path_of("clusters", row.cluster) if row.cluster and sees_clusters else ""
     return HoldingJob(
         id=text(row.uid),
-        job=Link(text(row.name), path_of("jobs", row.uid)),
+        job=NamedPage(text(row.name), path_of("jobs", row.uid)),
         namespace=text(row.namespace),
         owner=owner_link(row.owner),
         state=text(row.state),
         tone=tone(row.state),
-        cluster=Link(text(row.cluster), cluster),
-        queue=Link(
+        cluster=NamedPage(text(row.cluster), cluster),
+        queue=NamedPage(
             text(row.queue), path_of("queues", row.namespace, row.queue) if row.queue else ""
         ),
         since=instant(row.started_at or row.created_at, now),
     )
 
 
-def owner_link(owner: str) -> Link:
+def owner_link(owner: str) -> NamedPage:
     """Whose a job is: leads to all of theirs."""
-    return Link(text(owner or UNKNOWN), asking(owner=owner or UNKNOWN))
+    return NamedPage(text(owner or UNKNOWN), asking(owner=owner or UNKNOWN))
 
 
 def asking(**given: str) -> str:
@@ -107,10 +107,10 @@ def asking(**given: str) -> str:
     return f"/?{urlencode(given)}"
 
 
-def told(events: Sequence[StoredEvent], now: dt.datetime) -> tuple[Told, ...]:
+def told(events: Sequence[StoredEvent], now: dt.datetime) -> tuple[ToldEvent, ...]:
     """Events, newest first."""
     return tuple(
-        Told(
+        ToldEvent(
             id=text(each.id),
             at=instant(each.at, now),
             reason=text(each.reason),

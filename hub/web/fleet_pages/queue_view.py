@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hub.web.fleet_pages.lines import Link
+from hub.web.fleet_pages.lines import NamedPage
 from hub.web.fleet_view import quota_rank
 from hub.web.words import path_of, percent, text
 from shared import quantity
@@ -17,7 +17,7 @@ _STATES: Final = {"Ready": "good", "OverQuota": "wait", "Stopped": "bad", "Inact
 
 
 @dataclass(frozen=True, slots=True)
-class QuotaBar:
+class QueueQuotaBar:
     """One flavor and resource: `own` and `borrowed` of what is in use, the mark at the nominal quota."""
 
     id: str
@@ -43,17 +43,17 @@ class CohortStep:
     """One cohort on the way to the root, with what else is in it."""
 
     name: str
-    queues: tuple[Link, ...]
+    queues: tuple[NamedPage, ...]
     more: int
     cohorts: str
-    bars: tuple[QuotaBar, ...]
+    bars: tuple[QueueQuotaBar, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class Entrance:
     """One LocalQueue that leads in."""
 
-    link: Link
+    link: NamedPage
     namespace: str
     pending: int
     admitted: int
@@ -67,7 +67,7 @@ class QueueHead:
     kind: str
     name: str
     namespace: str
-    leads_to: Link
+    leads_to: NamedPage
     state: str
     tone: str
     message: str
@@ -105,7 +105,7 @@ def head_of(shown: Json, policy: str) -> QueueHead:
         kind=shown["kind"],
         name=text(shown["name"]),
         namespace=text(shown.get("namespace")),
-        leads_to=Link(leads, path_of("queues", leads) if leads else ""),
+        leads_to=NamedPage(leads, path_of("queues", leads) if leads else ""),
         state=state,
         tone=_STATES.get(state, "wait"),
         message=message,
@@ -119,12 +119,12 @@ def _share(shown: Json) -> str:
     return "borrows nothing" if not share else f"borrows {share / 10:.1f} % of its cohort"
 
 
-def bars_of(rows: Sequence[Json]) -> tuple[QuotaBar, ...]:
+def bars_of(rows: Sequence[Json]) -> tuple[QueueQuotaBar, ...]:
     """Quota rows of a queue or cohort."""
     return tuple(_bar(row) for row in sorted(rows, key=quota_rank))
 
 
-def _bar(row: Json) -> QuotaBar:
+def _bar(row: Json) -> QueueQuotaBar:
     resource = row["resource"]
     used, nominal = _amount(row, "used") or 0, _amount(row, "subtree", "nominal")
     borrowed = _amount(row, "borrowed") or 0
@@ -145,7 +145,7 @@ def _bar(row: Json) -> QuotaBar:
         says.append("may borrow any amount")
     elif potential is not None and nominal is not None and potential > nominal:
         says.append(f"may borrow up to {_text(resource, potential)} in all")
-    return QuotaBar(
+    return QueueQuotaBar(
         id=text(f"{row['flavor']}-{resource}"),
         resource=text(resource),
         flavor=text(row["flavor"]),
@@ -199,7 +199,9 @@ def steps_of(cohorts: Sequence[Json], queue: str) -> tuple[CohortStep, ...]:
         found.append(
             CohortStep(
                 name=text(each["name"]),
-                queues=tuple(Link(text(n), path_of("queues", n)) for n in others[:MOST_SIBLINGS]),
+                queues=tuple(
+                    NamedPage(text(n), path_of("queues", n)) for n in others[:MOST_SIBLINGS]
+                ),
                 more=max(0, len(others) - MOST_SIBLINGS),
                 cohorts=text(", ".join(each["cohorts"])),
                 bars=bars_of(each["quotas"]),
@@ -208,16 +210,16 @@ def steps_of(cohorts: Sequence[Json], queue: str) -> tuple[CohortStep, ...]:
     return tuple(found)
 
 
-def doors_of(shown: Json) -> tuple[Door, ...]:
+def doors_of(shown: Json) -> tuple[Entrance, ...]:
     """LocalQueues that lead to a ClusterQueue."""
     return tuple(_door(each) for each in shown.get("localQueues", ()))
 
 
-def _door(each: Json) -> Door:
+def _door(each: Json) -> Entrance:
     active: Json = next((c for c in each["conditions"] if c.get("type") == "Active"), {})
     off = active.get("status") == "False"
-    return Door(
-        link=Link(text(each["name"]), path_of("queues", each["namespace"], each["name"])),
+    return Entrance(
+        link=NamedPage(text(each["name"]), path_of("queues", each["namespace"], each["name"])),
         namespace=text(each["namespace"]),
         pending=each["pending"],
         admitted=each["admitted"],

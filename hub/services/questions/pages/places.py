@@ -14,10 +14,9 @@ from hub.services.questions import clusters, jobs, queues, visibility
 from hub.services.questions.pages import previews
 from hub.services.questions.visibility import LineView, Place
 from hub.store import events, of_cluster, workloads
-from hub.store.of_cluster import CountedWorks
 from hub.store.records.history import StoredEvent
 from hub.store.records.workloads import JobOnPage, Workload
-from hub.store.records.works import DriftedWork
+from hub.store.records.works import CountedWorks, DriftedWork
 from hub.store.transaction import Transaction
 from shared.documents import Json
 
@@ -28,7 +27,7 @@ MOST_EVENTS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class InLine:
+class PlaceInLine:
     """One that waits, with its place in its ClusterQueue, from 0."""
 
     place: int
@@ -46,7 +45,7 @@ class QueueRecord:
     shown: Json
     policy: str
     cohorts: Sequence[Json]
-    waiting: Sequence[InLine]
+    waiting: Sequence[PlaceInLine]
     hidden: int
     holding: Sequence[JobOnPage]
     told: Sequence[StoredEvent]
@@ -74,7 +73,7 @@ def read_queue(tx: Transaction, namespace: str, name: str, line: LineView) -> Qu
     places = list(islice(_places(tx, line, namespace, name), MOST_WAITING))
     rows = workloads.get_many(tx, [each.uid for each in places])
     there = [(each.in_queue, rows[each.uid]) for each in places if each.uid in rows]
-    seen = [InLine(place, row) for place, row in there if jobs.is_shown(tx, row)]
+    seen = [PlaceInLine(place, row) for place, row in there if jobs.is_shown(tx, row)]
     row = previews.queue_row(tx, namespace, name)
     return QueueRecord(
         at=tx.now,

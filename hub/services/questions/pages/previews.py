@@ -27,15 +27,15 @@ def names_taken(tx: Transaction, namespace: str, names: Sequence[str]) -> set[st
 
 def on_cluster(tx: Transaction, cluster: str, limit: int) -> list[JobOnPage]:
     """Jobs that a cluster may hold, the latest first."""
-    return front_page.holding(tx, front_page.Place(cluster=cluster), limit)
+    return front_page.holding(tx, front_page.JobsPlace(cluster=cluster), limit)
 
 
 def admitted(tx: Transaction, namespace: str, name: str, limit: int) -> list[JobOnPage]:
     """Jobs that hold quota of a ClusterQueue, or with `namespace` of a LocalQueue; the latest first."""
     place = (
-        front_page.Place(namespace=namespace, queue=name)
+        front_page.JobsPlace(namespace=namespace, queue=name)
         if namespace
-        else front_page.Place(cluster_queue=name)
+        else front_page.JobsPlace(cluster_queue=name)
     )
     return front_page.holding(tx, place, limit)
 

@@ -1,0 +1,28 @@
+"""What the methods of a client about priority and stopped queues ask, and give."""
+
+from typing import Any
+
+from roadstead.models.jobs import WholeJob
+from roadstead.models.queues import ClusterQueue, LocalQueue
+
+QUEUES: list[tuple[str, tuple[Any, ...], dict[str, Any], str, Any, Any]] = [
+    (
+        "set_priority",
+        ("u", "urgent"),
+        {},
+        "POST /v1/jobs/u/priority",
+        {"priorityClass": "urgent"},
+        WholeJob,
+    ),
+    ("stop_queue", ("q",), {}, "POST /v1/queues/q/stop", {"drain": False}, ClusterQueue),
+    (
+        "stop_queue",
+        ("n/q",),
+        {"drain": True},
+        "POST /v1/queues/n/q/stop",
+        {"drain": True},
+        LocalQueue,
+    ),
+    ("resume_queue", ("q",), {}, "POST /v1/queues/q/resume", None, ClusterQueue),
+    ("resume_queue", ("n/q",), {}, "POST /v1/queues/n/q/resume", None, LocalQueue),
+]
