@@ -6,6 +6,7 @@ from typing import Final
 from hub.folder import Misconfigured
 
 BACKLOG: Final = 2048
+MOST_URL: Final = 128
 
 
 def bound(address: str, *, shared: bool) -> socket.socket:
@@ -31,6 +32,21 @@ def address_of(listener: socket.socket) -> str:
     """HOST:PORT of a socket, as it stands in a URL."""
     host, port = listener.getsockname()[:2]
     return f"{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def reached_at(given: str, own: socket.socket | None, scheme: str) -> str:
+    """The URL at which other replicas reach this process: the one given, else that of its own socket.
+
+    "" where there is neither. Raises Misconfigured.
+    """
+    url = given.rstrip("/")
+    if not url and own is not None:
+        url = f"{scheme}://{address_of(own)}"
+    if url and (len(url) > MOST_URL or not url.startswith(("http://", "https://"))):
+        raise Misconfigured(
+            f"--advertise {url}: expected http://HOST:PORT, {MOST_URL} characters at most"
+        )
+    return url
 
 
 def _bound(address: tuple[str, int], family: socket.AddressFamily) -> socket.socket:

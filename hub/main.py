@@ -48,7 +48,6 @@ from hub.controllers.scheduling import SchedulingController
 from hub.services.context import identity, timeline
 from hub.services.context.hub import Hub
 from hub.services.context.settings import Settings
-from hub.services.live import peers
 from hub.services.members.sync import AgentSync
 from hub.store.backends.sqlite import address_of
 from hub.store.engine import Database
@@ -174,30 +173,20 @@ async def _serve(arguments: argparse.Namespace, settings: Settings) -> None:
     listeners = [listening.bound(arguments.listen, shared=arguments.share_port)]
     if arguments.own_listen:
         listeners.append(listening.bound(arguments.own_listen, shared=False))
+    own = listeners[1] if arguments.own_listen and arguments.database else None
+    scheme = "https" if certificates.serves_tls else "http"
+    url = listening.reached_at(arguments.advertise, own, scheme)
     async with _composed(settings, arguments) as (app, runs):
         app.state.certificates = certificates
         app.state.hub.authority = lambda: certificates.authority
-        runs += [certificates.run, *_reached(app, arguments, listeners, certificates)]
+        runs += [certificates.run, *_reached(app, url, certificates)]
         await _until_stopped(app, runs, listeners)
 
 
-def _reached(
-    app: FastAPI,
-    arguments: argparse.Namespace,
-    listeners: list[socket.socket],
-    certificates: tls.Certificates,
-) -> list[Run]:
-    """The loop that says where this process is reached, where it shares its store and is reached at all."""
-    scheme = "https" if certificates.serves_tls else "http"
-    url = arguments.advertise.rstrip("/")
-    if not url and len(listeners) > 1:
-        url = f"{scheme}://{listening.address_of(listeners[-1])}"
-    if not url or arguments.database is None:
+def _reached(app: FastAPI, url: str, certificates: tls.Certificates) -> list[Run]:
+    """The loop that says where this process is reached, if it is."""
+    if not url:
         return []
-    if len(url) > peers.MOST_URL or not url.startswith(("http://", "https://")):
-        raise folder.Misconfigured(
-            f"--advertise {url}: expected http://HOST:PORT, no longer than 128"
-        )
     found: Peers = app.state.peers
     found.trust = certificates.of_peers
     return [Reached(app.state.hub, found.name, url).run]
@@ -290,21 +279,12 @@ class _Watch:
 
 def _bridge(hub: Hub, lease: Lease, arguments: argparse.Namespace) -> list[Run]:
     """The loop of the bridge, where there is a hub cluster, and of who asks that one whose tokens are."""
-    audience = hub.settings.token_reviews.audience
     if arguments.hub_kubeconfig is None and not arguments.hub_in_cluster:
-        if audience:
-            said = "ROADSTEAD_TOKEN_REVIEWS_AUDIENCE needs a hub cluster, which reviews tokens"
-            raise folder.Misconfigured(said)
+        hub.settings.token_reviews.do_without_cluster()
         return []
     from hub.bridge.bridge import Bridge  # noqa: PLC0415 - its Kubernetes client takes a second
-    from hub.bridge.token_reviews import HubClusterReviews  # noqa: PLC0415
 
-    bridge = Bridge(hub, lease.term, arguments.hub_kubeconfig)
-    if not audience:
-        return [bridge.run]
-    reviews = HubClusterReviews(arguments.hub_kubeconfig, audience, hub.clock)
-    hub.sign_in.review(audience, reviews.ask)
-    return [bridge.run, reviews.run]
+    return Bridge(hub, lease.term, arguments.hub_kubeconfig).loops()
 
 
 class _Server(uvicorn.Server):

@@ -25,6 +25,7 @@ from shared.wire.streams_v1 import (
     MOST_PART_BYTES,
     STREAMS_PATH,
     FailedPods,
+    FailedPodsKept,
     StreamPart,
     StreamRequests,
     StreamTaken,
@@ -52,7 +53,7 @@ async def next_stream(request: Request) -> Response:
 
 @router.post(
     FAILED_PATH,
-    status_code=204,
+    response_model=FailedPodsKept,
     openapi_extra=openapi_parts.body({JSON: ref(FailedPods)}, {"items": []}),
 )
 @allow(AGENT)
@@ -69,8 +70,8 @@ async def keep_failed_pods(request: Request) -> Response:
     if not open_streams_of(request).may_tell(cluster):
         text = f"{cluster} tells of pods that failed more often than once a second"
         raise Rejected(RejectCode.TOO_MANY_REQUESTS, text)
-    await hub.write(last_lines.keep_told, cluster, told.items)
-    return Response(status_code=204)
+    kept = await hub.write(last_lines.keep_told, cluster, told.items)
+    return JsonResponse(FailedPodsKept(kept=kept).model_dump())
 
 
 @router.post(

@@ -30,7 +30,7 @@ from hub.api.routing import refusals_of
 from shared.documents import Json, JsonView
 from shared.reject_codes import RejectCode
 from shared.wire.agent_v1 import REGISTER_PATH, Register, SyncRequest
-from shared.wire.streams_v1 import StreamPart
+from shared.wire.streams_v1 import FailedPods, StreamPart
 
 Described = Json
 TITLE: Final = "Roadstead"
@@ -44,6 +44,7 @@ RAW: Final = (
     Manifest,
     Problem,
     Register,
+    FailedPods,
     StreamPart,
     SyncRequest,
     WorkloadChanges,

@@ -6,7 +6,7 @@ stops acting only where acting could destroy something, and says so.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +25,7 @@ from hub.bridge.old_evictions import OldEvictions
 from hub.bridge.records import Records
 from hub.bridge.showing import Showing
 from hub.bridge.sources import Sources
+from hub.bridge.token_reviews import reviewing
 from hub.bridge.workload_objects import WorkloadObjects
 from hub.bridge.writeback import Writeback
 from hub.services.context.hub import Hub
@@ -64,6 +65,10 @@ class Bridge:
         self._connected = False
         self.condition = BridgeCondition(hub, term)
         self.condition.begin()
+
+    def loops(self) -> list[Callable[[], Awaitable[None]]]:
+        """What is to be run: the bridge, and who asks the hub cluster whose tokens are, where that is set."""
+        return [self.run, *reviewing(self._hub, self._kubeconfig)]
 
     async def run(self) -> None:
         """Bridge while this process leads, until cancelled."""

@@ -4,10 +4,12 @@ Nothing is written there: a review is an answer and leaves no object.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from hub.services.access.sign_in.reviews import ClusterSilent, Review
+from hub.services.context.hub import Hub
 from shared.clock import Clock
 from shared.kube.client import KubeClient
 from shared.kube.errors import KubeError, NotConfigured, Unavailable
@@ -15,6 +17,16 @@ from shared.kube.errors import KubeError, NotConfigured, Unavailable
 _MANAGER: Final = "roadstead"
 _TIMEOUT_S: Final = 4.0
 _CONNECTIONS: Final = 4
+
+
+def reviewing(hub: Hub, kubeconfig: Path | str | None) -> list[Callable[[], Awaitable[None]]]:
+    """Let the hub ask its hub cluster whose tokens are, where that is set; the loop of that connection."""
+    audience = hub.settings.token_reviews.audience
+    if not audience:
+        return []
+    reviews = HubClusterReviews(kubeconfig, audience, hub.clock)
+    hub.sign_in.review(audience, reviews.ask)
+    return [reviews.run]
 
 
 class HubClusterReviews:
@@ -59,7 +71,7 @@ class HubClusterReviews:
             return self._client
 
 
-def _read(status: Any) -> Review:
+def _read(status: object) -> Review:
     told = status if isinstance(status, dict) else {}
     user = told.get("user")
     who = user if isinstance(user, dict) else {}
@@ -71,5 +83,5 @@ def _read(status: Any) -> Review:
     )
 
 
-def _texts(given: Any) -> list[str]:
+def _texts(given: object) -> list[str]:
     return [each for each in given if isinstance(each, str)] if isinstance(given, list) else []

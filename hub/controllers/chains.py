@@ -10,14 +10,13 @@ from typing import Final
 from hub.controllers.lease import NOT_LEADING
 from hub.services.chains import settle
 from hub.services.context.hub import Hub
-from hub.store.dependencies import DEPENDENCIES
 from hub.store.feed import Subscription
 from shared.loop import Loop, Observer, unobserved
 
 EVERY_S: Final = 1.0  # names that are waited for are looked for so often
 LEAST_S: Final = 0.05
 PART: Final = 500  # jobs that are asked about at a time
-_FOLLOWED: Final = ("workloads", DEPENDENCIES)
+_FOLLOWED: Final = ("workloads", settle.LINKS)
 
 
 class Chains:
@@ -72,7 +71,7 @@ class Chains:
             self._awaited = set(await self._hub.read(settle.awaited))
             self._open = set(self._awaited)
             self._loaded_for = term
-        elif new := touched.get(DEPENDENCIES):
+        elif new := touched.get(settle.LINKS):
             found = await self._hub.read(settle.awaited_by, new)
             self._awaited |= found
             self._open |= found

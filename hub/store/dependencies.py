@@ -4,19 +4,10 @@ What is decided of one is decided once. The table enters the feed as `DEPENDENCI
 that waits.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Final
 
-from sqlalchemy import (
-    Select,
-    TypeDecorator,
-    and_,
-    bindparam,
-    func,
-    select,
-    type_coerce,
-    update,
-)
+from sqlalchemy import and_, bindparam, func, select, type_coerce, update
 
 from hub.domain.workloads.chains import LinkState
 from hub.store.bulk import Bulk
@@ -29,17 +20,18 @@ from hub.store.transaction import Transaction
 DEPENDENCIES: Final = "dependencies"  # in the feed
 _OPEN: Final = dependencies.c.state == LinkState.WAITING.value
 _ADD: Final = Bulk.insert(dependencies)
-_TYPES: Final[Mapping[str, type[TypeDecorator[Any]]]] = {
-    "wanted": EndConditionColumn,
-    "state": LinkColumn,
-}
-_WHOLE: Final = tuple(
-    type_coerce(dependencies.c[name], _TYPES[name]).label(name)
-    if name in _TYPES
-    else dependencies.c[name]
-    for name in Dependency._fields
-)
-_SELECT: Final = select(*_WHOLE)
+_D: Final = dependencies.c
+_WANTED: Final = type_coerce(_D.wanted, EndConditionColumn)
+_STATE: Final = type_coerce(_D.state, LinkColumn)
+_SELECT: Final = select(
+    _D.uid, _D.on_name, _D.namespace, _WANTED, _D.on_uid, _STATE, _D.ended, _D.until, _D.decided_at
+)  # the fields of a `Dependency`
+_W: Final = workloads.c
+_SINCE: Final = func.coalesce(_W.finished_at, _W.started_at, _W.placed_at, _W.queued_at)
+_LINK: Final = (
+    *(_WANTED, _STATE, _D.ended, type_coerce(_W.state, StateColumn)),
+    *(_W.queue, _W.owner, _W.reason, _W.cluster, _SINCE),
+)  # the fields of a `Neighbour` after uid and name
 _OF: Final = Lookup(lambda among: _SELECT.where(among(dependencies.c.uid)))
 _NAMED: Final = Lookup(
     lambda among: _SELECT.where(
@@ -167,26 +159,22 @@ def come(tx: Transaction, limit: int) -> list[Unbound]:
 
 def before(tx: Transaction, uid: str) -> list[Neighbour]:
     """Whom a job waits or waited for, by name."""
-    d, w = dependencies.c, workloads.c
-    query = _neighbours(d.on_uid, d.on_name, w.uid == d.on_uid).where(d.uid == uid)
-    return _read(tx, query.order_by(d.on_name))
+    query = (
+        select(_D.on_uid, _D.on_name, *_LINK)
+        .select_from(dependencies.outerjoin(workloads, _W.uid == _D.on_uid))
+        .where(_D.uid == uid)
+        .order_by(_D.on_name)
+    )
+    return [Neighbour._make(row) for row in tx.conn.execute(query)]
 
 
 def after(tx: Transaction, uid: str, limit: int) -> list[Neighbour]:
     """Who waits or waited for a job: at most `limit` of them, by uid."""
-    d, w = dependencies.c, workloads.c
-    query = _neighbours(d.uid, w.name, w.uid == d.uid).where(d.on_uid == uid, w.uid.is_not(None))
-    return _read(tx, query.order_by(d.uid).limit(limit))
-
-
-def _neighbours(uid: Any, name: Any, same: Any) -> Select[Any]:
-    d, w = dependencies.c, workloads.c
-    return select(
-        uid, name, type_coerce(d.wanted, EndConditionColumn), type_coerce(d.state, LinkColumn), d.ended,
-        type_coerce(w.state, StateColumn), w.queue, w.owner, w.reason, w.cluster,
-        func.coalesce(w.finished_at, w.started_at, w.placed_at, w.queued_at),
-    ).select_from(dependencies.outerjoin(workloads, same))  # fmt: skip
-
-
-def _read(tx: Transaction, query: Select[Any]) -> list[Neighbour]:
+    query = (
+        select(_D.uid, _W.name, *_LINK)
+        .select_from(dependencies.join(workloads, _W.uid == _D.uid))
+        .where(_D.on_uid == uid)
+        .order_by(_D.uid)
+        .limit(limit)
+    )
     return [Neighbour._make(row) for row in tx.conn.execute(query)]

@@ -25,7 +25,7 @@ from hub.api.limits import check_failures, note_failure
 from hub.api.policy import PUBLIC, allow, hub_of
 from hub.api.routing import new_router
 from hub.domain.access import EVERYTHING, Noun, Role, Scope, Verb
-from hub.services.access import credentials
+from hub.services.access import credentials, sessions
 from hub.services.access.credentials import ADMINISTRATOR, SESSION, USER, VIEWER, Principal
 from hub.services.context.hub import Hub
 from shared.errors import Rejected
@@ -132,7 +132,7 @@ async def note_use(request: Request) -> None:
         return
     state.sessions_used = {each: at for each, at in used.items() if now - at < _NOTED_S}
     state.sessions_used[given] = now
-    await hub.write(credentials.use_session, held)
+    await hub.write(sessions.use_session, held)
 
 
 def scope_of_viewer(who: Principal, verb: Verb, noun: Noun) -> Scope:

@@ -12,6 +12,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
+from weakref import WeakValueDictionary
 
 from starlette.requests import Request
 
@@ -21,6 +22,7 @@ from hub.services.index.index import ScheduleIndex
 _LEAST_PAUSE_S: Final = 0.5  # a busy hub changes all the time; people read twice a second at best
 _SHARE: Final = 9  # times the processor time of reading it
 _FRESH_S: Final = 5.0  # what only time changes (a silent cluster) is seen within this
+_AT_ONCE: Final = 3  # views of one kind
 _MOST_KEPT: Final = 64
 FindIndex = Callable[[], ScheduleIndex | None]
 
@@ -62,14 +64,16 @@ class Board:
         self._hub = hub
         self._find_index = find_index
         self._kept: OrderedDict[View, Sight] = OrderedDict()
-        # One view of each kind is read at a time: a page that takes long keeps no other kind waiting.
-        self._turns: defaultdict[type[View], asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._turns: WeakValueDictionary[View, asyncio.Lock] = WeakValueDictionary()
+        # Few of each kind are read at a time: a page that takes long keeps no other kind waiting.
+        self._few: defaultdict[type[View], asyncio.Semaphore] = defaultdict(_few)
 
     async def see(self, view: View) -> Sight:
         """The view as it is, or was a moment ago. Raises as its `look` does."""
         found = self._kept.get(view)
         if found is None or self._is_old(found):
-            async with self._turns[type(view)]:  # one reads, the others take what it found
+            turn = self._turns.setdefault(view, asyncio.Lock())
+            async with turn, self._few[type(view)]:  # one reads, the others take what it found
                 found = self._kept.get(view)
                 if found is None or self._is_old(found):
                     found = await self._look(view)
@@ -102,6 +106,10 @@ class Board:
         at, parts, cost_s = await view.look(hub, self._find_index)
         pause_s = max(_LEAST_PAUSE_S, _SHARE * cost_s * max(1, self._renewed()))
         return Sight(at, revision, parts, hub.clock.monotonic(), pause_s)
+
+
+def _few() -> asyncio.Semaphore:
+    return asyncio.Semaphore(_AT_ONCE)
 
 
 def board_of(request: Request) -> Board:

@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse, Response
 from hub.api.limits import check_failures, note_failure
 from hub.api.policy import PUBLIC, allow, hub_of
 from hub.api.routing import new_router
-from hub.services.access import credentials
+from hub.services.access import sessions
 from hub.services.access.sign_in.claims import Verified
 from hub.services.access.sign_in.principals import principal_of
 from hub.services.context.hub import Hub
@@ -85,7 +85,7 @@ async def _let_in(request: Request, hub: Hub, found: Verified) -> Response:
         said = f"You are {name}, and have no role here yet: an administrator binds one."
         return _refused(request, said)
     kept = hub.sign_in.terms.session_kept
-    made = await hub.write(credentials.begin_session, name, found.who.groups, kept, who.id)
+    made = await hub.write(sessions.begin_session, name, found.who.groups, kept, who.id)
     # A page of the hub's own goes on to the front page: a redirect from the provider would not bring a
     # cookie along that is for requests of the hub's own pages alone.
     reply = html("back.html", who=name)

@@ -226,9 +226,15 @@ def _attention(
 def _about(cluster: ClusterLine) -> Iterable[str]:
     """What keeps new work from a member."""
     if cluster.state == "Suspect" and cluster.heartbeat is not None:
-        yield f"Cluster {cluster.name} has been silent for {cluster.heartbeat.age}: it gets no new work."
+        yield (
+            f"Cluster {cluster.name} has been silent for {cluster.heartbeat.age}: it gets no new work. "
+            f"See: roadstead clusters show {cluster.name}"
+        )
     if cluster.state == "Unhealthy":
-        yield f"The API server of cluster {cluster.name} does not answer: it gets no new work."
+        yield (
+            f"The API server of cluster {cluster.name} does not answer: it gets no new work. "
+            f"See: roadstead clusters show {cluster.name}"
+        )
     if cluster.state == "Declared":
         yield f"Cluster {cluster.name} is declared, but no agent has joined it yet."
 

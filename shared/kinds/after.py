@@ -1,4 +1,4 @@
-"""Annotation `roadstead.dev/after`: which jobs a job waits for, and how they must have ended. Pure.
+"""Annotation `roadstead.dev/after`: which jobs a job waits for, and how they must have ended.
 
 `prepare:ok, fetch:any`: names of Jobs of the same namespace, each with a condition; `ok` without one.
 """

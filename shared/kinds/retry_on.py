@@ -1,4 +1,4 @@
-"""Annotation `roadstead.dev/retry-on`: after which failures a job is tried again. Pure.
+"""Annotation `roadstead.dev/retry-on`: after which failures a job is tried again.
 
 `137, 139, 250-255, OOMKilled, Evicted`: exit codes, spans of them, and reasons of a container, of a pod or of
 the Job. Agents tell how a job's pods failed as `CODE/REASON` each, either part may be empty.

@@ -157,3 +157,9 @@ class FailedPods(Message):
     """Pods that have failed, to be kept with their jobs. Told again they are known by their names."""
 
     items: list[FailedPod] = Field(max_length=MOST_FAILED_TOLD)
+
+
+class FailedPodsKept(Message):
+    """How many of them were new."""
+
+    kept: int

@@ -51,7 +51,7 @@ class ScriptedStreams:
             return self._told(request, StreamRequests(requests=found))
         if request.url.path == FAILED_PATH:
             self.failed += FailedPods.model_validate_json(body).items
-            return httpx.Response(204, request=request)
+            return httpx.Response(200, json={"kept": 1}, request=request)
         stream = request.url.path.rpartition("/")[2]
         if stream in self.gone:
             self.refused += 1

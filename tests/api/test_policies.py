@@ -6,6 +6,7 @@ from starlette.routing import Route
 
 from hub.api.app import UndeclaredRoute, check_policies
 from hub.api.policy import ADMINISTRATOR, AGENT, PEER, PUBLIC, VIEWER, policy_of
+from hub.services.context.settings import Api, Settings
 from tests.api.serving import served
 
 pytestmark = pytest.mark.anyio
@@ -27,7 +28,7 @@ async def test_only_health_and_the_description_are_open(tmp_path):
 
 async def test_every_route_refuses_strangers_alike(tmp_path):
     """No credential, or one of the other audience: the same 401 with WWW-Authenticate."""
-    async with served(tmp_path) as hub:
+    async with served(tmp_path, Settings(api=Api(failures_per_s=0))) as hub:
         texts = set()
         for route in _routes(hub):
             policy = policy_of(route.endpoint)

@@ -14,7 +14,8 @@ from tests.api.secrecy import ENV, NOT_TO_VIEWERS, TO_NOBODY, a_job_with_env, a_
 from tests.api.serving import Served, served
 
 pytestmark = pytest.mark.anyio
-STREAMS = {"/v1/changes", "/v1/workloads:watch", "/live"}
+STREAMS = ("/v1/changes", "/v1/workloads:watch", "/live", "/live/")  # all below the last
+VERBS = {"jobs": "resubmit", "clusters": "cordon", "queues": "stop", "localqueues": "stop"}
 
 
 def a_deployment():
@@ -84,6 +85,12 @@ def pages_of(hub: Served, uid: str):
         "/v1/placements/{namespace}/{name}": ["/v1/placements/team-a/p"],
         "/v1/namespaces/{namespace}/jobs/{name}": ["/v1/namespaces/team-a/jobs/with-env"],
         "/static/{name}": ["/static/page.js"],
+        **{
+            path: [path.replace("{verb}", verb).format(uid=uid, name="default", namespace="team-a")]
+            for kind, verb in VERBS.items()
+            for path in (route.path for route in app.routes if isinstance(route, APIRoute))
+            if path.startswith(f"/actions/{kind}/") and path.endswith("{verb}")
+        },
     }  # fmt: skip
     names = {
         "uid": uid,
@@ -91,6 +98,7 @@ def pages_of(hub: Served, uid: str):
         "namespace": "team-a",
         "group": "core",
         "kind": "Namespace",
+        "verb": "cancel",
     }
     found = {
         path
@@ -110,13 +118,15 @@ async def told(hub: Served, reader: httpx.AsyncClient, uid: str) -> dict[str, st
         transport=httpx.ASGITransport(app),
         base_url="http://hub",
         headers=dict(reader.headers),
-        cookies={"roadstead": token},
     ) as client:
-        for path in sorted(paths - STREAMS):
+        signed_in = await client.post("/login", data={"token": token})
+        assert signed_in.headers["location"] == "/"
+        lasting = {path for path in paths if path in STREAMS or path.startswith(STREAMS[-1])}
+        for path in sorted(paths - lasting):
             answers[path] = (await client.get(path)).text
         streams = [
             asyncio.create_task(client.get(path, params={"revision": 0} if "/v1" in path else {}))
-            for path in sorted(STREAMS & paths)
+            for path in sorted(lasting)
         ]
         for _ in range(20):  # streams answer beside these
             await client.get("/v1/overview")
@@ -137,6 +147,8 @@ async def test_a_secret_is_nowhere(tmp_path, caplog):
             for word in (TO_NOBODY, encoded(TO_NOBODY)):
                 assert [path for path, text in answers.items() if word in text] == []
             assert "password" in answers["/v1/objects/core/Secret/namespaces/team-a/s"]
+            for page in ("/", f"/jobs/{uid}", f"/live/jobs/{uid}"):
+                assert "with-env" in answers[page], f"{page} was not seen as somebody signed in"
             assert len(answers["/v1/changes"]) > 100
         assert TO_NOBODY not in caplog.text
 

@@ -21,6 +21,8 @@ from shared.conditions import find
 from shared.groups import CLUSTER, KUEUE, PLACEMENT
 from tests.store.build import a_member, a_workload
 
+RUNS = "Running in north (roadstead logs team-a/w)"
+
 
 def hour(number: int, second: int = 0) -> dt.datetime:
     return dt.datetime(2026, 5, 1, number, 0, second, tzinfo=dt.UTC)
@@ -173,15 +175,12 @@ def test_which_indexes_are_told(spec: Any, observed: Any, told: Any):
     [
         ({"state": State.PENDING}, ("True", "Queued", "waits in its queue")),
         ({"state": State.RESERVED, "reason": "R", "message": "m"}, ("True", "R", "m")),
-        ({}, ("False", "JobResumed", "Running in north (roadstead logs team-a/w)")),
-        (
-            {"reason": "R", "message": "m"},
-            ("False", "JobResumed", "Running in north (roadstead logs team-a/w): R: m"),
-        ),
+        ({}, ("False", "JobResumed", RUNS)),
+        ({"reason": "R", "message": "m"}, ("False", "JobResumed", f"{RUNS}: R: m")),
         ({"reason": "HeldByMember", "message": "m"}, ("True", "HeldByMember", "m")),
         (
             {"reason": "HeldByMember", "message": "m", "active": 1},
-            ("False", "JobResumed", "Running in north (roadstead logs team-a/w): HeldByMember: m"),
+            ("False", "JobResumed", f"{RUNS}: HeldByMember: m"),
         ),
         ({"reason": "WaitsInMemberQueue", "message": "m"}, ("True", "WaitsInMemberQueue", "m")),
     ],

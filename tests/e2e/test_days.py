@@ -160,6 +160,20 @@ def test_a_scientists_afternoon(iris: Person, noor: Person) -> None:
     # A sweep of eight, four at a time.
     iris.types(f"run --wait --name sweep --array 0-7%4 --cpu 1 {lasting(0.2)} -- python sweep.py")
     assert iris.types("jobs show sweep -o jsonpath='{.counts.succeeded}'").strip() == "8"
+    # One job after another: the second waits for the first, and says so; the third has nothing to wait for.
+    iris.types(f"run --name fetch --cpu 1 {lasting(300)} -- python fetch.py")
+    iris.types(f"run --name learn --cpu 1 --after fetch {lasting(0.2)} -- python learn.py")
+    iris.types(f"run --name tidy --cpu 1 --after fetch:any {lasting(0.2)} -- python tidy.py")
+    iris.sees("jobs show learn", "Held", "WaitsForJobs", "fetch")
+    iris.types("jobs cancel fetch")
+    iris.types("jobs wait tidy --timeout 60s")
+    iris.comes_to_see("explain learn", "DependencyNeverSatisfied")
+    iris.types("jobs cancel learn")
+    # What fails by chance is tried again by itself.
+    chance = lasting(0.2, code=137)
+    iris.types(f"run --name luck --cpu 1 --retry 2 --retry-on 137 {chance} -- python luck.py")
+    iris.types("jobs wait luck --timeout 90s", code=1)
+    iris.sees("jobs show luck", "Retrying", "exited with code 137")
     # A study that was a mistake: hers is stopped by its label, her colleague's of the same name is not.
     for who, name in ((iris, "a"), (iris, "b"), (noor, "c")):
         who.types(f"run --name study-{name} --label study=7 {lasting(300)} -- python study.py")
@@ -172,7 +186,7 @@ def test_a_scientists_afternoon(iris: Person, noor: Person) -> None:
     noor.types("jobs cancel study-c")
     # In the evening: what came of today, and what is on now.
     done = iris.types("jobs ls --mine --since 1h --state succeeded -o name").split()
-    assert done == ["physics/sweep", "physics/fit-8"]
+    assert done == ["physics/tidy", "physics/sweep", "physics/fit-8"]
     iris.sees("top --once", "queues", "Nothing waits.")
 
 
@@ -196,6 +210,10 @@ def test_a_batch_administrators_day(iris: Person, bea: Person, fleet: RunningFle
     # Something urgent goes before it; and there is room once she gives the queue more.
     iris.types(f"run -q day --name now --cpu 4 --priority urgent {lasting(300)} -- python q.py")
     bea.comes_to_see("queues pending physics", "1         physics/now", "2         physics/three")
+    bea.sees("jobs priority now -", "physics/now")
+    bea.comes_to_see("queues pending physics", "1         physics/three", "2         physics/now")
+    bea.sees("jobs priority now urgent", "physics/now")
+    bea.comes_to_see("queues pending physics", "1         physics/now", "2         physics/three")
     bea.sees("queues set physics --nominal cpu=8", "is set")
     iris.types("jobs wait now --for running --timeout 60s")
     # What holds up the others is held, and goes on later.
@@ -205,12 +223,12 @@ def test_a_batch_administrators_day(iris: Person, bea: Person, fleet: RunningFle
     # Maintenance: nothing more is let in, and what is in is taken back; then all goes on.
     bea.sees("queues stop --drain physics", "is stopped")
     iris.comes_to_see("jobs ls -q day --state pending -o name", "two", "three", "now")
-    iris.sees("explain three", "(QueueStopped)", "roadstead queues resume")
+    iris.sees("explain three", "(QueueStopped)", "roadstead queues resume physics")
     bea.sees("queues ls", "physics", "False")
     bea.sees("queues resume physics", "admits again")
-    bea.types("jobs release one")
     iris.types("jobs wait two now three --for running --timeout 60s")
-    bea.sees("queues show physics", "physics/day  1        3")
+    bea.types("jobs release one")
+    bea.comes_to_see("queues show physics", "physics/day  1        3")
     # Who has what, at the end of the day; and everything is cleared away.
     bea.sees("jobs ls -n physics --user iris --state running --sort name", "now", "three", "two")
     bea.sees("jobs cancel -n physics -q day --yes", "physics/one", "physics/now")

@@ -138,6 +138,7 @@ def _run(reader: Reader) -> None:
     reader.succeeded("default/first", "default/printed", "default/sweep", "default/odd")
     assert reader.job("default/first")["cluster"] == "gpu-1"
     assert reader.job("default/odd")["completions"] == 5
+    reader.succeeded("default/fetch", "default/learn-all", "default/clean-up")
     reader.succeeded("default/study", "default/study-again")
     reader.cancelled("default/long")
 

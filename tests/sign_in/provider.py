@@ -11,7 +11,7 @@ import secrets
 import socket
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -23,6 +23,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from hub.services.access.sign_in.terms import Oidc
+from hub.services.context.settings import Settings
 from shared.clock import SystemClock
 
 CLIENT, CLI_CLIENT, SECRET = "roadstead", "roadstead-cli", "of the page & nobody's: %"
@@ -215,3 +217,9 @@ def unsigned(header: dict[str, Any], claims: dict[str, Any], signature: bytes = 
     """A token by hand."""
     parts = (orjson.dumps(header), orjson.dumps(claims), signature)
     return ".".join(base64.urlsafe_b64encode(each).rstrip(b"=").decode() for each in parts)
+
+
+def terms(provider: LocalProvider, **given: Any) -> Settings:
+    """Settings of a hub whose people sign in there, by their addresses."""
+    known = Oidc(provider.issuer, CLIENT, cli_client_id=CLI_CLIENT, username_claim="email")
+    return Settings(oidc=replace(known, **given))

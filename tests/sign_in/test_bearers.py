@@ -11,10 +11,9 @@ from joserfc import jwk
 from starlette.responses import JSONResponse, Response
 
 from hub.services.access.sign_in.terms import Oidc
-from hub.services.context.settings import Settings
 from tests.api.people import bound
 from tests.api.serving import START, Served, a_job, served
-from tests.sign_in.provider import CLI_CLIENT, CLIENT, LocalProvider, local_provider, unsigned
+from tests.sign_in.provider import CLI_CLIENT, LocalProvider, local_provider, terms, unsigned
 
 pytestmark = pytest.mark.anyio
 
@@ -24,20 +23,6 @@ def provider() -> Iterator[LocalProvider]:
     with local_provider() as found:
         found.now_s = START.timestamp()
         yield found
-
-
-def terms(provider: LocalProvider, **given: str) -> Settings:
-    return Settings(
-        oidc=Oidc(
-            **{
-                "issuer": provider.issuer,
-                "client_id": CLIENT,
-                "cli_client_id": CLI_CLIENT,
-                "username_claim": "email",
-                **given,
-            }
-        )
-    )
 
 
 async def asked(hub: Served, token: str, path: str = "/v1/whoami") -> Any:

@@ -13,8 +13,7 @@ from hub.api.app import create_app
 from hub.web import access, pages
 from tests.api.people import bound
 from tests.api.serving import START, Served, served
-from tests.sign_in.provider import SECRET, LocalProvider, local_provider
-from tests.sign_in.test_bearers import terms
+from tests.sign_in.provider import SECRET, LocalProvider, local_provider, terms
 
 pytestmark = pytest.mark.anyio
 ANA = "oidc:ana@example.org"

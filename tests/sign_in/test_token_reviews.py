@@ -21,8 +21,7 @@ from tests import waiting
 from tests.api.people import bound
 from tests.api.serving import Served, a_job, served
 from tests.realkube.agreement import Cluster
-from tests.sign_in.provider import local_provider
-from tests.sign_in.test_bearers import terms
+from tests.sign_in.provider import local_provider, terms
 
 pytestmark = pytest.mark.anyio
 FOR_HUB = "roadstead"
@@ -158,5 +157,8 @@ async def test_the_cluster_is_shown_no_token_of_a_person(tmp_path):
 
 
 def test_it_is_off_until_somebody_says_for_whom():
-    """No audience, no reviews."""
+    """No audience, no reviews; and an audience without a cluster that reviews is a mistake."""
     assert Settings().token_reviews == TokenReviews("")
+    TokenReviews("").do_without_cluster()
+    with pytest.raises(ValueError, match="hub cluster"):
+        TokenReviews(FOR_HUB).do_without_cluster()

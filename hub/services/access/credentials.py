@@ -10,12 +10,11 @@ import hmac
 import re
 import secrets
 import uuid
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Final
 
 from hub.domain.access import Rights
-from hub.store import audit, tokens
+from hub.store import tokens
 from hub.store.engine import Database
 from hub.store.records.tokens import Token
 from hub.store.transaction import Transaction
@@ -46,7 +45,6 @@ class Principal:
     rights: Rights = field(default_factory=Rights, compare=False)
 
 
-MOST_SESSIONS: Final = 50  # of one person who signs in elsewhere
 MOST_TOUCHED: Final = 10_000  # credentials that were touched and not shown since
 
 
@@ -146,34 +144,6 @@ def issue_session(tx: Transaction, bearer: str, kept: dt.timedelta) -> str | Non
     if found.expires_at is not None:
         until = min(until, found.expires_at)
     return issue_for(tx, found.principal, SESSION, until)
-
-
-def begin_session(
-    tx: Transaction, name: str, groups: Collection[str], kept: dt.timedelta, id_of_new: str
-) -> str:
-    """What a browser holds whose person signed in elsewhere, under a name that no token of the hub has.
-
-    Their groups are those of now, in every browser of theirs; the oldest sessions beyond `MOST_SESSIONS` end.
-    """
-    held = tokens.find_principal(tx, USER, name)
-    if held is None:
-        tokens.add_principal(tx, id=id_of_new, role=USER, name=name)
-    holder = id_of_new if held is None else held.id
-    if held is None or sorted(held.groups or ()) != sorted(groups):
-        tokens.set_groups(tx, holder, groups)
-    live = tokens.live(tx, holder, SESSION)
-    for oldest in live[: max(0, len(live) - MOST_SESSIONS + 1)]:
-        tokens.revoke_one(tx, oldest)
-    said = f"user {name}" + (f" groups={','.join(sorted(groups))}" if groups else "")
-    audit.add(tx, name, "sign-in", said, about=("Session", "", name))
-    return issue_for(tx, holder, SESSION, tx.now + kept)
-
-
-def use_session(tx: Transaction, text: str) -> None:
-    """Note that somebody is there: a session that nobody uses ends."""
-    found = matching(tx, text, SESSION)
-    if found is not None and found.revoked_at is None:
-        tokens.note_use(tx, found.id)
 
 
 def end_session(tx: Transaction, text: str) -> None:

@@ -22,6 +22,7 @@ from hub.store.records.dependencies import Awaited, Dependency
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 
+LINKS: Final = dependencies.DEPENDENCIES  # in the feed: by the uid of the job that waits
 MOST: Final = 500  # dependencies decided in one transaction
 
 

@@ -33,7 +33,7 @@ _SECOND: Final = 1_000_000  # microseconds
 _WAYS: Final = {
     timeline.CODE: "see what the members still run, then: roadstead restored --accept",
     "QueueNotFound": "create the LocalQueue that it names, or its ClusterQueue",
-    "QueueStopped": "set the stopPolicy of the queue that is named to None: roadstead queues resume NAME",
+    "QueueStopped": "set the stopPolicy of the queue that is named to None",
     "NamespaceMismatch": "label its namespace so that the namespaceSelector of its ClusterQueue matches",
     "AwaitingPlacement": "let a placement select the Job",
     "NoMatchingFlavor": "give its ClusterQueue a flavor that covers all it asks for and has the node labels "
@@ -56,7 +56,7 @@ async def explain(hub: Hub, uid: str, find_index: FindIndex, *, surveyed: bool =
         return told
     case = cases.case_of(index, uid, hub.settings, hub.clock.now())
     if case is None:
-        return told | {"remedies": avoided.remedies(told, _by_rule(told["reason"]))}
+        return told | {"remedies": avoided.remedies(told, _by_rule(told["reason"], told))}
     known = await hub.read(runtimes_of, case)
     async with hub.studying:
         found = await asyncio.to_thread(
@@ -68,12 +68,16 @@ async def explain(hub: Hub, uid: str, find_index: FindIndex, *, surveyed: bool =
     if found.survey is not None:
         told["survey"] = survey_view(found.survey)
     told["remedies"] = avoided.remedies(told, told["remedies"])
-    return told if told["remedies"] else told | {"remedies": _by_rule(told["reason"])}
+    return told if told["remedies"] else told | {"remedies": _by_rule(told["reason"], told)}
 
 
-def _by_rule(reason: str) -> list[Json]:
+def _by_rule(reason: str, told: Json | None = None) -> list[Json]:
     """What to do about a reason that no other picture of queues and fleet would change."""
     way = _WAYS.get(reason)
+    if way and reason == "QueueStopped" and told is not None:
+        kind, name = [*told["message"].split(), "", ""][:2]  # which of the two is named there
+        queue = f"{told['namespace']}/{name}" if kind == "LocalQueue" else name
+        way = f"{way}: roadstead queues resume {queue}" if kind.endswith("Queue") else way
     return [{"kind": "Rule", "message": way}] if way else []
 
 

@@ -8,7 +8,6 @@ from hub.store.transaction import Transaction
 
 EVERY_S: Final = 10.0
 TTL: Final = dt.timedelta(seconds=35)
-MOST_URL: Final = 128
 _PREFIX: Final = "hub:"
 
 

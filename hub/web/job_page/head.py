@@ -29,7 +29,7 @@ _IDLE: Final = frozenset({Phase.WAITING, Phase.HELD, Phase.CHECKED})
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class HeadFact:
     """One of the facts; `at`, with `after`, where it is a moment; `href` "" where there is no page of it."""
 
     label: str
@@ -67,7 +67,7 @@ class JobHead:
     message: str
     back: str  # why it is where it was before; "" where it was never taken back, or runs again
     back_at: Instant | None
-    facts: tuple[Fact, ...]
+    facts: tuple[HeadFact, ...]
     after: tuple[Related, ...]
     before: tuple[Related, ...]
 
@@ -107,32 +107,34 @@ def _back(shown: Json, course: Course, now: dt.datetime) -> tuple[str, Instant |
     return text(f"{evicted.get('reason', '')}{cause}{said}"), instant(evicted.get("at"), now)
 
 
-def _facts(shown: Json, told: Json, course: Course, now: dt.datetime) -> Iterator[Fact]:
-    yield Fact("Owner", text(shown["owner"]))
+def _facts(shown: Json, told: Json, course: Course, now: dt.datetime) -> Iterator[HeadFact]:
+    yield HeadFact("Owner", text(shown["owner"]))
     cluster_queue = str(told.get("clusterQueue") or shown["clusterQueue"] or "")
     local = text(shown["queue"])
     if cluster_queue:
         note = f"by LocalQueue {local}" if local and local != cluster_queue else ""
-        yield Fact("Queue", text(cluster_queue), path_of("queues", cluster_queue), note=note)
+        yield HeadFact("Queue", text(cluster_queue), path_of("queues", cluster_queue), note=note)
     else:
-        yield Fact("Queue", local or "none")
+        yield HeadFact("Queue", local or "none")
     if shown["cluster"]:
-        yield Fact("Cluster", text(shown["cluster"]), path_of("clusters", str(shown["cluster"])))
+        yield HeadFact(
+            "Cluster", text(shown["cluster"]), path_of("clusters", str(shown["cluster"]))
+        )
     elif nominated := (told.get("nomination") or {}).get("cluster"):
         note = "while those leave that it preempts"
-        yield Fact("Cluster", text(nominated), path_of("clusters", str(nominated)), note=note)
+        yield HeadFact("Cluster", text(nominated), path_of("clusters", str(nominated)), note=note)
     named = f" ({shown['priorityClass']})" if shown["priorityClass"] else ""
-    yield Fact("Priority", text(f"{shown['priority']}{named}"))
-    yield Fact("Pods", text(_pods(shown)))
-    yield Fact("Created", "", at=instant(shown["createdAt"], now))
+    yield HeadFact("Priority", text(f"{shown['priority']}{named}"))
+    yield HeadFact("Pods", text(_pods(shown)))
+    yield HeadFact("Created", "", at=instant(shown["createdAt"], now))
     if course.last.phase not in _IDLE and shown["startedAt"]:
-        yield Fact("Started", "", at=instant(shown["startedAt"], now))
+        yield HeadFact("Started", "", at=instant(shown["startedAt"], now))
     if shown["finishedAt"]:
-        yield Fact("Ended", "", at=instant(shown["finishedAt"], now))
+        yield HeadFact("Ended", "", at=instant(shown["finishedAt"], now))
     if len(course.attempts) > 1:
-        yield Fact("Attempts", count(len(course.attempts), "placement"))
+        yield HeadFact("Attempts", count(len(course.attempts), "placement"))
     origin = "on the hub cluster" if shown["origin"] == "hub-cluster" else "by the API"
-    yield Fact("Kind", text(f"{shown['kind']}, {origin}"))
+    yield HeadFact("Kind", text(f"{shown['kind']}, {origin}"))
 
 
 def _pods(shown: Json) -> str:

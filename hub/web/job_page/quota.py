@@ -13,7 +13,7 @@ _WIDTH: Final = 1000  # of a picture, in its own units
 
 
 @dataclass(frozen=True, slots=True)
-class QuotaBar:
+class JobQuota:
     """One flavor and resource: what is used, what this job asks, and where the nominal quota ends."""
 
     resource: str
@@ -33,7 +33,7 @@ class QuotaBar:
     told: str
 
 
-def quota_bars(shown: Json, quotas: Sequence[Json]) -> tuple[QuotaBar, ...]:
+def quota_bars(shown: Json, quotas: Sequence[Json]) -> tuple[JobQuota, ...]:
     """Bars of what it asks for; of all that its ClusterQueue has where nobody knows what it asks for.
 
     One that has ended has none: it holds no quota any more.
@@ -67,7 +67,7 @@ def asked_of(shown: Json) -> tuple[dict[tuple[str, str], int], dict[str, int]]:
     return dict(charged), dict(asked)
 
 
-def _bar(row: Json, asked: int, *, holds: bool) -> QuotaBar:
+def _bar(row: Json, asked: int, *, holds: bool) -> JobQuota:
     resource = str(row["resource"])
     used, nominal = _amount(row, "used") or 0, _amount(row, "nominal")
     potential = _amount(row, "potential")
@@ -81,7 +81,7 @@ def _bar(row: Json, asked: int, *, holds: bool) -> QuotaBar:
     does = "of it holds" if holds else "asks"
     said = f"{row['used']} of {row['nominal'] or 'unlimited'} used"
     said += f"; this job {does} {named}" if named else ""
-    return QuotaBar(
+    return JobQuota(
         resource=text(resource),
         flavor=text(row["flavor"]),
         used=text(row["used"]),

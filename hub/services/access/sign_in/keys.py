@@ -25,7 +25,7 @@ ALGORITHMS: Final = {
 _TYPES: Final = frozenset({"", "jwt", "at+jwt", "application/at+jwt"})
 _MOST_KEYS: Final = 100
 _MOST_TRIED: Final = 5  # of keys that a token may mean
-_LEAST_RSA_BITS: Final = 2048
+_RSA_BITS: Final = range(2048, 8193)  # fewer are weak, more cost the loop its time
 
 
 class _Registry(jws.JWSRegistry):
@@ -129,6 +129,6 @@ def _key(given: object) -> ProviderKey | None:
         key.get_op_key("verify")
     except _WRONG:
         return None
-    if isinstance(key, jwk.RSAKey) and key.public_key.key_size < _LEAST_RSA_BITS:
+    if isinstance(key, jwk.RSAKey) and key.public_key.key_size not in _RSA_BITS:
         return None
     return ProviderKey(kid, kind, algorithm, key)

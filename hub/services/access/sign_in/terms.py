@@ -86,6 +86,11 @@ class TokenReviews:
     audience: str = ""
     """Audience that such tokens are for; empty: none is taken."""
 
+    def do_without_cluster(self) -> None:
+        """Raises ValueError where tokens are to be reviewed, for there is nobody who does."""
+        if self.audience:
+            raise ValueError("ROADSTEAD_TOKEN_REVIEWS_AUDIENCE needs a hub cluster")
+
 
 def is_safe(address: str) -> bool:
     """Whether nobody on the way reads or changes what is asked there: https, or this machine."""

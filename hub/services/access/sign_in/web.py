@@ -7,7 +7,7 @@ administrator set, at the addresses which that one's own description names.
 import asyncio
 import ssl
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -95,7 +95,7 @@ class Web:
 
 def _object(body: bytes, address: str) -> Json:
     try:
-        found: Any = orjson.loads(body)
+        found = orjson.loads(body)
     except ValueError:
         found = None
     if not isinstance(found, dict):
