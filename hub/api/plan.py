@@ -22,9 +22,11 @@ from hub.api.models.plan import (
     RenderedPlacement,
 )
 from hub.api.openapi_parts import A_JOB, JSON, NDJSON, YAML, listed, ref
-from hub.api.policy import ADMINISTRATOR, allow, caller, hub_of
+from hub.api.policy import ADMINISTRATOR, allow, caller, grants, hub_of
 from hub.api.reply import JsonResponse
+from hub.api.rights import require
 from hub.api.routing import new_router
+from hub.domain.access import Noun, Verb
 from hub.services.explain.plan import MOST_DOCUMENTS, WantedManifests, plan
 from hub.services.explain.plan_jobs import FindIndex
 from hub.services.objects.evict_placement import evict_placement
@@ -52,6 +54,7 @@ router = new_router("objects")
     ),
 )
 @allow(ADMINISTRATOR)
+@grants(Verb.CREATE, Noun.JOBS)
 async def plan_documents(
     request: Request,
     namespace: Annotated[str, Query()] = "default",
@@ -63,6 +66,7 @@ async def plan_documents(
     Takes what `/v1/apply` takes, at most 200 documents, and stores nothing. Placements are decided with the
     other documents as if they were there; each Job is looked at by itself, with the queues that the hub has.
     A document that can not be read refuses the whole. `namespace` is for documents that name none.
+    Whoever may not apply everything plans what they may hand in, and no other document.
     `manifests` tells what each picked cluster would get, as overrides and envelopes make it, and what they
     can not make; `cluster` tells it of that one alone.
     """
@@ -77,6 +81,7 @@ async def plan_documents(
             raise Rejected(RejectCode.TOO_MANY_DOCUMENTS, text)
         size = len(await request.body())
         drafts = await off_loop(request, size, _drafts, read, namespace, hub.clock.now())
+        drafts = [require(request, each) for each in drafts]
         find_index: FindIndex = getattr(request.app.state, "schedule_index", _no_index)
         return JsonResponse(
             await plan(hub, drafts, find_index, WantedManifests(manifests, cluster))

@@ -257,6 +257,16 @@ def test_what_a_submitter_may_not_hand_in_is_refused(
     assert iris.types("jobs show physics/x").code == ABSENT
 
 
+def test_she_plans_what_she_may_submit_and_nothing_else(iris: Submitter) -> None:
+    """Where her job would go, or why nowhere; not where others' would, and no objects."""
+    (iris.folder / "planned.yaml").write_text(text(a_job("planned", namespace="physics")))
+    done = iris.types("plan FOLDER/planned.yaml")
+    assert (done.code, "physics/planned" in done.out) == (0, True), done.err
+    for name in ("elsewhere", "own-placement", "clusterqueue"):
+        refused = iris.types(f"plan FOLDER/{name}.yaml")
+        assert (refused.code, "iris may hand in no" in refused.err) == (REFUSED, True), refused.err
+
+
 @pytest.mark.parametrize("verb", ["run -n chem --name x -- x", "submit FOLDER/elsewhere.yaml"])
 def test_nothing_is_submitted_elsewhere(iris: Submitter, verb: str) -> None:
     """By whichever verb; and the colleague there has no more jobs than before."""

@@ -118,7 +118,7 @@ def bea(fleet: RunningFleet, pia: Person) -> Person:
     return employed(fleet, pia, "bea")
 
 
-def test_a_scientists_day(iris: Person, noor: Person) -> None:
+def test_a_scientists_day(iris: Person, fleet: RunningFleet) -> None:
     """She submits, sees, reads, mends and submits again, and never asks where a job ran."""
     iris.sees("whoami", "iris (user)", "groups  physics", "submitter in physics")
     iris.sees("jobs ls", "No jobs.")
@@ -127,6 +127,10 @@ def test_a_scientists_day(iris: Person, noor: Person) -> None:
     iris.comes_to_see("jobs ls", "train", "Pending", "NoClusterFits")
     iris.sees("explain train", "train is Pending (NoClusterFits)", "misses 24 cpu on one node")
     iris.sees("jobs delete train", "its name is free")
+    # Where it would go with less is told beforehand, of the very Job that she would submit.
+    file = fleet.folder.parent / "train.yaml"
+    file.write_text(iris.types("run --dry-run --name train --cpu 2 -- python train.py"))
+    iris.sees(f"plan {file}", "physics/train", "m1", "m2")
     # With what there is it runs, wherever there is room.
     writing = lasting(300, log="epoch 1\nepoch 2")
     iris.types(f"run --name train --cpu 2 {writing} -- python train.py")

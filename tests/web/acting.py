@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,7 +109,7 @@ async def offers(http: httpx.AsyncClient, address: str) -> list[str]:
     return [each.rpartition("/")[2] for each in re.findall('data-act="([^"]*)"', reply.text)]
 
 
-async def signed_in(hub: ServedPage, name: str, groups: Collection[str] = ()) -> httpx.AsyncClient:
+async def signed_in(hub: ServedPage, name: str, groups: Sequence[str] = ()) -> httpx.AsyncClient:
     """Somebody whose roles are what is bound to them."""
 
     def session(tx: Transaction) -> str:

@@ -98,14 +98,19 @@ def test_a_flood_of_lines_is_bounded(fleet, opened):
         {"pod": "p", "container": "c", "line": f"line {n}"} for n in range(12_000)
     ]
     records += [{"pod": "p", "container": "c", "note": "waits"}]
+    records += [
+        {"pod": pod, "container": "c", "line": pod, "time": f"2026-03-01T12:00:0{second}Z"}
+        for pod, second in (("later", 2), ("sooner", 1))
+    ]
     records += [{"end": {"code": "RefusedByMember", "message": "the member says no"}}]
     body = "".join(json.dumps(each) + "\n" for each in records)
     page.route("**/logs?*", lambda route: route.fulfill(body=body, content_type="text/plain"))
     page.get_by_role("button", name="Show logs").click()
     log = page.get_by_role("log")
     expect(log.locator(".line")).to_have_count(5000)
-    expect(log.locator(".line").nth(4998)).to_contain_text("line 11999")
-    expect(page.locator("#logs-dropped")).to_contain_text("7,001 older lines are not kept")
+    expect(log.locator(".line").nth(4996)).to_contain_text("line 11999")
+    assert log.locator(".text").all_text_contents()[-2:] == ["sooner", "later"]
+    expect(page.locator("#logs-dropped")).to_contain_text("7,003 older lines are not kept")
     expect(page.locator("#logs-state")).to_have_text("RefusedByMember: the member says no")
     assert log.evaluate("e => e.scrollTop + e.clientHeight >= e.scrollHeight - 8")
 

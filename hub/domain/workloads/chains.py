@@ -34,7 +34,7 @@ class LinkState(StrEnum):
     WAIVED = "Waived"  # a person let the job go regardless
 
 
-class Link(NamedTuple):
+class JobLink(NamedTuple):
     """One dependency of a job: on whom, how it must end, and how that stands."""
 
     name: str
@@ -78,7 +78,7 @@ def judge_end(wanted: EndCondition, state: State) -> LinkState:
     return LinkState.SATISFIED if holds else LinkState.NEVER
 
 
-def follows(links: Sequence[Link]) -> Followed:
+def follows(links: Sequence[JobLink]) -> Followed:
     """What follows for a job of all its dependencies."""
     never = [each for each in links if each.state is LinkState.NEVER]
     if never:
@@ -92,12 +92,12 @@ def follows(links: Sequence[Link]) -> Followed:
     return Followed(True, message=_satisfied(links))
 
 
-def _never(link: Link) -> str:
+def _never(link: JobLink) -> str:
     said = _ENDS.get(link.ended, link.ended or "is not there")
     return f"{link.name} was to {_VERBS[link.wanted]} and {said}"
 
 
-def _satisfied(links: Sequence[Link]) -> str:
+def _satisfied(links: Sequence[JobLink]) -> str:
     what = ", ".join(f"{each.name} {_ENDS.get(each.ended, 'ended')}" for each in links[:_SHOWN])
     return f"what it waited for has ended: {what}{_more(len(links))}"
 

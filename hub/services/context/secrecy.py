@@ -32,14 +32,17 @@ def seen_by(
 def job_seen_by(
     tx: Transaction,
     shown: Collection[Area],
-    fn: Callable[Concatenate[Transaction, P], Any],
+    fn: Callable[Concatenate[Transaction, P], Json],
     *args: P.args,
     **kwargs: P.kwargs,
-) -> Any:
+) -> Json:
     """What `fn` answers of one job; `shown`: where whoever asks may read values of environment variables."""
     told = fn(tx, *args, **kwargs)
     where = (told["namespace"], told["queue"], told["owner"])
-    return told if any(area.holds(*where) for area in shown) else secrecy.without_env(told)
+    if any(area.holds(*where) for area in shown):
+        return told
+    cut: Json = secrecy.without_env(told)
+    return cut
 
 
 def redacted(tx: Transaction, manifest: Json) -> Json:

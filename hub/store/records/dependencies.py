@@ -3,7 +3,7 @@
 import datetime as dt
 from typing import NamedTuple
 
-from hub.domain.workloads.chains import FINAL, EndCondition, Link, LinkState
+from hub.domain.workloads.chains import FINAL, EndCondition, JobLink, LinkState
 from hub.domain.workloads.states import State
 
 
@@ -21,9 +21,9 @@ class Dependency(NamedTuple):
     decided_at: dt.datetime | None = None
 
     @property
-    def link(self) -> Link:
+    def link(self) -> JobLink:
         """What decides about it."""
-        return Link(self.on_name, self.wanted, self.state, self.ended)
+        return JobLink(self.on_name, self.wanted, self.state, self.ended)
 
 
 class Awaited(NamedTuple):

@@ -21,6 +21,7 @@ from hub.services.explain.if_gone import if_gone
 from hub.services.objects.drain import MOST_SHOWN, drain_cluster
 from hub.services.questions import clusters, queues, visibility
 from hub.services.questions.pages import previews
+from hub.services.questions.pages.places import MOST_IN_LINE
 from hub.store.records.workloads import JobOnPage
 from hub.web.access import MARK, actor, mark_of
 from hub.web.actions import of_fleet, of_jobs
@@ -166,7 +167,7 @@ async def _first(by: Looker, namespace: str, name: str) -> list[ShownItem]:
     index = by.find_index()
     if namespace:
         leads_to = visibility.queue_of(index, (namespace, name))
-        line = visibility.line_view(index, leads_to)
+        line = visibility.line_view(index, leads_to, MOST_IN_LINE)
         told = await by.hub.read(
             visibility.in_local_queue, line, (namespace, name), 0, MOST_LISTED
         )

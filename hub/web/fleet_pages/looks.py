@@ -96,7 +96,7 @@ class QueueView:
         index = find_index()
         if self.namespace:
             leads = visibility.queue_of(index, (self.namespace, self.name))
-            line = visibility.line_view(index, leads)
+            line = visibility.line_view(index, leads, places.MOST_IN_LINE)
         else:
             line = visibility.line_view(index, self.name, places.MOST_WAITING)
         mine = _within(hub, self.scope)

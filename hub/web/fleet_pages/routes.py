@@ -15,7 +15,7 @@ from hub.api.routing import new_router
 from hub.domain.access import Noun, Verb
 from hub.services.access.credentials import USER, Principal
 from hub.web import live
-from hub.web.access import scope_of_viewer, viewer
+from hub.web.access import note_use, scope_of_viewer, viewer
 from hub.web.board import View, board_of
 from hub.web.fleet_pages.looks import ClustersView, ClusterView, QueuesView, QueueView
 from hub.web.live import MakeView
@@ -151,6 +151,7 @@ async def _page(request: Request, template: str, view_for: MakeView, **values: o
     if who is None:
         return login_page(request)
     spend(hub_of(request), who, "reads")
+    await note_use(request)
     try:
         sight = await board_of(request).see(view_for(who))
     except Rejected as refusal:

@@ -96,12 +96,36 @@
     if (heldBack) tellHeld();
   }
 
+  // What came together, by the time it was written; lines of one container stay in the order they came in.
+  function merged(records) {
+    const queues = new Map();
+    for (const record of records) {
+      const of = key(record);
+      if (!queues.has(of)) queues.set(of, { at: 0, all: [] });
+      queues.get(of).all.push({ record, time: record.time ? digits(record.time) : "" });
+    }
+    const left = [...queues.values()];
+    const ordered = [];
+    while (left.length > 1) {
+      let next = 0;
+      for (let each = 1; each < left.length; each += 1) {
+        if (left[each].all[left[each].at].time < left[next].all[left[next].at].time) next = each;
+      }
+      const queue = left[next];
+      ordered.push(queue.all[queue.at].record);
+      queue.at += 1;
+      if (queue.at === queue.all.length) left.splice(next, 1);
+    }
+    for (const queue of left) ordered.push(...queue.all.slice(queue.at).map((each) => each.record));
+    return ordered;
+  }
+
   function show() {
     painting = 0;
     if (!fresh.length) return;
     const atEnd = box.scrollTop + box.clientHeight >= box.scrollHeight - 8;
     const batch = document.createDocumentFragment();
-    for (const record of fresh) {
+    for (const record of merged(fresh)) {
       const element = line(record);
       if (element.querySelector("mark")) hits.push(element);
       batch.append(element);

@@ -8,7 +8,7 @@ from hub.domain.workloads.chains import (
     NEVER,
     WAITS,
     EndCondition,
-    Link,
+    JobLink,
     LinkState,
     follows,
     in_cycles,
@@ -54,7 +54,7 @@ def test_nothing_leads_out_of_an_end():
 )
 def test_what_follows_is_said_in_words(links, may_go, reason, words):
     """Never beats waiting, waiting beats going; the sentence names whom and how."""
-    made = [Link(n, EndCondition(w), s, "" if s is W else "Failed") for n, w, s in links]
+    made = [JobLink(n, EndCondition(w), s, "" if s is W else "Failed") for n, w, s in links]
     told = follows(made)
     assert (told.may_go, told.reason) == (may_go, reason)
     assert words in told.message
@@ -63,7 +63,7 @@ def test_what_follows_is_said_in_words(links, may_go, reason, words):
 @given(st.lists(st.tuples(st.sampled_from(EndCondition), st.sampled_from(State)), max_size=6))
 def test_a_job_goes_when_all_it_waits_for_have_ended_as_they_should(asked):
     """And only then; it never goes by itself once one of them has ended otherwise."""
-    links = [Link(f"j{i}", w, judge(w, s), s.value) for i, (w, s) in enumerate(asked)]
+    links = [JobLink(f"j{i}", w, judge(w, s), s.value) for i, (w, s) in enumerate(asked)]
     told = follows(links)
     assert told.may_go is all(each.state is OK for each in links)
     assert (told.reason == NEVER) is any(each.state is NO for each in links)

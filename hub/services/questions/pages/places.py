@@ -4,8 +4,9 @@ Jobs that whoever looks may not see are counted and not named; what may not be s
 """
 
 import datetime as dt
+import heapq
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
@@ -21,6 +22,8 @@ from hub.store.transaction import Transaction
 from shared.documents import Json
 
 MOST_WAITING: Final = 50
+MOST_IN_LINE: Final = 2000  # of a ClusterQueue, among whom those of one LocalQueue are looked for
+MOST_ASIDE: Final = 500
 MOST_JOBS: Final = 50
 MOST_DRIFTS: Final = 30
 MOST_EVENTS: Final = 20
@@ -70,7 +73,7 @@ def read_queue(tx: Transaction, namespace: str, name: str, line: LineView) -> Qu
         shown = queues.get_local_queue(tx, namespace, name)
     else:
         shown, cohorts = queues.get_with_cohorts(tx, name)
-    places = list(islice(_places(tx, line, namespace, name), MOST_WAITING))
+    places = list(islice(_places(tx, _bounded(line), namespace, name), MOST_WAITING))
     rows = workloads.get_many(tx, [each.uid for each in places])
     there = [(each.in_queue, rows[each.uid]) for each in places if each.uid in rows]
     seen = [PlaceInLine(place, row) for place, row in there if jobs.is_shown(tx, row)]
@@ -85,6 +88,13 @@ def read_queue(tx: Transaction, namespace: str, name: str, line: LineView) -> Qu
         holding=previews.admitted(tx, namespace, name, MOST_JOBS),
         told=_events(tx, row.uid),
     )
+
+
+def _bounded(line: LineView) -> LineView:
+    """The line with the oldest of those that can not be considered: their rows are read to order them."""
+    own = (uid for uid, each in line.set_aside.items() if each.local_queue in line.local_queues)
+    kept = heapq.nsmallest(MOST_ASIDE, own)  # uids begin with when they were made
+    return replace(line, set_aside={uid: line.set_aside[uid] for uid in kept})
 
 
 def _places(tx: Transaction, line: LineView, namespace: str, name: str) -> Iterator[Place]:
