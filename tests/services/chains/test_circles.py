@@ -14,6 +14,7 @@ from hub.services.works.withdraw import withdraw_jobs
 from hub.store import dependencies, retention as stored
 from shared.kinds.registry import parse
 from tests.services.chains.test_chains import a_chained, chained
+from tests.services.hubs import a_queue
 
 pytestmark = pytest.mark.anyio
 CYCLE = "DependencyCycle"
@@ -113,3 +114,24 @@ async def test_one_that_is_deactivated_has_ended_once_its_name_is_free(tmp_path,
         row = await it.hub.job(made["wants"])
         assert row.reason == "DependencyNeverSatisfied"
         assert "first was to succeed and was deactivated" in row.message
+
+
+async def test_a_job_that_moves_to_another_queue_waits_on(tmp_path):
+    """An edit of its queue changes nothing of why it is held: it goes when the other has ended."""
+    async with chained(tmp_path) as it:
+        await it.hub.apply(*a_queue("r"))
+        made = await it.submit(first="", second="first:any")
+
+        def move(tx):
+            job = a_chained("second", "first:any")
+            job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "r"
+            given = draft(parse(job), tx.now)
+            return apply_documents(tx, [given], it.hub.hub.settings.intake)
+
+        (told,) = await it.hub.hub.write(move)
+        assert told.error is None
+        assert (await it.hub.job(made["second"])).queue == "r"
+        assert await it.stands(made["second"]) == ("Held", "WaitsForJobs")
+        await it.hub.hub.write(cancel.cancel_job, made["first"], "ann")
+        await it.turn()
+        assert await it.stands(made["second"]) == ("Pending", "")
