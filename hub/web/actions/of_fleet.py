@@ -1,4 +1,4 @@
-"""Actions on clusters and queues: cordon, uncordon, drain; stop, resume. Of what was read; nothing is asked here."""
+"""Actions on clusters and queues: cordon, uncordon, drain; stop, resume. Of what was read."""
 
 import shlex
 from collections.abc import Mapping, Sequence
