@@ -240,3 +240,10 @@ def test_lines_of_a_log_are_shown_as_the_command_line_shows_them():
 def test_spans_have_two_units_at_most(seconds, said):
     """As people say them."""
     assert lasting(seconds) == said
+
+
+def test_the_queue_of_a_job_that_waits_leads_to_its_page():
+    """Where no ClusterQueue is known yet, to that of the LocalQueue it was submitted to."""
+    found = head_of(a_record(namespace="team-a", queue="main", clusterQueue=""))
+    queue = next(fact for fact in found.facts if fact.label == "Queue")
+    assert (queue.text, queue.href) == ("main", "/queues/team-a/main")
