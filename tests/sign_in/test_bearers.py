@@ -11,6 +11,7 @@ from joserfc import jwk, jwt
 from starlette.responses import JSONResponse, Response
 
 from hub.services.access.sign_in.keys import meant, read_keys, read_token
+from hub.services.access.sign_in.provider import KEPT_S
 from hub.services.access.sign_in.terms import Oidc
 from tests.api.people import bound
 from tests.api.serving import START, Served, a_job, served
@@ -227,6 +228,17 @@ async def test_a_provider_that_is_down(tmp_path, provider):
         assert strange.status_code == 503
 
 
+async def test_keys_are_good_for_a_day_without_their_provider(tmp_path, provider):
+    """Whatever they sign: one that was taken back there would be known by then."""
+    async with served(tmp_path, terms(provider)) as hub:
+        assert (await asked(hub, provider.token())).status_code == 200
+        provider.answers = {"/.well-known/openid-configuration": Response("down", 500)}
+        for after_s, status in ((KEPT_S, 200), (1, 503)):
+            hub.clock.advance(after_s)
+            provider.now_s += after_s
+            assert (await asked(hub, provider.token())).status_code == status
+
+
 @pytest.mark.parametrize(
     "answer",
     [
@@ -239,6 +251,17 @@ async def test_a_provider_that_is_down(tmp_path, provider):
 async def test_a_description_of_somebody_else(tmp_path, provider, answer):
     """Another issuer, no object, too much, another address: nobody is believed."""
     provider.answers = {"/.well-known/openid-configuration": answer}
+    async with served(tmp_path, terms(provider)) as hub:
+        assert (await asked(hub, provider.token())).status_code == 503
+
+
+@pytest.mark.parametrize("issuer", ["{}.example.org", "{}/", "", None])
+async def test_a_description_says_whose_it_is_to_the_letter(tmp_path, provider, issuer):
+    """One of an issuer that only begins like ours, or of none, is not believed."""
+    told = {"jwks_uri": f"{provider.issuer}/keys"}
+    if issuer is not None:
+        told["issuer"] = issuer.format(provider.issuer)
+    provider.answers = {"/.well-known/openid-configuration": JSONResponse(told)}
     async with served(tmp_path, terms(provider)) as hub:
         assert (await asked(hub, provider.token())).status_code == 503
 
