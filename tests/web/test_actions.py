@@ -266,6 +266,19 @@ async def test_what_another_site_sends_is_refused(tmp_path, changed, status):
         assert await state_of(hub, uid) == "Pending"
 
 
+async def test_what_does_not_say_where_it_comes_from_changes_nothing(tmp_path):
+    """Browsers say it of whatever changes something; what only reads goes without."""
+    async with served_page(tmp_path) as hub, hub.signed_in() as http:
+        (uid,) = await hub.submit("train")
+        shown = await look(http, f"jobs/{uid}/cancel")
+        silent = {name: each for name, each in shown.headers().items() if name != "Origin"}
+        reply = await http.post(shown.path, headers=silent)
+        assert (reply.status_code, reply.json()["code"]) == (403, "Forbidden")
+        assert await state_of(hub, uid) == "Pending"
+        pods = await http.get(f"/v1/jobs/{uid}/pods", headers=silent)
+        assert (pods.status_code, pods.json()["code"]) == (409, "JobWaits")
+
+
 async def test_a_session_alone_opens_nothing_of_the_api(tmp_path):
     """Without the mark a cookie is no credential; with it, it is one for the page's actions alone."""
     async with served_page(tmp_path) as hub, hub.signed_in() as http, hub.signed_in() as other:
