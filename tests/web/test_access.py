@@ -115,9 +115,11 @@ async def test_a_stream_that_goes_on_is_nobodys_use(tmp_path):
             "path": "/",
             "headers": headers,
         }
-        asking = Request({**scope, "app": hub.api._transport.app, "state": {}})
+        transport = hub.api._transport
+        assert isinstance(transport, httpx.ASGITransport)
+        asking = Request({**scope, "app": transport.app, "state": {}})
         headers.append((access.MARK.lower().encode(), access.mark_of(asking).encode()))
-        reading = Request({**scope, "app": hub.api._transport.app, "state": {}})
+        reading = Request({**scope, "app": transport.app, "state": {}})
         reading.state.principal = await access.signed_in(reading)  # as the route's policy keeps it
         assert reading.state.principal is not None
         idle_s = hub.hub.settings.api.session_idle.total_seconds()
