@@ -28,7 +28,6 @@ _CODE_HINTS = {
     "QueueNotEmpty": "roadstead delete clusterqueue NAME --drain takes its jobs back first.",
     "UnsupportedKind": "submit takes Jobs; roadstead apply -f FILE takes every kind.",
     "PodsRemoved": "roadstead jobs show JOB has what the hub kept of pods that failed.",
-    "PriorityClassNotFound": "roadstead get workloadpriorityclasses lists those there are.",
     "QueueNotFound": "roadstead queues ls -o wide lists the queues and their namespaces.",
 }
 # The noun of "there is no NOUN NAME", and the verb that lists such things.

@@ -179,10 +179,6 @@ HINTS: list[tuple[RoadsteadError, str]] = [
         "roadstead queues ls -o wide lists the queues and their namespaces.",
     ),
     (
-        refused("PriorityClassNotFound"),
-        "roadstead get workloadpriorityclasses lists those there are.",
-    ),
-    (
         refused("PodsRemoved"),
         "roadstead jobs show JOB has what the hub kept of pods that failed.",
     ),
