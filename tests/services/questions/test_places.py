@@ -51,8 +51,10 @@ async def test_jobs_of_others_are_counted_alone(tmp_path: Path) -> None:
         door = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue"}
         place = {"name": "mine", "namespace": "team-b"}
         await hub.apply({**door, "metadata": place, "spec": {"clusterQueue": "a"}})
+        await submit(hub, "a", "4", "in")
         await submit(hub, "a", "9", "w1", "w2")
         await hub.settle()
+        assert [row.name for row in (await page_of(hub, "", "a")).holding] == ["in"]
         theirs = (Area(frozenset({"team-b"})),)
         found = await page_of(hub, "", "a", Scope(theirs, theirs))
         assert (found.waiting, found.hidden, found.holding) == ([], 2, [])
