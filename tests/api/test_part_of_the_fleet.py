@@ -97,23 +97,6 @@ async def test_values_are_shown_to_who_may_change_the_job(tmp_path):
             assert (records(await reading)[0]["line"] == "open sesame") is shown, who
 
 
-async def test_a_reader_who_may_change_the_job_no_more_reads_no_values_further(tmp_path):
-    """Who goes on as a viewer asks anew: other things are hidden from them than when they began."""
-    async with running_world(tmp_path) as w:
-        await a_reader(w, "olga", role="batch-administrator", namespaces=["team-a"])
-        reading = w.ask(who="olga", follow="true")
-        asked = await w.question()
-        await w.bring(asked, 1, lines=[a_line("open sesame")])
-        await waiting.turns(50)
-        given = WantedBinding("olga", "viewer", users=["olga"], namespaces=["team-a"])
-        await w.hub.hub.write(bindings.bind, given, "test")
-        w.hub.clock.advance(4)
-        await waiting.eventually(reading.done)
-        *lines, last = records(await reading)
-        assert [each["line"] for each in lines] == ["open sesame"]
-        assert last["end"]["code"] == "Forbidden"
-
-
 CONFIG = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {}}
 
 

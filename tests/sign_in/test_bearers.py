@@ -152,7 +152,7 @@ async def test_no_provider_gives_the_names_of_others(tmp_path, provider):
             reply = await hub.admin.post("/v1/tokens", json={"role": "user", **given})
             assert reply.json()["errors"][0]["code"] == "InvalidName"
         for group in ("oidc:physics", "system:masters"):
-            wanted = {"role": "user", "name": "bo", "groups": [group]}
+            wanted = {"role": "user", "name": "bo", "groups": ["own", group]}
             reply = await hub.admin.post("/v1/tokens", json=wanted)
             assert reply.json()["errors"][0]["code"] == "InvalidValue"
 
