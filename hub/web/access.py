@@ -16,7 +16,7 @@ import hmac
 import re
 from dataclasses import replace
 from typing import Final
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -55,6 +55,9 @@ _ELSEWHERE: Final = (
 )
 _NOTED_S: Final = 60.0
 _PORT: Final = re.compile("[0-9]{1,5}")
+_OWN_PATH: Final = re.compile(
+    r"/(?![/\\])[!-\[\]-~]{0,2000}"
+)  # printable, no backslash, no other host
 router = new_router("page")
 
 
@@ -66,17 +69,26 @@ async def login(request: Request) -> Response:
     hub = hub_of(request)
     given = parse_qs((await request.body()).decode("ascii", "replace"), max_num_fields=8)
     token = (given.get("token") or [""])[0].strip()
+    to = own_path((given.get("to") or [""])[0])
     check_failures(request, hub)
-    if await looking(hub, await hub.authenticator.authenticate(token)) is None:
+    found = await hub.authenticator.authenticate(token)
+    if await looking(hub, found) is None:
         note_failure(request, hub)
-        return RedirectResponse("/?wrong", 303, HEADERS)
+        why = "no-role" if found is not None and found.role == USER else "wrong"
+        kept_to = f"&to={quote(to, safe='')}" if to != "/" else ""
+        return RedirectResponse(f"/?{why}{kept_to}", 303, HEADERS)
     kept = hub.settings.api.session_kept
     made = await hub.write(credentials.issue_session, token, kept)
     if made is None:
         return RedirectResponse("/?wrong", 303, HEADERS)
-    reply = RedirectResponse("/", 303, HEADERS)
+    reply = RedirectResponse(to, 303, HEADERS)
     hold_session(request, reply, made, kept)
     return reply
+
+
+def own_path(given: str) -> str:
+    """The page of this hub that somebody came for, or the front page for what may lead elsewhere."""
+    return given if _OWN_PATH.fullmatch(given) else "/"
 
 
 def hold_session(request: Request, reply: Response, session: str, kept: dt.timedelta) -> None:
@@ -138,6 +150,11 @@ async def note_use(request: Request) -> None:
 def scope_of_viewer(who: Principal, verb: Verb, noun: Noun) -> Scope:
     """What a person who is signed in sees of `noun`, as a request of theirs to the API would."""
     return who.rights.scope(verb, noun) if who.role == USER else EVERYTHING
+
+
+def sees_clusters(who: Principal) -> bool:
+    """Whether members are there for them: their role holds everywhere."""
+    return who.role != USER or who.rights.allows(Verb.GET, Noun.CLUSTERS)
 
 
 async def actor(request: Request) -> Principal | None:

@@ -31,6 +31,11 @@ _OF_PROGRAMS: Final = ("/v1/", "/agent/", "/apis/")
 _MOST_TEXT: Final = 120
 _MOST_NAME: Final = 253
 _NAMES: Final = ("owner", "namespace", "queue", "cluster")  # exact, as in `/v1/jobs`
+# Why a token opens no page, by what the way in puts in the address.
+_REFUSED: Final = {
+    "wrong": "This token is not known here, or it has ended.",
+    "no-role": "This token is good, but whose it is has no role here yet: an administrator binds one.",
+}
 router = new_router("page")
 router.routes.extend(
     [
@@ -50,7 +55,9 @@ async def front(request: Request) -> Response:
     """The page, or the way in."""
     who = await viewer(request)
     if who is None:
-        return login_page(request, wrong="wrong" in request.query_params)
+        said = next((text for name, text in _REFUSED.items() if name in request.query_params), "")
+        to = request.query_params.get("to", "/") if said else None
+        return login_page(request, wrong=said, to=to)
     await note_use(request)
     spend(hub_of(request), who, "reads")
     asked = asked_of(request.query_params)
@@ -91,7 +98,7 @@ def nothing_here(request: Request, refusal: Rejected | None = None) -> Response 
     if refusal is not None and refusal.code.status != 404:
         return html("refused.html", refusal.code.status, detail=text(refusal.detail))
     path = request.scope["path"][:_MOST_TEXT].encode(errors="replace").decode()
-    return html("nothing.html", 404, path=path)
+    return html("nothing.html", 404, path=path, sees_clusters=True)
 
 
 def asked_of(query: QueryParams) -> Asked:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from hub.api.policy import hub_of
 from hub.services.access.credentials import Principal
-from hub.web.access import HEADERS, mark_of
+from hub.web.access import HEADERS, mark_of, own_path
 from hub.web.board import Sight
 
 _HERE: Final = Path(__file__).parent
@@ -49,11 +49,18 @@ def html(template: str, status: int = 200, **values: object) -> Response:
 
 
 def login_page(
-    request: Request, status: int = 200, *, wrong: bool = False, said: str = ""
+    request: Request, status: int = 200, *, wrong: str = "", said: str = "", to: str | None = None
 ) -> Response:
-    """The way in. `wrong`: the token was; `said`: why the provider's way led nowhere."""
+    """The way in. `wrong`: why the token is none; `said`: why the provider's way led nowhere.
+
+    It leads to `to`, and without it to the address that was asked for.
+    """
     provider = hub_of(request).sign_in.page
-    return html("login.html", status, wrong=wrong, said=said, provider=provider)
+    if to is None:
+        query = f"?{request.url.query}" if request.url.query else ""
+        to = request.url.path + query
+    to = own_path(to)
+    return html("login.html", status, wrong=wrong, said=said, provider=provider, to=to)
 
 
 def signed_in_page(

@@ -95,7 +95,7 @@ async def _let_in(request: Request, hub: Hub, found: Verified) -> Response:
 
 
 def _refused(request: Request, said: str) -> Response:
-    reply = login_page(request, 400, said=said)
+    reply = login_page(request, 400, said=said, to="/")
     _forget(request, reply)
     return reply
 

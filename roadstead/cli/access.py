@@ -6,8 +6,10 @@ from typing import Any
 
 import click
 
+from roadstead.cli.names import default_namespace
 from roadstead.cli.nouns import Decorator, list_verb
 from roadstead.cli.output import age, answer_option, client, instant_before, show_one
+from roadstead.cli.progress import hint
 from roadstead.cli.tables import Column
 from roadstead.client import Client
 from roadstead.models.access import Allowed, AuditEntry, BoundRole, WhoAmI
@@ -116,7 +118,11 @@ def unbind(ctx: click.Context, name: str) -> None:
 def whoami(ctx: click.Context, output: str) -> None:
     """Say who you are to the hub, and which roles you have."""
     with client(ctx) as hub:
-        show_one(hub.whoami(), output, _who)
+        who = hub.whoami()
+    show_one(who, output, _who)
+    spaces = {each for role in who.roles for each in role.namespaces or ("",)}
+    if len(spaces) == 1 and (space := spaces.pop()) and not default_namespace():
+        hint(f"roadstead context set-namespace {space}")  # of all that names none
 
 
 @click.group()

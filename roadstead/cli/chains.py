@@ -12,6 +12,7 @@ from roadstead.models.chains import ChainedJob
 
 AFTER: Final = "roadstead.dev/after"
 _CONDITIONS: Final = ("ok", "any", "fail")
+_SLURM: Final = {"afterok": "ok", "afterany": "any", "afternotok": "fail"}
 _SHOWN: Final = 8
 _VERBS: Final = {"ok": "to succeed", "any": "to end", "fail": "to fail"}
 
@@ -22,8 +23,17 @@ def after(_ctx: click.Context, _option: click.Parameter, given: tuple[str, ...])
     for each in found:
         name, colon, condition = each.partition(":")
         if not name or (colon and condition not in _CONDITIONS):
-            raise click.BadParameter(f"{each!r}: give JOB, or JOB with :ok, :any or :fail.")
+            meant = _of_slurm(name, condition)
+            hint = f" Did you mean {meant!r}?" if meant else ""
+            raise click.BadParameter(f"{each!r}: give JOB, or JOB with :ok, :any or :fail.{hint}")
     return ", ".join(found)
+
+
+def _of_slurm(name: str, condition: str) -> str:
+    """`afterok:JOB`, or `JOB:afterok`, as it is typed here; "" for what is neither."""
+    if name in _SLURM and condition:
+        return f"{condition}:{_SLURM[name]}"
+    return f"{name}:{_SLURM[condition]}" if name and condition in _SLURM else ""
 
 
 after_option: Callable[[Any], Any] = click.option(

@@ -40,7 +40,7 @@ def listed(output: str) -> None:
             "inUse": name == (kept.current or contexts.LOCAL),
             "server": each.server,
             "namespace": each.namespace,
-            "hasToken": bool(each.token) or name == contexts.LOCAL,
+            "hasToken": bool(each.token) or (name == contexts.LOCAL and _is_there()),
             "ca": each.ca,
         }
         for name, each in {contexts.LOCAL: local, **_without_local(kept)}.items()
@@ -87,6 +87,11 @@ def rm(name: str) -> None:
     """
     contexts.save(contexts.load().without(name))
     click.echo(f"context {name} is forgotten")
+
+
+def _is_there() -> bool:
+    """Whether the data folder holds the credential of a hub."""
+    return (default_data_dir() / "admin.token").is_file()
 
 
 def _without_local(kept: contexts.Contexts) -> dict[str, contexts.Stored]:

@@ -85,7 +85,12 @@ def get(
         columns = list(COLUMNS)
     else:
         columns = _COLUMNS if meant.namespaced is False else [_NAMESPACE, *_COLUMNS]
-    show_list(lambda: found, columns, output, empty=f"No {meant.name} there.")
+    empty = f"No {meant.name} there."
+    if (
+        meant.namespaced is False
+    ):  # for who has a role in some namespaces nothing of the kind is there
+        empty += " What is in no namespace is shown to who has a role everywhere: roadstead whoami"
+    show_list(lambda: found, columns, output, empty=empty)
 
 
 def _all(hub: Client, kind: kinds.Kind, namespace: str) -> list[Record]:

@@ -202,10 +202,10 @@ def _confirm(act: Act, jobs: list[Job]) -> None:
         say(f"  {job.full_name}  {_where(job)}", err=True)
     if len(jobs) > _LISTED:
         say(f"  ... and {len(jobs) - _LISTED} more: --dry-run lists all", err=True)
+    match = "1 job matches" if len(jobs) == 1 else f"{len(jobs)} jobs match"
     if not sys.stdin.isatty():
         raise click.UsageError(
-            f"{len(jobs)} jobs match, and nobody can be asked here: --yes to {act.name} them, "
-            "--dry-run to see them."
+            f"{match}, and nobody can be asked here: --yes to {act.name} them, --dry-run to see them."
         )
     typed = click.prompt(f"Type {len(jobs)} to {act.name} these {len(jobs)} jobs", err=True)
     if typed.strip() != str(len(jobs)):

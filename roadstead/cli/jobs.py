@@ -11,6 +11,7 @@ from roadstead.cli.job_sort import in_order
 from roadstead.cli.messages import plain
 from roadstead.cli.names import full_name
 from roadstead.cli.nouns import list_verb
+from roadstead.cli.other_words import AboutJobs
 from roadstead.cli.output import age, answer_option, client, dump, moment
 from roadstead.cli.pods import as_lines, pods
 from roadstead.cli.priority import priority
@@ -40,7 +41,7 @@ COLUMNS = [
 ]
 
 
-@click.group()
+@click.group(cls=AboutJobs)
 def jobs() -> None:
     """Jobs of the whole fleet. A job is named by its uid or as namespace/name."""
 

@@ -101,7 +101,7 @@ def login(
     name = name or _of_host(server)
     contexts.save(contexts.load().having(name, kept).using(name))
     click.echo(f"logged in to {server} as context {name}")
-    hint("roadstead context ls", "roadstead jobs ls")
+    hint("roadstead whoami", "roadstead jobs ls")
 
 
 def _warn_in_clear(server: str) -> None:
@@ -118,7 +118,8 @@ def _let_in(hub: Client) -> None:
         next(iter(hub.jobs(limit=1)), None)
     except NotAllowed as refused:
         if refused.status != 403:
-            raise
+            said = "the hub does not know this token, or it has ended: ask an administrator for another"
+            raise NotAllowed(f"{said} (roadstead tokens issue)", 403) from refused
         click.echo("note: no role lets you look at jobs yet: an administrator binds one", err=True)
 
 

@@ -27,6 +27,7 @@ _CODE_HINTS = {
     "AlreadyExists": "roadstead clusters token NAME prints a fresh join token for it.",
     "QueueNotEmpty": "roadstead delete clusterqueue NAME --drain takes its jobs back first.",
     "UnsupportedKind": "submit takes Jobs; roadstead apply -f FILE takes every kind.",
+    "PodsRemoved": "roadstead jobs show JOB has what the hub kept of pods that failed.",
     "QueueNotFound": "roadstead queues ls -o wide lists the queues and their namespaces.",
 }
 # The noun of "there is no NOUN NAME", and the verb that lists such things.

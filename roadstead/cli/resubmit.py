@@ -85,7 +85,7 @@ def _copy(hub: Client, name: str, new: str | None, after: str) -> Json:
 
     job = hub.job(name)
     copy = resubmitted.copy_of(job.manifest, new or resubmitted.next_name(job.name))
-    copy = waiting_for(resubmitted.waits_for(copy, _still_after(job)), after, job.namespace)
+    copy = waiting_for(resubmitted.waits_for(copy, _still_after(job, after)), after, job.namespace)
     if resubmitted.is_hidden(copy):
         why = "its environment variables are hidden from you, and a copy would run without them"
         problem = {"code": "EnvironmentHidden", "detail": f"{job.full_name}: {why}"}
@@ -93,10 +93,14 @@ def _copy(hub: Client, name: str, new: str | None, after: str) -> Json:
     return copy
 
 
-def _still_after(job: WholeJob) -> list[str]:
-    """The copy waits for those that the first one still waits for: what has ended is of the past."""
+def _still_after(job: WholeJob, asked: str) -> list[str]:
+    """The copy waits for those that the first one still waits for: what has ended is of the past.
+
+    Whom --after names anew is not among those that are left out.
+    """
+    anew = {each.partition(":")[0].rpartition("/")[2] for each in asked.split(", ")}
     left = [f"{each.name}:{each.condition}" for each in job.after if each.state == "Waiting"]
-    past = [each.name for each in job.after if each.state != "Waiting"]
+    past = [e.name for e in job.after if e.state != "Waiting" and e.name not in anew]
     if past:
         text = f"its copy does not wait for {', '.join(past)}; --after says whom it does"
         say(f"{job.full_name}: {text}", err=True)

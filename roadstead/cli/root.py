@@ -115,11 +115,10 @@ class _Verbs(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in VERBS and not args[0].startswith("-"):
-            import difflib
+            from roadstead.cli.other_words import instead
 
-            near = difflib.get_close_matches(args[0], VERBS, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx)
+            said = f"No such command {args[0]!r}.{instead(args[0], VERBS)}"
+            raise click.UsageError(said, ctx)
         return super().resolve_command(ctx, args)
 
 

@@ -45,4 +45,4 @@ def print_end(job: WholeJob) -> None:
 
 def suggest(job: Job) -> None:
     """What to type next, to a person."""
-    hint(f"roadstead explain {job.full_name}", f"roadstead jobs show {job.full_name} -w")
+    hint(f"roadstead logs {job.full_name} -f", f"roadstead explain {job.full_name}")

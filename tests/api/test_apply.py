@@ -181,6 +181,10 @@ async def test_a_priority_class_gives_its_value(tmp_path):
         job["metadata"]["labels"] = {"kueue.x-k8s.io/priority-class": "nope"}
         reply = await hub.admin.post("/v1/jobs", json=job)
         assert (reply.status_code, reply.json()["code"]) == (422, "PriorityClassNotFound")
+        assert "nope does not exist; there are high" in reply.json()["detail"]
+        asked = {"priorityClass": "nope"}
+        reply = await hub.admin.post(f"/v1/jobs/{uid}/priority", json=asked)
+        assert "nope does not exist; there are high" in reply.json()["detail"]
 
 
 async def test_a_priority_class_that_is_missing_is_told_of(tmp_path):

@@ -8,6 +8,7 @@ from roadstead.models.access import Allowed, AuditEntry, RoleBinding, WhoAmI
 from tests.cli.commands import Ran, run
 from tests.cli.filled import LATER, filled
 from tests.cli.scripted import Answer, answering, items
+from tests.cli.terminal import on_terminal, plain
 
 ROLE = {"role": "submitter", "namespaces": ["a", "b"], "queues": None}
 SHOWN: list[tuple[str, list[Answer], str]] = [
@@ -81,3 +82,19 @@ def test_mine_are_those_of_who_asks() -> None:
         run("--server", script.address, "jobs", "ls", "--mine")
         assert "owner=ann" in str(script.asked)
     assert asked("jobs ls --mine --user ben", []).code == 2
+
+
+@pytest.mark.parametrize(
+    ("roles", "said"),
+    [
+        ([ROLE | {"namespaces": ["a"]}], "Next: roadstead context set-namespace a"),
+        ([ROLE], ""),
+        ([ROLE | {"namespaces": ["a"]}, ROLE | {"namespaces": None}], ""),
+    ],
+)
+def test_who_has_one_namespace_is_told_how_it_need_not_be_named(roles, said):
+    """Others are told nothing: the namespace of what names none would be wrong for some of it."""
+    told = {"name": "ann", "role": "user", "groups": [], "roles": roles}
+    with answering(Answer(told)) as script:
+        seen = on_terminal("--server", script.address, "whoami", out=False, err=True)
+    assert (said in plain(seen.terminal), "Next:" in plain(seen.terminal)) == (True, bool(said))

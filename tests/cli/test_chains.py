@@ -40,6 +40,8 @@ def test_after_becomes_an_annotation(arguments, asked):
     ("arguments", "words"),
     [
         (["--after", "a:done"], "give JOB, or JOB with :ok, :any or :fail"),
+        (["--after", "a:afterok"], "Did you mean 'a:ok'?"),
+        (["--after", "afternotok:a"], "Did you mean 'a:fail'?"),
         (["--after", "team-b/a"], "a job waits for jobs of its own namespace"),
         (["--retry-on", "137"], "--retry-on goes with --retry"),
     ],
@@ -87,6 +89,20 @@ def test_a_copy_waits_for_those_that_are_still_waited_for():
     assert done.code == 0, done.err
     assert json.loads(script.bodies[1])["metadata"]["annotations"] == {AFTER: "b:any, a-r2"}
     assert "its copy does not wait for a;" in done.err
+
+
+def test_who_is_named_anew_is_not_said_to_be_left_out():
+    """`--after a` waits for a, though the first one does so no more."""
+    manifest = a_job("train")
+    manifest["metadata"]["annotations"] = {AFTER: "a"}
+    links = [a_link("a", state="Satisfied")]
+    job = Answer(a_listed_job("train", state="Failed", manifest=manifest, after=links))
+    taken = Answer(a_listed_job("new", state="Held"), 201)
+    with answering(job, taken) as script:
+        asked = ("jobs", "resubmit", "team-a/train", "--after", "team-a/a:any")
+        done = run("--server", script.address, *asked)
+    assert json.loads(script.bodies[1])["metadata"]["annotations"] == {AFTER: "a:any"}
+    assert "does not wait" not in done.err
 
 
 def test_a_chain_is_told_both_ways():

@@ -87,8 +87,19 @@ def test_the_token_may_come_through_a_pipe(tmp_path):
 def test_what_the_hub_does_not_accept_is_not_kept(token_file):
     """A wrong token is exit code 4, and the file stays as it was."""
     with answering(problem(401, "Unauthorized", "no such token")) as script:
-        assert login(script, token_file).code == 4
+        done = login(script, token_file)
+    assert (done.code, "ask an administrator for another" in done.err) == (4, True)
+    assert "roadstead login" not in done.err
     assert contexts.load() == Contexts()
+
+
+def test_the_hub_of_the_data_folder_has_a_token_where_there_is_one(tmp_path):
+    """Nobody is told of a credential that is not there."""
+    for there in (False, True):
+        (shown,) = json.loads(run("context", "ls", "-o", "json").out)["items"]
+        assert (shown["name"], shown["hasToken"]) == ("local", there)
+        (tmp_path / ".roadstead").mkdir(exist_ok=True)
+        (tmp_path / ".roadstead" / "admin.token").write_text("t")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import click
 import pytest
 
 from roadstead import errors
+from roadstead.cli import other_words
 from roadstead.cli.root import cli
 from tests.cli import reference
 from tests.cli.build import a_job, a_listed_job, text
@@ -82,6 +83,32 @@ def test_the_version_is_the_distributions():
 def test_a_near_miss_is_suggested():
     """A verb that is nearly one gets the right one named."""
     assert "Did you mean 'jobs'?" in run("job", "ls").err
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (["squeue"], "Did you mean 'jobs ls'?"),
+        (["sbatch", "x.sh"], "Did you mean 'run'?"),
+        (["cancel", "x"], "Did you mean 'jobs cancel'?"),
+        (["describe", "x"], "Did you mean 'explain'?"),
+        (["jobs", "logs", "x"], "Did you mean 'roadstead logs'?"),
+        (["jobs", "list"], "Did you mean 'ls'?"),
+        (["run", "--partition", "gpu", "--", "x"], "Here it is --queue."),
+        (["run", "--mem=16G", "--", "x"], "Here it is --memory."),
+    ],
+)
+def test_words_of_elsewhere_lead_to_what_they_are_here(typed, said):
+    """Of Slurm, of kubectl, and one level too high or too low: wrong usage, with what is meant."""
+    done = run(*typed)
+    assert (done.code, said in " ".join(done.err.split())) == (2, True), done.err
+
+
+def test_words_of_elsewhere_lead_to_commands():
+    """Each is a command that there is."""
+    for said in other_words._MEANT.values():
+        words = said.partition(" --")[0]
+        assert run(*words.split(), "--help").code == 0
 
 
 def test_the_module_is_the_command():

@@ -128,7 +128,7 @@ def test_a_name_is_made_of_the_script(command, name):
         ("--memory", "500m", "Did you mean"),
         ("--cpu", "two", "'two' is no quantity, such as 0.5, 8 or 500m"),
         ("--cpu", "0", "'0' asks for nothing"),
-        ("--cpu", "-1", "must not be negative"),
+        ("--cpu", "-1", "'-1' is no quantity, such as 0.5, 8 or 500m: must not be negative"),
         ("--gpus", "0.5", "give a whole number"),
         ("--gpus", "0", "give a whole number"),
         ("--gpus", "=1", "give a whole number"),
@@ -137,6 +137,7 @@ def test_a_name_is_made_of_the_script(command, name):
         ("--label", "a", "give KEY=VALUE"),
         ("--time", "soon", "no length of time: give 90s, 30m, 2h, 1d or 1h30m"),
         ("--time", "0", "no length of time"),
+        ("--time", "90", "'90' has no unit. Did you mean '90m', or '90s' or '90h'?"),
         ("--parallelism", "0", "is not in the range"),
     ],
 )
@@ -195,7 +196,9 @@ def test_the_next_step_is_told_on_a_terminal():
     """A person at a terminal is told what to type next; a pipe is not."""
     with answering(TAKEN) as script:
         seen = on_terminal("--server", script.address, "run", "--", "x", out=False, err=True)
-    assert "Next: roadstead explain team-a/train" in plain(seen.terminal)
+    assert "Next: roadstead logs team-a/train -f  |  roadstead explain team-a/train" in plain(
+        seen.terminal
+    )
     assert "Next" not in seen.out
 
 

@@ -178,6 +178,10 @@ HINTS: list[tuple[RoadsteadError, str]] = [
         refused("QueueNotFound"),
         "roadstead queues ls -o wide lists the queues and their namespaces.",
     ),
+    (
+        refused("PodsRemoved"),
+        "roadstead jobs show JOB has what the hub kept of pods that failed.",
+    ),
     (refused("Other"), ""),
     (JobFailed([A_JOB]), "Why: roadstead explain team-a/ok. Its log: roadstead logs team-a/ok"),
     (

@@ -152,6 +152,37 @@ async def test_other_tokens_are_refused(tmp_path, given):
         assert "not known here" in (await http.get("/?wrong")).text
 
 
+@pytest.mark.parametrize(
+    ("asked", "to"),
+    [
+        ("/jobs/01a2?x=1", "/jobs/01a2?x=1"),
+        ("/queues/team-a/main", "/queues/team-a/main"),
+        ("//elsewhere.example", "/"),
+        ("/\\elsewhere.example", "/"),
+        ("https://elsewhere.example", "/"),
+        ("/a\r\nSet-Cookie: x", "/"),
+        ("/" + "a" * 2001, "/"),
+    ],
+)
+async def test_signing_in_leads_to_the_page_that_was_asked_for(tmp_path, asked, to):
+    """An address that was sent is kept, also by a wrong token, and none leads away from the hub."""
+    async with served_page(tmp_path) as hub, hub.browser() as http:
+        reply = await http.post("/login", data={"token": "a.b", "to": asked})
+        again = await http.get(reply.headers["location"])
+        assert ('name="to"' in again.text) == (to != "/")
+        token = hub.tokens["administrator"]
+        reply = await http.post("/login", data={"token": token, "to": asked})
+        assert reply.headers["location"] == to
+
+
+async def test_the_way_in_names_the_page_it_stands_for(tmp_path):
+    """What is signed in at keeps its whole address; of the front page there is nothing to keep."""
+    async with served_page(tmp_path) as hub, hub.browser() as http:
+        for path in ("/jobs/01a2", "/queues/team-a/main", "/?owner=ana"):
+            assert f'name="to" value="{path}"' in (await http.get(path)).text
+        assert 'name="to"' not in (await http.get("/")).text
+
+
 async def test_signing_out_forgets_the_cookie(tmp_path):
     """Afterwards there is the way in again."""
     async with served_page(tmp_path) as hub, hub.signed_in("viewer") as http:

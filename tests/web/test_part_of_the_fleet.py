@@ -93,6 +93,31 @@ async def test_each_sees_their_part(tmp_path):
             assert "job-of-team-b" not in (await ana.get("/?q=team-b")).text
 
 
+async def test_a_page_that_others_have_open_is_absent_for_who_may_not_see_it(tmp_path):
+    """It was read for them a moment ago, and is kept for those alone who see the same."""
+    async with served_page(tmp_path) as hub:
+        uids = await two_tenants(hub)
+        await a_user(hub, "ana", namespaces=["team-a"])
+        await a_user(hub, "bob", namespaces=["team-b"])
+        await a_user(hub, "all")
+        pages = (
+            f"/jobs/{uids['team-a']}", "/queues/cq-of-team-a", "/queues/team-a/lq-of-team-a",
+            "/clusters/member-one",
+        )  # fmt: skip
+        async with (
+            hub.signed_in("ana") as ana,
+            hub.signed_in("bob") as bob,
+            hub.signed_in("all") as everybody,
+        ):
+            for page in pages:
+                assert (await everybody.get(page)).status_code == 200, page
+                if page.startswith(("/jobs", "/queues")):
+                    assert (await ana.get(page)).status_code == 200, page
+                assert (await bob.get(page)).status_code == 404, page
+            assert "cq-of-team-a" in (await ana.get("/queues")).text
+            assert "cq-of-team-a" not in (await bob.get("/queues")).text
+
+
 async def test_without_a_role_nobody_signs_in(tmp_path):
     """And whoever loses the last one sees no more."""
     async with served_page(tmp_path) as hub:
@@ -101,7 +126,8 @@ async def test_without_a_role_nobody_signs_in(tmp_path):
         hub.tokens["eve"] = (await hub.hub.write(people.issue, "user", "eve", "test"))["token"]
         async with hub.browser() as eve:
             reply = await eve.post("/login", data={"token": hub.tokens["eve"]})
-            assert reply.headers["location"] == "/?wrong"
+            assert reply.headers["location"] == "/?no-role"
+            assert "has no role here yet" in (await eve.get("/?no-role")).text
         async with hub.signed_in("ana") as ana:
             assert "job-of-team-a" in (await ana.get("/")).text
             following = asyncio.create_task(ana.get("/live"))
@@ -115,3 +141,20 @@ async def test_without_a_role_nobody_signs_in(tmp_path):
                 await waiting.turns(50)
             assert (await following).text.endswith("event: ended\ndata: {}\n\n")
             assert "Access token" in (await ana.get("/")).text
+
+
+async def test_nothing_leads_to_clusters_for_who_does_not_see_them(tmp_path):
+    """A job's page names them without a link, and an address of one says who they are shown to."""
+    async with served_page(tmp_path) as hub:
+        uid = (await two_tenants(hub))["team-a"]
+        await hub.alter("workloads", f"uid = '{uid}'", cluster="member-one", state="Running")
+        await a_user(hub, "ana", namespaces=["team-a"])
+        async with hub.signed_in() as root, hub.signed_in("ana") as ana:
+            assert 'href="/clusters/member-one"' in (await root.get(f"/jobs/{uid}")).text
+            own = (await ana.get(f"/jobs/{uid}")).text
+            assert "member-one" in own
+            assert "/clusters/" not in own
+            found = await ana.get("/clusters/member-one")
+            assert found.status_code == 404
+            assert "shown to who has a role in all namespaces" in found.text
+            assert 'href="/clusters"' not in found.text

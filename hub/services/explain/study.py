@@ -35,7 +35,8 @@ _WAYS: Final = {
     "QueueNotFound": "create the LocalQueue that it names, or its ClusterQueue",
     "QueueStopped": "set the stopPolicy of the queue that is named to None",
     "NamespaceMismatch": "label its namespace so that the namespaceSelector of its ClusterQueue matches",
-    "AwaitingPlacement": "let a placement select the Job",
+    "AwaitingPlacement": "let a ResourcePlacement in its namespace select the Job by name or labels, or "
+    "submit it to a LocalQueue whose ClusterQueue no placement selects",
     "NoMatchingFlavor": "give its ClusterQueue a flavor that covers all it asks for and has the node labels "
     "and tolerations that its pods need, or ask for less: the message says what none has",
     "Misconfigured": "mend its ClusterQueue: the message says what is wrong",

@@ -5,6 +5,7 @@ The one way in for Jobs: REST, batches, `apply` and the bridge all end in `submi
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from hub.domain.workloads.origin import place_of
 from hub.domain.workloads.states import State, WithdrawTo
@@ -37,6 +38,7 @@ Identity = tuple[str, str, str]  # kind, namespace, name
 MOST_OF_NAME = 253  # of an owner
 QUEUE_NOT_FOUND = "QueueNotFound"
 PRIORITY_CLASS_NOT_FOUND = "PriorityClassNotFound"
+_NAMED_CLASSES: Final = 10
 
 
 def noun(given: Draft) -> str:
@@ -186,6 +188,15 @@ def priority_class(given: Draft) -> str:
     return str(given.parsed.labels.get(keys.PRIORITY_CLASS) or "")
 
 
+def no_such_class(tx: Transaction, named: str) -> str:
+    """What is said to who names a WorkloadPriorityClass that does not exist: some of those that do."""
+    names = [row.name for row in objects.list_kind(tx, KUEUE, "WorkloadPriorityClass")]
+    shown = sorted(names)[:_NAMED_CLASSES]
+    more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+    there = f"there are {', '.join(shown)}{more}" if shown else "there is none"
+    return f"WorkloadPriorityClass {named} does not exist; {there}"
+
+
 def missing_classes(tx: Transaction, drafts: Sequence[Draft]) -> dict[str, str]:
     """By uid, a sentence for each draft whose WorkloadPriorityClass does not exist."""
     present = resolve_priorities(tx, drafts)
@@ -260,7 +271,7 @@ def _judge(
     if strict and named and named not in priorities:
         return Rejected(
             RejectCode.PRIORITY_CLASS_NOT_FOUND,
-            f"WorkloadPriorityClass {named} does not exist",
+            no_such_class(tx, named),
             f"metadata.labels[{keys.PRIORITY_CLASS}]",
         )
     return _row(tx, given, queue, named, priorities.get(named, 0))

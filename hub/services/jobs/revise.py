@@ -11,7 +11,12 @@ import orjson
 from hub.domain.workloads.origin import Origin, place_of
 from hub.domain.workloads.states import CHARGED, QUEUED, TERMINAL, WithdrawTo
 from hub.services.context.settings import Intake
-from hub.services.jobs.accept import missing_classes, priority_class, resolve_priorities
+from hub.services.jobs.accept import (
+    missing_classes,
+    no_such_class,
+    priority_class,
+    resolve_priorities,
+)
 from hub.services.jobs.generations import keep_next, standing_before
 from hub.services.jobs.resize import follow_size
 from hub.services.questions import jobs
@@ -73,7 +78,7 @@ def set_priority(tx: Transaction, uid: str, named: str, intake: Intake, principa
     given = draft(parse_job(with_priority(_changeable(tx, row), named)), tx.now)
     missing = missing_classes(tx, [given]).get(given.uid)
     if missing:
-        said = f"WorkloadPriorityClass {named} does not exist"
+        said = no_such_class(tx, named)
         raise Rejected(RejectCode.PRIORITY_CLASS_NOT_FOUND, said, "priorityClass")
     if revise_job(tx, given, row, intake):
         audit.note(tx, principal, "priority", row, named or "none")

@@ -13,9 +13,9 @@ from hub.api.limits import spend
 from hub.api.policy import PUBLIC, allow, hub_of
 from hub.api.routing import new_router
 from hub.domain.access import Noun, Verb
-from hub.services.access.credentials import USER, Principal
+from hub.services.access.credentials import Principal
 from hub.web import live
-from hub.web.access import note_use, scope_of_viewer, viewer
+from hub.web.access import note_use, scope_of_viewer, sees_clusters, viewer
 from hub.web.board import View, board_of
 from hub.web.fleet_pages.looks import ClustersView, ClusterView, QueuesView, QueueView
 from hub.web.live import MakeView
@@ -131,11 +131,6 @@ def _cluster(name: str) -> MakeView:
     return view_for
 
 
-def sees_clusters(who: Principal) -> bool:
-    """Whether members are there for them: their role holds everywhere."""
-    return who.role != USER or who.rights.allows(Verb.GET, Noun.CLUSTERS)
-
-
 def _require(who: Principal) -> None:
     if not sees_clusters(who):
         raise Rejected(RejectCode.NOT_FOUND, "there is nothing at this path")
@@ -158,7 +153,7 @@ async def _page(request: Request, template: str, view_for: MakeView, **values: o
         if refusal.code not in _ABSENT:
             raise
         path = request.scope["path"][:_MOST].encode(errors="replace").decode()
-        return html("nothing.html", 404, path=text(path))
+        return html("nothing.html", 404, path=text(path), sees_clusters=sees_clusters(who))
     query = f"?{request.url.query}" if request.url.query and "asked" in values else ""
     stream = "/live" + path_of(*request.scope["path"].strip("/").split("/")) + query
     values["sees_clusters"] = sees_clusters(who)

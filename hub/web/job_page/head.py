@@ -115,7 +115,8 @@ def _facts(shown: Json, told: Json, course: Course, now: dt.datetime) -> Iterato
         note = f"by LocalQueue {local}" if local and local != cluster_queue else ""
         yield HeadFact("Queue", text(cluster_queue), path_of("queues", cluster_queue), note=note)
     else:
-        yield HeadFact("Queue", local or "none")
+        page = path_of("queues", str(shown["namespace"]), str(shown["queue"])) if local else ""
+        yield HeadFact("Queue", local or "none", page)
     if shown["cluster"]:
         yield HeadFact(
             "Cluster", text(shown["cluster"]), path_of("clusters", str(shown["cluster"]))

@@ -32,11 +32,15 @@ _UNREADABLE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """The page of one job for readers who see one part of the fleet, and values of variables in `values`."""
+    """The page of one job for readers who see one part of the fleet, and values of variables in `values`.
+
+    `sees_clusters`: names of clusters lead to their pages.
+    """
 
     uid: str
     values: tuple[Area, ...]
     scope: Scope
+    sees_clusters: bool
 
     async def look(self, hub: Hub, find_index: FindIndex) -> Looked:
         """Read and render it. Raises Rejected: NotFound, Forbidden."""
@@ -47,17 +51,20 @@ class JobView:
         queue = str(told.get("clusterQueue") or record.shown["clusterQueue"] or "")
         quotas = quota_now(find_index(), queue) if queue else []
         studied_s = hub.clock.monotonic() - began
-        parts, cost_s = await hub.beside(_render, record, told, quotas)
+        parts, cost_s = await hub.beside(_render, record, told, quotas, self.sees_clusters)
         return Looked(record.at, parts, studied_s + cost_s)
 
 
-def _render(record: JobRecord, told: Json, quotas: list[Json]) -> tuple[Mapping[str, str], float]:
+def _render(
+    record: JobRecord, told: Json, quotas: list[Json], sees_clusters: bool
+) -> tuple[Mapping[str, str], float]:
     """Its parts, and the processor time that took; one that can not be shown says so."""
     began = time.thread_time()
     parts: dict[str, str] = {}
     for name in PARTS:
         try:
             values = _values(name, record, told, quotas)
+            values["sees_clusters"] = sees_clusters
             parts[name] = templates.get_template(f"job/{name}.html").render(**values)
         except Exception:  # the other parts of the page stay
             _logger.exception("a part of the page of a job can not be shown", part=name)

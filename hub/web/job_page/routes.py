@@ -14,7 +14,7 @@ from hub.api.routing import new_router
 from hub.domain.access import Noun, Verb
 from hub.services.access.credentials import Principal
 from hub.web import live
-from hub.web.access import note_use, scope_of_viewer, viewer
+from hub.web.access import note_use, scope_of_viewer, sees_clusters, viewer
 from hub.web.board import board_of
 from hub.web.job_page.look import JobView
 from hub.web.shell import html, login_page, signed_in_page
@@ -55,4 +55,5 @@ async def job_live(request: Request, uid: str) -> Response:
 
 def view_of(who: Principal, uid: str) -> JobView:
     """What `who` sees of a job."""
-    return JobView(uid, who.rights.values, scope_of_viewer(who, Verb.GET, Noun.JOBS))
+    scope = scope_of_viewer(who, Verb.GET, Noun.JOBS)
+    return JobView(uid, who.rights.values, scope, sees_clusters(who))

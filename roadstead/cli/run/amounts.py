@@ -68,6 +68,16 @@ def seconds(_ctx: click.Context, _option: click.Parameter, given: Given) -> int 
     return None if given is None else seconds_of(given)
 
 
+def seconds_with_unit(ctx: click.Context, option: click.Parameter, given: Given) -> int | None:
+    """`seconds` with a unit: a number alone means minutes to some. Raises click.BadParameter."""
+    found = seconds(ctx, option, given)
+    if given is not None and given.strip().isdecimal():
+        number = given.strip()
+        said = f"{given!r} has no unit. Did you mean '{number}m', or '{number}s' or '{number}h'?"
+        raise click.BadParameter(said)
+    return found
+
+
 def seconds_of(text: str) -> int:
     """`seconds` of a text. Raises click.BadParameter."""
     found = text.strip().lower()
@@ -98,4 +108,5 @@ def _amount_of(resource: str, text: str) -> int:
         return parse(resource, text)
     except Rejected as no:
         such = "0.5, 8 or 500m" if resource == "cpu" else "16Gi"
-        raise click.BadParameter(f"{text!r} is no quantity, such as {such}: {no.detail}") from no
+        why = no.detail.removeprefix(f"{text!r}: ")
+        raise click.BadParameter(f"{text!r} is no quantity, such as {such}: {why}") from no

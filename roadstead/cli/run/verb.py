@@ -9,6 +9,7 @@ import click
 from roadstead.cli.chains import AFTER, after_option, within
 from roadstead.cli.examples import examples
 from roadstead.cli.names import default_namespace
+from roadstead.cli.other_words import FromElsewhere
 from roadstead.cli.output import answer_option, client, dump
 from roadstead.cli.run import amounts
 from roadstead.cli.run.array import Array, array
@@ -40,7 +41,7 @@ def _pairs(_ctx: click.Context, option: click.Parameter, given: tuple[str, ...])
     "roadstead run --after prepare --after fetch:any -- python train.py",
     "roadstead run --dry-run -- python train.py | kubectl apply -f -",
 )
-@click.command(context_settings={"allow_interspersed_args": False})
+@click.command(cls=FromElsewhere, context_settings={"allow_interspersed_args": False})
 @click.argument(
     "command", metavar="[--] COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED
 )
@@ -127,7 +128,7 @@ def _pairs(_ctx: click.Context, option: click.Parameter, given: tuple[str, ...])
 @click.option(
     "--time",
     "limit",
-    callback=amounts.seconds,
+    callback=amounts.seconds_with_unit,
     metavar="DURATION",
     help="Stop it after so long: 90s, 2h, 1h30m.",
 )

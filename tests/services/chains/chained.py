@@ -1,4 +1,4 @@
-"""A hub with a queue, whose controller of chains is driven by hand, and jobs that wait for others."""
+"""A hub whose chains of jobs are driven by hand."""
 
 import contextlib
 from dataclasses import replace
@@ -18,8 +18,8 @@ from tests.services.hubs import a_job, a_queue, running
 AFTER = "roadstead.dev/after"
 
 
-def a_chained(name, after):
-    return a_job(name, queue="q", annotations={AFTER: after} if after else {})
+def a_chained(name, after, queue="q"):
+    return a_job(name, queue=queue, annotations={AFTER: after} if after else {})
 
 
 class Chained:
@@ -32,11 +32,11 @@ class Chained:
 
     async def submit(self, **after):
         """Jobs by REST, all in one request: name=annotation; by name the uid, or the refusal's code."""
-        return await self.hub.hub.write(self._submit, after)
+        return await self.hub.hub.write(self.submitted, after)
 
-    def _submit(self, tx, after, sees=EVERYTHING):
+    def submitted(self, tx, after, sees=EVERYTHING, queue="q"):
         drafts = [
-            replace(draft(parse(a_chained(name, text)), tx.now), sees=sees)
+            replace(draft(parse(a_chained(name, text, queue)), tx.now), sees=sees)
             for name, text in after.items()
         ]
         answers = submit_jobs(tx, drafts, self.hub.hub.settings.intake, strict=True)

@@ -109,7 +109,7 @@ async def test_a_job_that_may_not_be_seen_is_unknown(tmp_path):
     async with chained(tmp_path) as it:
         await it.submit(theirs="")
         mine = Scope(sees=(Area(queues=frozenset({"other"})),))
-        code = await it.hub.hub.write(it._submit, {"mine": "theirs"}, sees=mine)
+        code = await it.hub.hub.write(it.submitted, {"mine": "theirs"}, sees=mine)
         assert code == {"mine": "UnknownDependency"}
 
 
