@@ -21,6 +21,11 @@ examples.load_profile()
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# Folders whose tests are measured (`make test COVERAGE=1`): being measured doubles what a test costs, and
+# those of the others, which come by HTTP and the command line, add nothing to what the floors are about.
+MEASURED = {
+    "agent", "bridge", "domain", "offline", "properties", "services", "simulation", "store",
+}  # fmt: skip
 # Fixtures that give the cluster which `--kube` names.
 ANY_KUBE = {"any_cluster", "cluster_kubeconfig"}
 
@@ -87,6 +92,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason=reason))
         if _real(config) and (newer := item.get_closest_marker("kube_from")):
             _skip_before(item, *newer.args)
+        if MEASURED.isdisjoint(item.path.relative_to(config.rootpath).parts):
+            item.add_marker("no_cover")
     dealing.longest_first(items)
 
 

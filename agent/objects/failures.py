@@ -55,17 +55,18 @@ class Failures:
 
     def note(self, epoch: int, pod: str, found: tuple[str, ...]) -> None:
         """A pod of this epoch has failed so."""
-        if epoch > self.epoch:
-            self.epoch, self.pods, self.since = epoch, {}, None
+        self._begin(epoch)
         if found and epoch == self.epoch and (pod in self.pods or len(self.pods) < MOST_PODS):
             known = set(self.pods.get(pod, ())) | set(found)
             self.pods[pod] = tuple(sorted(known))[:MOST_TOLD]
 
     def after(self, earlier: "Failures") -> "Failures":
         """These, with what was known earlier of the same epoch."""
+        self._begin(earlier.epoch)
         for pod, found in earlier.pods.items():
             self.note(earlier.epoch, pod, found)
-        self.since = self.since or earlier.since
+        if earlier.epoch == self.epoch:
+            self.since = self.since or earlier.since
         return self
 
     def told(self, epoch: int) -> list[str]:
@@ -82,6 +83,7 @@ class Failures:
         notes = ((manifest or {}).get("metadata") or {}).get("annotations") or {}
         if job is None or labels.RETRY_ON not in notes:
             return None
+        self._begin(epoch_of(job))
         failed = (job.get("status") or {}).get("failed") or 0
         known = len(self.pods) if epoch_of(job) == self.epoch else 0
         if known >= min(failed, MOST_PODS):
@@ -91,3 +93,8 @@ class Failures:
             self.since = now
         until = self.since + ACCOUNT_S
         return until if now < until else None
+
+    def _begin(self, epoch: int) -> None:
+        """A later epoch begins anew: its failure waits for its own pods, as long as the first one did."""
+        if epoch > self.epoch:
+            self.epoch, self.pods, self.since = epoch, {}, None

@@ -61,7 +61,7 @@ async def submit_job(request: Request) -> Response:
     body, given = await read_one(
         request, lambda manifest: draft(parse_job(manifest), now, submitted_by=who)
     )
-    require(request, given)
+    given = require(request, given)
     is_about(request, given.uid)
     failpoint("H01")
     reply: Reply = await hub.write_shared(

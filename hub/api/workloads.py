@@ -129,7 +129,7 @@ async def submit_workload(request: Request) -> Response:
     _, given = await read_one(
         request, lambda read: draft(bare_patch.parse_bare(read), now, submitted_by=who)
     )
-    require(request, given)
+    given = require(request, given)
     submission = Submission(drafts=(given,), intake=hub.settings.intake, single=True)
     reply: Reply = await hub.write_shared(submit, submission)
     return JsonResponse(reply.body, reply.status)

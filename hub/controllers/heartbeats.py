@@ -6,12 +6,12 @@ the fleet is silent at once: then it is the hub that is cut off.
 """
 
 import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from hub.controllers.lease import Tenure
 from hub.services.context.hub import Hub
-from hub.services.members import api_servers, liveness
+from hub.services.members import api_servers, liveness, silence
 from hub.services.members.sync import AgentSync
 from hub.services.queues import multikueue
 from hub.services.works import cluster_loss
@@ -31,6 +31,7 @@ class SilenceLoop:
         self._term = term
         self._tenure = Tenure(hub)
         self._down: frozenset[str] | None = None  # their API servers, as of the last turn
+        self._told: frozenset[str] = frozenset()  # whose silence was told in this term
         self._looked_at: Mapping[
             str, dt.datetime
         ] = {}  # for jobs of lost clusters, since when silent
@@ -56,13 +57,14 @@ class SilenceLoop:
         await self._sync.end_roll_call()
         term = self._term()
         if self._tenure.begins(term):
-            self._down = None
+            self._down, self._told = None, frozenset()
         if not term:
             return
         limits = self._hub.settings.scheduling
         if await self._hub.read(multikueue.is_stale, limits.suspect_after_s):
             await self._hub.write(multikueue.refresh_led, limits.suspect_after_s, term)
         suspect = self._silent(joined, limits.suspect_after_s)
+        await self._tell(suspect, joined.keys(), term)
         if suspect:
             await self._hub.write(liveness.free_unoffered, suspect, term)
         heard = joined.keys() - suspect.keys()
@@ -76,6 +78,16 @@ class SilenceLoop:
             await self._move_lost(silent, term)
         await self._take_back(limits.pods_pending_timeout_s, term)
         await self._take_back(limits.elastic_pending_timeout_s, term, awaiting_nodes=True)
+
+    async def _tell(
+        self, suspect: Mapping[str, dt.datetime | None], joined: Collection[str], term: int
+    ) -> None:
+        """Say who has fallen silent, and who is heard again, once each."""
+        fallen = {name: at for name, at in suspect.items() if name not in self._told}
+        back = (self._told - suspect.keys()).intersection(joined)
+        if fallen or back:
+            await self._hub.write(silence.tell, fallen, back, term)
+        self._told = frozenset(suspect)
 
     async def _move_lost(self, silent: Mapping[str, dt.datetime | None], term: int) -> None:
         """Jobs that may start elsewhere after a time do, once it is over.

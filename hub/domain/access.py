@@ -156,6 +156,12 @@ class Scope:
         """Whether it is there at all, for whoever asks."""
         return any(area.holds(namespace, queue, owner) for area in self.sees)
 
+    def shows_all(self, namespace: str) -> bool:
+        """Whether all that is in a namespace is there, whatever its queue and whoever owns it."""
+        return any(
+            area.queues is None and not area.owner and area.holds(namespace) for area in self.sees
+        )
+
     def allows(self, namespace: str, queue: str = "", owner: str = "") -> bool:
         """Whether what is asked may be done to it."""
         return any(area.holds(namespace, queue, owner) for area in self.may)

@@ -7,13 +7,13 @@ that waits.
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from sqlalchemy import and_, bindparam, func, select, type_coerce, update
+from sqlalchemy import Select, and_, bindparam, case, func, select, type_coerce, update
 
 from hub.domain.workloads.chains import LinkState
 from hub.store.bulk import Bulk
 from hub.store.columns import EndConditionColumn, LinkColumn, StateColumn
-from hub.store.lookup import Lookup
-from hub.store.records.dependencies import Awaited, Dependency, Neighbour, Unbound
+from hub.store.lookup import Among, Lookup
+from hub.store.records.dependencies import Awaited, ChainLink, Dependency, Neighbour, Unbound
 from hub.store.tables import dependencies, workloads
 from hub.store.transaction import Transaction
 
@@ -44,10 +44,32 @@ _ON: Final = Lookup(
     lambda among: _SELECT.where(_OPEN, among(dependencies.c.on_uid)).limit(bindparam("most"))
 )
 _STATES: Final = Lookup(
-    lambda among: select(workloads.c.uid, type_coerce(workloads.c.state, StateColumn)).where(
-        among(workloads.c.uid)
-    )
+    lambda among: select(
+        workloads.c.uid, type_coerce(workloads.c.state, StateColumn), workloads.c.live
+    ).where(among(workloads.c.uid))
 )
+
+
+def _walk(among: Among) -> Select[tuple[str, str, str, str]]:
+    """Whom jobs wait for, and whom those wait for, to the end: each link once."""
+    d, w = dependencies.c, workloads.c
+    whom = case((d.on_uid != "", d.on_uid), else_=func.coalesce(w.uid, ""))
+    holds = and_(
+        d.on_uid == "",
+        w.namespace == d.namespace,
+        w.name == d.on_name,
+        w.kind == "Job",
+        w.live.is_(True),
+    )
+    link = select(d.uid, d.namespace, d.on_name, whom.label("on_uid"))
+    first = link.select_from(dependencies.outerjoin(workloads, holds)).where(_OPEN, among(d.uid))
+    walk = first.cte("walk", recursive=True)
+    onward = walk.join(dependencies, d.uid == walk.c.on_uid).outerjoin(workloads, holds)
+    walk = walk.union(link.select_from(onward).where(_OPEN))
+    return select(*walk.c).limit(bindparam("most"))
+
+
+_WALK: Final = Lookup(_walk)
 _DECIDE: Final = Bulk(
     update(dependencies)
     .where(dependencies.c.uid == bindparam("b_uid"), dependencies.c.on_name == bindparam("b_name"))
@@ -107,6 +129,11 @@ def of_jobs(tx: Transaction, uids: Iterable[str]) -> dict[str, list[Dependency]]
     for row in map(Dependency._make, _OF.rows(tx.conn, uids)):
         found.setdefault(row.uid, []).append(row)
     return {uid: sorted(rows, key=lambda row: row.on_name) for uid, rows in found.items()}
+
+
+def chains_of(tx: Transaction, uids: Iterable[str], limit: int) -> list[ChainLink]:
+    """What these jobs wait for, and whoever they wait for, and so on: at most `limit` links, each once."""
+    return [ChainLink._make(row) for row in _WALK.rows(tx.conn, uids, most=limit)]
 
 
 def waiting_for_names(tx: Transaction, names: Iterable[tuple[str, str]]) -> list[Dependency]:

@@ -194,7 +194,8 @@ async def signed_in(request: Request) -> Principal | None:
     ):
         raise Rejected(RejectCode.FORBIDDEN, _ELSEWHERE)
     _same_origin(request)
-    await note_use(request)
+    if not hasattr(request.state, "principal"):  # a stream that asks again is nobody's doing
+        await note_use(request)
     return found
 
 

@@ -115,8 +115,12 @@ def hold(name: str) -> Steps[WholeJob]:
 
 
 def release(name: str) -> Steps[WholeJob]:
-    """Let a job wait again that is held or was deactivated."""
-    return _act(name, "POST", "/release")
+    """Let a job wait again that is held or was deactivated.
+
+    One that a person holds and that waits for other jobs besides goes on waiting for them; released once
+    more it goes regardless. So this is not sent again by itself where the connection ends before the answer.
+    """
+    return _act(name, "POST", "/release", repeatable=False)
 
 
 def set_priority(name: str, priority_class: str) -> Steps[WholeJob]:
@@ -140,9 +144,9 @@ def by_uid(name: str) -> Steps[str]:
     return job_path(name)
 
 
-def _act(name: str, method: str, verb: str) -> Steps[WholeJob]:
+def _act(name: str, method: str, verb: str, *, repeatable: bool = True) -> Steps[WholeJob]:
     path = yield from by_uid(name)
-    return (yield from one(Request(method, path + verb, repeatable=True), WholeJob))
+    return (yield from one(Request(method, path + verb, repeatable=repeatable), WholeJob))
 
 
 def _submit_chunk(lines: list[bytes], first: int, key: str) -> Steps[list[Outcome]]:

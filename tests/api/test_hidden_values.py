@@ -39,6 +39,16 @@ async def test_the_shortest_of_many_values_is_hidden(tmp_path):
         assert records(await reading)[0]["line"] == "it is [hidden]"
 
 
+async def test_of_a_value_that_has_another_in_it_nothing_is_left(tmp_path):
+    """The longer one is looked for first, wherever the two are in the manifest."""
+    async with running_world(tmp_path) as first:
+        w = await with_values(first, ["open", "open sesame", "sesame"])
+        reading = w.ask(who="viewer")
+        asked = await w.question()
+        await w.bring(asked, 1, lines=[a_line("it is open sesame!")], end={"code": "Ended"})
+        assert records(await reading)[0]["line"] == "it is [hidden]!"
+
+
 async def test_where_there_is_too_much_to_hide_nothing_is_shown(tmp_path):
     """To who may not read it; an administrator is shown all."""
     async with running_world(tmp_path) as first:

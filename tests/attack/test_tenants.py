@@ -251,11 +251,14 @@ def unlike(it: Fleet, text: str) -> str:
 
 
 PAGES = ("/", "/queues", "/queues/own-cq", f"/queues/{MINE}/own-door", "/clusters", "/clusters/c")
+VERBS = ("", "/cancel", "/hold", "/release", "/delete", "/resubmit", "/priority?class=high")
 THEIR_PAGES = ("/queues/zebra-cq", f"/queues/{THEIRS}/zebra-door", f"/queues/{MINE}/zebra-door")
 
 
 async def test_no_page_and_no_stream_names_anything_of_another_tenant(tmp_path: Path) -> None:
-    """The front page and the page of each job, and what streams bring, until the role is taken away."""
+    """The front page, the page and the dialogs of each job, and what streams bring, until the role is taken
+    away.
+    """
     async with fleet(tmp_path) as it:
         for who in ("ana", "kim"):
             async with it.client() as browser:
@@ -266,6 +269,9 @@ async def test_no_page_and_no_stream_names_anything_of_another_tenant(tmp_path: 
                     assert not it.leak(text), (who, path, it.leak(text))
                 for path in (*(f"/jobs/{uid}" for uid in it.theirs), *THEIR_PAGES):
                     assert (await browser.get(path)).status_code == 404, path
+                for uid, verb in itertools.product(it.mine, VERBS):
+                    text = (await browser.get(f"/actions/jobs/{uid}{verb}")).text
+                    assert not it.leak(text), (who, verb, it.leak(text))
         paths = ("/v1/changes?revision=0", "/v1/workloads:watch?revision=0")
         following = [asyncio.create_task(it.http["ana"].get(path)) for path in paths]
         counts = it.app.state

@@ -9,6 +9,7 @@ import pytest
 
 from roadstead.cli.visible import visible
 from roadstead.models.jobs import Job, WholeJob
+from roadstead.retries import BrokeOff, taking_up_again
 from tests.cli.commands import Ran, run
 from tests.cli.filled import filled
 from tests.cli.scripted import Answer, answering, items, problem
@@ -319,3 +320,15 @@ def test_a_job_is_shown_with_its_pods() -> None:
     )
     assert "  pods now: silent\n" in refused.out
     assert refused.code == 0
+
+
+def test_what_gets_on_is_never_given_up():
+    """Seconds of getting nowhere count, and not those since it began."""
+    breaks = iter([BrokeOff("again", got_on=True, pause_s=0.05)] * 8)
+
+    def work():
+        if broke := next(breaks, None):
+            raise broke
+        return "all"
+
+    assert taking_up_again(work, lambda _: None, most_s=0.2) == "all"

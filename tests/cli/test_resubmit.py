@@ -65,7 +65,10 @@ def test_what_an_api_server_added_is_left_out():
 def test_what_is_hidden_is_not_submitted():
     """Who sees [hidden] in place of a variable's value would run something else: refused, nothing is sent."""
     job = a_job("ok")
-    job["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "A", "value": "[hidden]"}]
+    job["spec"]["template"]["spec"]["containers"][0]["env"] = [
+        {"name": "A", "value": "plain"},
+        {"name": "B", "value": "[hidden]"},
+    ]
     with answering(held(job), TAKEN) as script:
         done = run("--server", script.address, "jobs", "resubmit", "team-a/ok")
     assert (done.code, len(script.asked)) == (3, 1)

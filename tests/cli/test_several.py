@@ -116,6 +116,27 @@ def test_every_refused_name_is_told():
     ]
 
 
+def test_a_matter_of_rights_counts_whatever_comes_after_it():
+    """4, though the last name is only not there."""
+    another = problem(403, "Forbidden", "job team-a/j1 is another's")
+
+    def asked(path: str) -> Answer:
+        return another if "/uid-1/" in path else ABSENT
+
+    with answering(asked=asked) as script:
+        done = run("--server", script.address, "jobs", "hold", "uid-1", "uid-2", "uid-3")
+    assert (done.code, done.err.count("error:")) == (4, 3)
+
+
+def test_a_credential_that_is_not_accepted_ends_the_verb():
+    """It is no matter of the names, and none of them is told."""
+    refused = problem(401, "Unauthenticated", "the credential is not accepted")
+    with answering(refused) as script:
+        done = run("--server", script.address, "jobs", "hold", "uid-1", "uid-2", "uid-3")
+    assert (done.code, done.err.count("error:")) == (4, 1)
+    assert "uid-" not in done.err
+
+
 def test_programs_get_those_that_were_answered():
     """-o json holds the jobs that were cancelled, and nothing else."""
     with answering(ABSENT, items()) as script:

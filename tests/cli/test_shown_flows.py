@@ -208,6 +208,7 @@ PAGE = """\
 namespace/name is Pending on cluster (reason)
   message
   submitted by owner
+  after name, which is condition: state (ended)
   cluster was last heard 2020-01-04T00:00:00.000Z (policy)
     - choices
   epoch 2 was left behind in cluster, which is to withdraw it; ran beside a later one; 4 pods when last seen

@@ -33,6 +33,7 @@ namespace/name
   created   2020-01-13T00:00:00.000Z  by owner
   started   2020-01-14T00:00:00.000Z
   finished  2020-01-15T00:00:00.000Z
+  after name, which is condition: state (ended)
   cluster was last heard 2020-01-04T00:00:00.000Z (policy)
     - choices
   epoch 2 was left behind in cluster, which is to withdraw it; ran beside a later one; 4 pods when last seen
@@ -70,6 +71,7 @@ namespace/name
   created   2020-01-13T00:00:00.000Z  by owner
   started   2020-01-14T00:00:00.000Z
   finished  2020-01-15T00:00:00.000Z
+  after name, which is condition: state (ended)
   cluster was last heard 2020-01-04T00:00:00.000Z (policy)
     - choices
   epoch 2 was left behind in cluster, which is to withdraw it; ran beside a later one; 4 pods when last seen

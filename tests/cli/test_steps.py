@@ -245,6 +245,12 @@ def test_what_is_done_twice_as_if_once_may_be_repeated(method: str, expected: bo
     assert may_repeat(Request(method, "/")) is expected
 
 
+def test_a_release_is_not_repeated() -> None:
+    """Twice is more than once: who waits for other jobs besides would go regardless of them."""
+    asked = [next(act("0" * 32)) for act in (jobs.hold, jobs.release)]
+    assert [isinstance(ask, Request) and may_repeat(ask) for ask in asked] == [True, False]
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
 def test_events_are_read_however_they_are_cut(size: int) -> None:
     """Each once, when it is whole; comments and ids are none."""

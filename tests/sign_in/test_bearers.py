@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from joserfc import jwk
+from joserfc import jwk, jwt
 from starlette.responses import JSONResponse, Response
 
+from hub.services.access.sign_in.keys import meant, read_keys, read_token
+from hub.services.access.sign_in.provider import KEPT_S
 from hub.services.access.sign_in.terms import Oidc
 from tests.api.people import bound
 from tests.api.serving import START, Served, a_job, served
@@ -150,7 +152,7 @@ async def test_no_provider_gives_the_names_of_others(tmp_path, provider):
             reply = await hub.admin.post("/v1/tokens", json={"role": "user", **given})
             assert reply.json()["errors"][0]["code"] == "InvalidName"
         for group in ("oidc:physics", "system:masters"):
-            wanted = {"role": "user", "name": "bo", "groups": [group]}
+            wanted = {"role": "user", "name": "bo", "groups": ["own", group]}
             reply = await hub.admin.post("/v1/tokens", json=wanted)
             assert reply.json()["errors"][0]["code"] == "InvalidValue"
 
@@ -226,6 +228,17 @@ async def test_a_provider_that_is_down(tmp_path, provider):
         assert strange.status_code == 503
 
 
+async def test_keys_are_good_for_a_day_without_their_provider(tmp_path, provider):
+    """Whatever they sign: one that was taken back there would be known by then."""
+    async with served(tmp_path, terms(provider)) as hub:
+        assert (await asked(hub, provider.token())).status_code == 200
+        provider.answers = {"/.well-known/openid-configuration": Response("down", 500)}
+        for after_s, status in ((KEPT_S, 200), (1, 503)):
+            hub.clock.advance(after_s)
+            provider.now_s += after_s
+            assert (await asked(hub, provider.token())).status_code == status
+
+
 @pytest.mark.parametrize(
     "answer",
     [
@@ -240,6 +253,38 @@ async def test_a_description_of_somebody_else(tmp_path, provider, answer):
     provider.answers = {"/.well-known/openid-configuration": answer}
     async with served(tmp_path, terms(provider)) as hub:
         assert (await asked(hub, provider.token())).status_code == 503
+
+
+@pytest.mark.parametrize("issuer", ["{}.example.org", "{}/", "", None])
+async def test_a_description_says_whose_it_is_to_the_letter(tmp_path, provider, issuer):
+    """One of an issuer that only begins like ours, or of none, is not believed."""
+    told = {"jwks_uri": f"{provider.issuer}/keys"}
+    if issuer is not None:
+        told["issuer"] = issuer.format(provider.issuer)
+    provider.answers = {"/.well-known/openid-configuration": JSONResponse(told)}
+    async with served(tmp_path, terms(provider)) as hub:
+        assert (await asked(hub, provider.token())).status_code == 503
+
+
+async def test_keys_are_not_looked_for_where_a_redirect_leads(tmp_path, provider):
+    """Its description alone says where they are: another address is not asked, good keys there or not."""
+    keys = [each.as_dict(private=False) for each in provider.keys.values()]
+    provider.answers = {
+        "/keys": Response(status_code=302, headers={"Location": f"{provider.issuer}/device"}),
+        "/device": JSONResponse({"keys": keys}),
+    }
+    async with served(tmp_path, terms(provider)) as hub:
+        assert (await asked(hub, provider.token())).status_code == 503
+        assert "/device" not in provider.asked
+
+
+def test_a_key_is_good_for_the_algorithm_alone_that_its_owner_says():
+    """Of several that its kind could be used with; one that says none is good for all of them."""
+    key = jwk.generate_key("RSA", 2048, {"kid": "k"})
+    token = read_token(jwt.encode({"alg": "RS256", "kid": "k"}, {"sub": "ana"}, key))
+    for said, good in (({}, True), ({"alg": "RS256"}, True), ({"alg": "PS256"}, False)):
+        (kept,) = read_keys({"keys": [{**key.as_dict(private=False), **said}]})
+        assert meant([kept], token) == ([kept] if good else []), said
 
 
 async def test_keys_are_read_from_safe_addresses_alone(tmp_path, provider):

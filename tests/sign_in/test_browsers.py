@@ -1,7 +1,9 @@
 """Browsers that sign in at a provider: the way out and back, the session, and what others may try."""
 
 import contextlib
+import datetime as dt
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -10,6 +12,9 @@ import pytest
 from starlette.responses import Response
 
 from hub.api.app import create_app
+from hub.services.access import sessions
+from hub.services.access.credentials import SESSION
+from hub.services.context.settings import Api
 from hub.web import access, pages
 from tests.api.people import bound
 from tests.api.serving import START, Served, served
@@ -27,12 +32,15 @@ def provider() -> Iterator[LocalProvider]:
 
 
 @contextlib.asynccontextmanager
-async def paged(folder: Path, provider: LocalProvider) -> AsyncIterator[Served]:
+async def paged(
+    folder: Path, provider: LocalProvider, api: Api | None = None
+) -> AsyncIterator[Served]:
     """A hub with its page, by TLS; ana looks at everything."""
     file = folder / "secret"
     file.write_text(f"{SECRET}\n")
     given = {"client_secret_file": str(file), "page_url": "https://hub/"}
-    async with served(folder, terms(provider, **given)) as hub:
+    settings = terms(provider, **given)
+    async with served(folder, replace(settings, api=api or settings.api)) as hub:
         hub.app = create_app(hub.hub, (pages.router,), pages.nothing_here, access.signed_in)
         await bound(hub, "a", "viewer", users=[ANA])
         yield hub
@@ -126,6 +134,37 @@ async def test_a_way_back_that_is_not_ones_own_leads_nowhere(tmp_path, provider)
         assert again.status_code == 400
         refused = await http.get("/sign-in/back?error=<script>&state=1")
         assert "<script>" not in refused.text
+
+
+async def test_codes_that_are_refused_are_counted(tmp_path, provider):
+    """Whoever tries codes is not listened to for a moment, and the provider is asked for none of them."""
+    async with (
+        paged(tmp_path, provider, Api(failures_per_s=1, failures_burst=3)) as hub,
+        browser(hub) as http,
+    ):
+        tried = []
+        for _ in range(5):
+            state = parse_qs(urlsplit(await went_out(http)).query)["state"][0]
+            reply = await http.get(f"/sign-in/back?state={state}&code=guessed")
+            tried.append(reply.status_code)
+        assert tried == [400, 400, 400, 429, 429]
+        assert provider.asked.count("/token") == 3
+
+
+async def test_of_one_person_so_many_sessions_are_kept(tmp_path, provider):
+    """One more ends the oldest of theirs, and none of anybody else's."""
+    async with paged(tmp_path, provider) as hub:
+
+        async def begun(name: str) -> str:
+            day = dt.timedelta(days=1)
+            hub.clock.advance(1)
+            return await hub.hub.write(sessions.begin_session, name, (), day, f"id-of-{name}")
+
+        other = await begun("oidc:bo@example.org")
+        held = [await begun(ANA) for _ in range(sessions.MOST_SESSIONS + 1)]
+        holders = [await hub.hub.authenticator.authenticate(each, SESSION) for each in held]
+        assert [each is not None for each in holders] == [False, *[True] * sessions.MOST_SESSIONS]
+        assert await hub.hub.authenticator.authenticate(other, SESSION) is not None
 
 
 async def test_no_address_is_taken_from_the_browser(tmp_path, provider):

@@ -12,7 +12,9 @@ from sqlalchemy import text
 
 from hub.api.app import create_app
 from hub.services.access import credentials
+from hub.services.context import leadership
 from hub.services.context.hub import Hub
+from hub.services.scheduling.turn import Scheduler
 from hub.store.transaction import Transaction
 from hub.web import access, pages
 from shared.clock import ManualClock
@@ -67,6 +69,15 @@ class ServedPage:
         for index, uid in enumerate(uids):
             at = f"2026-03-01 12:00:{index:02}.000000"
             await self.alter("workloads", f"uid = '{uid}'", state="Succeeded", finished_at=at)
+
+
+async def scheduled(look: ServedPage) -> None:
+    """A scheduler that has looked at everything once, with its index beside the page."""
+    term = await look.hub.write(leadership.seize, "test")
+    scheduler = Scheduler(look.hub, lambda: term)
+    await scheduler.load()
+    await scheduler.turn()
+    look.api._transport.app.state.schedule_index = lambda: scheduler.index  # type: ignore[attr-defined]  # ASGI
 
 
 @contextlib.asynccontextmanager

@@ -5,9 +5,10 @@ import re
 import httpx
 import pytest
 from fastapi.routing import APIRoute
+from starlette.requests import Request
 
 from hub.services.access import credentials
-from hub.web import pages
+from hub.web import access, pages
 from tests.web.pages import served_page
 
 pytestmark = pytest.mark.anyio
@@ -101,6 +102,31 @@ async def test_a_session_that_nobody_uses_ends(tmp_path):
             hub.clock.advance(idle_s - left_s)
             page = await http.get("/", headers={"Cookie": f"roadstead={value}"})
             assert shown in page.text
+
+
+async def test_a_stream_that_goes_on_is_nobodys_use(tmp_path):
+    """Logs that are followed ask again and again who reads them: that alone keeps no session."""
+    async with served_page(tmp_path) as hub, hub.signed_in() as http:
+        headers = [(b"host", b"hub"), (b"cookie", f"roadstead={held(http)}".encode())]
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "scheme": "http",
+            "path": "/",
+            "headers": headers,
+        }
+        transport = hub.api._transport
+        assert isinstance(transport, httpx.ASGITransport)
+        asking = Request({**scope, "app": transport.app, "state": {}})
+        headers.append((access.MARK.lower().encode(), access.mark_of(asking).encode()))
+        reading = Request({**scope, "app": transport.app, "state": {}})
+        reading.state.principal = await access.signed_in(reading)  # as the route's policy keeps it
+        assert reading.state.principal is not None
+        idle_s = hub.hub.settings.api.session_idle.total_seconds()
+        hub.clock.advance(idle_s - 1)
+        assert await access.signed_in(reading) is not None
+        hub.clock.advance(2)
+        assert await access.signed_in(reading) is None
 
 
 async def test_signing_out_ends_that_session_alone(tmp_path):

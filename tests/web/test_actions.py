@@ -9,7 +9,7 @@ from hub.services.access import credentials
 from tests.api.serving import a_job
 from tests.attack import routes
 from tests.web.acting import bind, look, offers, signed_in, with_queues
-from tests.web.pages import served_page
+from tests.web.pages import scheduled, served_page
 
 pytestmark = pytest.mark.anyio
 
@@ -121,6 +121,23 @@ async def test_the_priority_of_a_job_is_changed(tmp_path):
         assert (wrong.status_code, wrong.json()["code"]) == (422, "PriorityClassNotFound")
         back = await hub.api.post(f"/v1/jobs/{uid}/priority", json={"priorityClass": ""})
         assert (back.json()["priority"], back.json()["priorityClass"]) == (0, "")
+
+
+async def test_where_another_priority_would_put_a_job_is_said_of_that_priority(tmp_path):
+    """Not of the one that it has: who stands before it now would stand behind it."""
+    async with served_page(tmp_path) as hub, hub.signed_in() as http:
+        await with_queues(hub)
+        jobs = [a_job(name) for name in ("first", "second", "third")]
+        for job in jobs:
+            job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "lq"}
+        made = (await hub.api.post("/v1/jobs:batch", json=jobs)).json()["items"]
+        await scheduled(hub)
+        shown = {
+            each: (await look(http, f"jobs/{made[2]['uid']}/priority?class={each}")).words
+            for each in ("", "urgent")
+        }
+        assert "would be looked at before it in its queue" in shown[""]
+        assert "would be looked at before it in its queue" not in shown["urgent"]
 
 
 async def test_a_cluster_is_cordoned_drained_and_let_work_again(tmp_path):
@@ -264,6 +281,19 @@ async def test_what_another_site_sends_is_refused(tmp_path, changed, status):
         reply = await http.post(shown.path, headers=shown.headers(**changed))
         assert (reply.status_code, reply.json()["code"]) == (status, "Forbidden")
         assert await state_of(hub, uid) == "Pending"
+
+
+async def test_what_does_not_say_where_it_comes_from_changes_nothing(tmp_path):
+    """Browsers say it of whatever changes something; what only reads goes without."""
+    async with served_page(tmp_path) as hub, hub.signed_in() as http:
+        (uid,) = await hub.submit("train")
+        shown = await look(http, f"jobs/{uid}/cancel")
+        silent = {name: each for name, each in shown.headers().items() if name != "Origin"}
+        reply = await http.post(shown.path, headers=silent)
+        assert (reply.status_code, reply.json()["code"]) == (403, "Forbidden")
+        assert await state_of(hub, uid) == "Pending"
+        pods = await http.get(f"/v1/jobs/{uid}/pods", headers=silent)
+        assert (pods.status_code, pods.json()["code"]) == (409, "JobWaits")
 
 
 async def test_a_session_alone_opens_nothing_of_the_api(tmp_path):

@@ -3,10 +3,8 @@
 import orjson
 import pytest
 
-from hub.services.context import leadership
-from hub.services.scheduling.turn import Scheduler
 from tests.api.serving import a_job
-from tests.web.pages import Read, ServedPage, served_page
+from tests.web.pages import Read, scheduled, served_page
 
 pytestmark = pytest.mark.anyio
 HOSTILE = "<script>alert(1)</script>"
@@ -26,15 +24,6 @@ SAFE = {
     "h3",
 }
 SAFE |= {"svg", "rect", "time", "wbr"}
-
-
-async def scheduled(look: ServedPage) -> None:
-    """A scheduler that has looked at everything once, with its index beside the page."""
-    term = await look.hub.write(leadership.seize, "test")
-    scheduler = Scheduler(look.hub, lambda: term)
-    await scheduler.load()
-    await scheduler.turn()
-    look.api._transport.app.state.schedule_index = lambda: scheduler.index  # type: ignore[attr-defined]  # ASGI
 
 
 async def test_a_waiting_job_has_a_page_that_says_what_would_change_it(tmp_path):

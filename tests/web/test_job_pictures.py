@@ -168,6 +168,13 @@ def test_the_funnel_counts_a_thousand_clusters_and_lists_twenty():
     assert found.funnel.chosen_words == "would be picked first"
 
 
+def test_refused_clusters_that_are_not_listed_are_counted():
+    """Twenty are listed of twenty-five, though the decision has all of their verdicts."""
+    survey = {"clusters": [out(f"c{n}", "Eligible") for n in range(25)]}
+    found = standing_of(a_record(), {"survey": survey})
+    assert (len(found.refused), found.more_refused) == (20, 5)
+
+
 def test_a_decision_shows_who_was_chosen_by_which_score():
     """Bars by rule; what lost by how much."""
     decision = {"clusters": [fits("a", 40, selected=True), fits("b", 10), out("c", "Uncordoned")]}
@@ -198,6 +205,13 @@ def test_quota_shows_what_is_asked_beside_what_is_used():
     assert (bar.asked, bar.short, bar.holds) == ("3", True, False)
     assert bar.others + bar.own <= 1000
     assert bar.mark == pytest.approx(1000 * 8 / 12, abs=1)
+
+
+def test_what_just_fits_is_not_short():
+    """Two of two that are left: it is not quota that it waits for."""
+    pod_sets = [{"name": "main", "count": 2, "requests": {"cpu": 1000}}]
+    (bar,) = quota_bars(a_record(podSets=pod_sets), [QUOTA])
+    assert (bar.asked, bar.short) == ("2", False)
 
 
 def test_what_a_job_holds_is_part_of_what_is_used():

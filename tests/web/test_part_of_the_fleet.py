@@ -93,6 +93,31 @@ async def test_each_sees_their_part(tmp_path):
             assert "job-of-team-b" not in (await ana.get("/?q=team-b")).text
 
 
+async def test_a_page_that_others_have_open_is_absent_for_who_may_not_see_it(tmp_path):
+    """It was read for them a moment ago, and is kept for those alone who see the same."""
+    async with served_page(tmp_path) as hub:
+        uids = await two_tenants(hub)
+        await a_user(hub, "ana", namespaces=["team-a"])
+        await a_user(hub, "bob", namespaces=["team-b"])
+        await a_user(hub, "all")
+        pages = (
+            f"/jobs/{uids['team-a']}", "/queues/cq-of-team-a", "/queues/team-a/lq-of-team-a",
+            "/clusters/member-one",
+        )  # fmt: skip
+        async with (
+            hub.signed_in("ana") as ana,
+            hub.signed_in("bob") as bob,
+            hub.signed_in("all") as everybody,
+        ):
+            for page in pages:
+                assert (await everybody.get(page)).status_code == 200, page
+                if page.startswith(("/jobs", "/queues")):
+                    assert (await ana.get(page)).status_code == 200, page
+                assert (await bob.get(page)).status_code == 404, page
+            assert "cq-of-team-a" in (await ana.get("/queues")).text
+            assert "cq-of-team-a" not in (await bob.get("/queues")).text
+
+
 async def test_without_a_role_nobody_signs_in(tmp_path):
     """And whoever loses the last one sees no more."""
     async with served_page(tmp_path) as hub:

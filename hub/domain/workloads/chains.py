@@ -1,7 +1,8 @@
 """Chains of jobs: what a job that waits for others is to do, by how those have ended.
 
 Only an end that nothing can take back counts (docs/explain/exactly-once.md, rule 20): a job that succeeded,
-failed or was cancelled never runs again. One that is deactivated may be released: it has not ended.
+failed or was cancelled never runs again. One that is deactivated may be released: it has not ended, until
+it gives its name back.
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
@@ -61,13 +62,17 @@ _ENDS: Final[Mapping[str, str]] = {
     "Succeeded": "succeeded",
     "Failed": "failed",
     "Cancelled": "was cancelled",
+    "Deactivated": "was deactivated",
 }
 
 
 def judge(wanted: EndCondition, state: State) -> LinkState:
     """How a dependency on a job in this state stands."""
-    if state not in FINAL:
-        return LinkState.WAITING
+    return judge_end(wanted, state) if state in FINAL else LinkState.WAITING
+
+
+def judge_end(wanted: EndCondition, state: State) -> LinkState:
+    """How a dependency stands on a job that has ended so, for good."""
     succeeded = state is State.SUCCEEDED
     holds = wanted is EndCondition.ANY or succeeded is (wanted is EndCondition.OK)
     return LinkState.SATISFIED if holds else LinkState.NEVER

@@ -5,7 +5,7 @@ A job that has the same name later is another one. Who waits for nobody costs no
 """
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -33,7 +33,7 @@ from shared.reject_codes import RejectCode
 FIELD: Final = f"metadata.annotations[{labels.AFTER}]"
 # How long a job waits for somebody of a name to come, where the order of what is applied is not known.
 PATIENCE: Final = dt.timedelta(minutes=10)
-MOST_WALKED: Final = 10_000  # jobs of a chain that are looked at for a cycle
+MOST_WALKED: Final = 10_000  # links of stored chains that are looked at for a cycle
 Name = tuple[str, str]  # namespace and name
 Accepted = Sequence[tuple[Draft, Workload]]
 
@@ -50,7 +50,8 @@ class BoundJobs:
 def bind_new(tx: Transaction, accepted: Accepted, *, strict: bool) -> BoundJobs:
     """Bind what new jobs wait for; the caller stores it with them.
 
-    `strict`: a name that nobody has is refused (UnknownDependency), rather than waited for for a while.
+    `strict`: a name that nobody has is refused (UnknownDependency), rather than waited for for a while. So it
+    is for whoever sees only some jobs of the namespace: who comes later may be none of those.
     Whoever would wait for themselves is refused: DependencyCycle.
     """
     bound = BoundJobs()
@@ -59,14 +60,16 @@ def bind_new(tx: Transaction, accepted: Accepted, *, strict: bool) -> BoundJobs:
         return bound
     new = {_name(row): row for _, row in accepted if row.kind == "Job"}
     chained = [(given, row) for given, row in accepted if given.uid in wanted]
-    _refuse_cycles(chained, wanted, bound)
     there = _there(tx, chained, wanted, new)
-    if strict:
-        _refuse_unknown(chained, wanted, new, there, bound)
+    _refuse_cycles(tx, chained, wanted, new, there, bound)
+    _refuse_unknown(chained, wanted, new, there, bound, strict=strict)
     for given, row in chained:
         if row.uid not in bound.refused:
             rows = [_bind(tx, given, row, each, new, there, bound) for each in wanted[row.uid]]
-            _take(tx, given, row, rows, bound)
+            bound.rows += rows
+            what = follows([each.link for each in rows])
+            if not what.may_go:
+                bound.held[row.uid] = what
     return bound
 
 
@@ -81,21 +84,51 @@ def _name(row: Workload) -> Name:
 
 
 def _refuse_cycles(
-    chained: Accepted, wanted: Mapping[str, Sequence[After]], bound: BoundJobs
+    tx: Transaction,
+    chained: Accepted,
+    wanted: Mapping[str, Sequence[After]],
+    new: Mapping[Name, Workload],
+    there: Mapping[Name, Workload],
+    bound: BoundJobs,
 ) -> None:
-    """Among the new jobs alone: what is stored already waits for none of them by uid."""
+    """Refuse new jobs that would wait for themselves: through each other, or through stored ones.
+
+    What is stored waits for none of them by uid. It may by name: then its own chain is looked at too.
+    """
+    known = {**there, **new}
     graph = {
-        f"{row.namespace}/{row.name}": [f"{row.namespace}/{a.name}" for a in wanted[row.uid]]
+        row.uid: [
+            known[name].uid
+            for each in wanted[row.uid]
+            if (name := (row.namespace, each.name)) in known
+        ]
         for _, row in chained
     }
+    by_name = dependencies.waiting_for_names(tx, [_name(row) for _, row in chained])
+    if by_name:
+        onward = {uid for uids in graph.values() for uid in uids} - graph.keys()
+        walked = dependencies.chains_of(tx, onward, MOST_WALKED + 1)
+        if len(walked) > MOST_WALKED:
+            _refuse_long(chained, {(each.namespace, each.on_name) for each in by_name}, bound)
+        for each in walked:
+            name = each.namespace, each.on_name
+            awaited = each.on_uid or (new[name].uid if name in new else "")
+            graph.setdefault(each.uid, []).append(awaited)
     round_ = in_cycles(graph)
     for _, row in chained:
-        if f"{row.namespace}/{row.name}" in round_:
+        if row.uid in round_:
             bound.refused[row.uid] = _cycle(row)
 
 
-def _cycle(row: Workload, how: str = "") -> Rejected:
-    text = f"job {row.name} would wait for itself{how}: take one of the names out"
+def _refuse_long(chained: Accepted, names: AbstractSet[Name], bound: BoundJobs) -> None:
+    for _, row in chained:
+        if _name(row) in names:
+            bound.refused[row.uid] = _cycle(row, f": its chain has more than {MOST_WALKED} links")
+
+
+def _cycle(row: Workload, why: str = "") -> Rejected:
+    how = "may" if why else "would"
+    text = f"job {row.name} {how} wait for itself{why}: take one of the names out"
     return Rejected(RejectCode.DEPENDENCY_CYCLE, text, FIELD)
 
 
@@ -126,11 +159,14 @@ def _refuse_unknown(
     new: Mapping[Name, Workload],
     there: Mapping[Name, Workload],
     bound: BoundJobs,
+    *,
+    strict: bool,
 ) -> None:
     """Refuse who waits for nobody that there is; and who waits for one that is refused for it."""
+    asked = [one for one in chained if strict or not one[0].sees.shows_all(one[1].namespace)]
     waiting: dict[str, list[tuple[Draft, Workload]]] = {}  # by uid of a new job: who waits for it
     refused = [row.uid for _, row in chained if row.uid in bound.refused]
-    for given, row in chained:
+    for given, row in asked:
         for each in wanted[row.uid]:
             found = _find(given, (row.namespace, each.name), new, there)
             if found is None and row.uid not in bound.refused:
@@ -171,46 +207,6 @@ def _bind(
     if state is LinkState.WAITING:
         return made
     return made._replace(state=state, ended=found.state.value, decided_at=tx.now)
-
-
-def _take(
-    tx: Transaction, given: Draft, row: Workload, rows: list[Dependency], bound: BoundJobs
-) -> None:
-    """Keep what one job waits for, unless somebody waits for its name that it would wait for."""
-    by_name = dependencies.waiting_for_names(tx, [_name(row)])
-    if by_name and (refusal := _closes_circle(tx, row, rows, {each.uid for each in by_name})):
-        bound.refused[row.uid] = refusal
-        return
-    bound.rows += rows
-    what = follows([each.link for each in rows])
-    if not what.may_go:
-        bound.held[row.uid] = what
-
-
-def _closes_circle(
-    tx: Transaction, row: Workload, rows: Iterable[Dependency], those: set[str]
-) -> Rejected | None:
-    """Whether one of `those`, who wait for this job's name, is waited for by it, by whatever way."""
-    seen: set[str] = set()
-    front = _next(tx, rows)
-    while front - seen:
-        front -= seen
-        if front & those:
-            return _cycle(row, f", for {len(front & those)} of them wait for its name")
-        seen |= front
-        if len(seen) > MOST_WALKED:
-            return _cycle(row, f": its chain has more than {MOST_WALKED} jobs")
-        found = dependencies.of_jobs(tx, front)
-        front = _next(tx, [each for some in found.values() for each in some])
-    return None
-
-
-def _next(tx: Transaction, rows: Iterable[Dependency]) -> set[str]:
-    """Whom these wait for, by uid; a name that is not bound yet counts as who has it now."""
-    waiting = [each for each in rows if each.state is LinkState.WAITING]
-    named = {(each.namespace, each.on_name) for each in waiting if not each.on_uid}
-    found = workloads.live_by_name(tx, sorted(named)) if named else {}
-    return {each.on_uid for each in waiting if each.on_uid} | {row.uid for row in found.values()}
 
 
 def hold_new(row: Workload, what: Followed | None) -> Workload:

@@ -8,13 +8,12 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from hub.domain.workloads.chains import (
-    FINAL,
     HELD_FOR_OTHERS,
     NEVER,
     Followed,
     LinkState,
     follows,
-    judge,
+    judge_end,
 )
 from hub.domain.workloads.states import State, Transition
 from hub.store import dependencies, workloads
@@ -50,7 +49,7 @@ def ended(tx: Transaction, uids: Collection[str]) -> tuple[str, ...]:
 
 
 def _has_ended(job: Awaited | None) -> bool:
-    return job is None or job.state in FINAL
+    return job is None or job.has_ended
 
 
 def settle(tx: Transaction, uids: Sequence[str], term: int) -> DecidedLinks:
@@ -71,7 +70,9 @@ def settle(tx: Transaction, uids: Sequence[str], term: int) -> DecidedLinks:
 def _decided(row: Dependency, job: Awaited | None) -> Dependency:
     if job is None:  # forgotten before anybody who waits was told, and never more
         return row._replace(state=LinkState.NEVER)
-    return row._replace(state=judge(row.wanted, job.state), ended=job.state.value)
+    if not job.has_ended:
+        return row
+    return row._replace(state=judge_end(row.wanted, job.state), ended=job.state.value)
 
 
 def names_due(tx: Transaction) -> bool | None:

@@ -278,7 +278,10 @@ def _judge(
 
 
 def occupied(given: Draft, holder: Workload) -> Rejected:
-    """Why a draft can not have the name that `holder` has."""
+    """Why a draft can not have the name that `holder` has; of one that is hidden from its sender no more."""
+    if not given.sees.shows(holder.namespace, holder.queue, holder.owner):
+        words = f"the name {holder.namespace}/{holder.name} is taken: choose another one"
+        return Rejected(RejectCode.ALREADY_EXISTS, words, "metadata.name")
     if holder.origin != given.origin:
         return Rejected(
             RejectCode.OWNED_ELSEWHERE,

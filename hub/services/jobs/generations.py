@@ -5,7 +5,7 @@ from typing import NamedTuple
 import orjson
 
 from hub.domain.workloads.origin import Origin
-from hub.domain.workloads.states import QUEUED
+from hub.domain.workloads.states import QUEUED, State
 from hub.services.context.settings import Intake
 from hub.services.jobs.accept import refuse_queue, resolve_queues, shape_columns
 from hub.services.reading.draft import Draft
@@ -58,7 +58,8 @@ def keep_next(
         changed["annotations"] = {**changed["annotations"], **by}
     if row.state in QUEUED and queue.name != row.queue:
         changed["queue"] = queue.name
-        changed["reason"], changed["message"] = queue.reason, queue.message
+        if row.state is State.PENDING:  # what is held says by whom, and for whom
+            changed["reason"], changed["message"] = queue.reason, queue.message
     manifests.add_shapes(tx, {given.shape: given.pod_sets()})
     kept = {
         "uid": row.uid,

@@ -252,9 +252,10 @@ def _first(work: StandingWork, cluster: str) -> str:
 
 def _retries(job: JobStatus, work: StandingWork) -> bool:
     """Whether a result is a failure after which another epoch is allowed and still wanted."""
-    going = (
-        work.workload_reason == RETRYING and job.result == "Failed"
-    )  # decided by an earlier word
+    # Decided by an earlier report. Reasons that agents give stand on rows too: of one that is being taken
+    # back none does.
+    leaving = work.state == State.WITHDRAWING and work.workload_reason == RETRYING
+    going = leaving and job.result == "Failed"
     if not going and not may_retry(job, work.epoch, work.annotations()):
         return False
     return (work.withdraw_to or WithdrawTo.PENDING) in {WithdrawTo.PENDING, WithdrawTo.HELD}

@@ -3,7 +3,7 @@
 import datetime as dt
 from typing import NamedTuple
 
-from hub.domain.workloads.chains import EndCondition, JobLink, LinkState
+from hub.domain.workloads.chains import FINAL, EndCondition, JobLink, LinkState
 from hub.domain.workloads.states import State
 
 
@@ -31,6 +31,21 @@ class Awaited(NamedTuple):
 
     uid: str
     state: State
+    live: bool | None  # None: it gave its name back
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether no transition leads on: one that was deactivated can be released while it has its name."""
+        return self.state in FINAL or (self.state is State.DEACTIVATED and self.live is None)
+
+
+class ChainLink(NamedTuple):
+    """That a job waits for another, as a link of a chain; who has the name now, where it is not bound yet."""
+
+    uid: str
+    namespace: str
+    on_name: str
+    on_uid: str  # "": nobody
 
 
 class Unbound(NamedTuple):

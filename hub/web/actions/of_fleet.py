@@ -1,4 +1,4 @@
-"""Actions on clusters and queues: cordon, uncordon, drain; stop, resume. Pure: what was read, told."""
+"""Actions on clusters and queues: cordon, uncordon, drain; stop, resume. Of what was read."""
 
 import shlex
 from collections.abc import Mapping, Sequence

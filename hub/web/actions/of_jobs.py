@@ -1,4 +1,4 @@
-"""Actions on a job: cancel, hold, release, another priority, once more, delete. Pure: what was read, told."""
+"""Actions on a job: cancel, hold, release, another priority, once more, delete. Of what was read."""
 
 import shlex
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A member as its page shows it: room as bars, what it is, what it lacks and what to type then. Pure."""
+"""A member as its page shows it: room as bars, what it is, what it lacks and what to type then."""
 
 import datetime as dt
 from collections import Counter

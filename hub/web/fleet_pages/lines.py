@@ -1,4 +1,4 @@
-"""What pages of queues and of clusters share: jobs in a table, events, amounts as bars. Pure."""
+"""What pages of queues and of clusters share: jobs in a table, events, amounts as bars."""
 
 import datetime as dt
 from collections.abc import Sequence

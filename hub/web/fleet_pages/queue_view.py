@@ -1,4 +1,4 @@
-"""A queue as its page shows it: quota as bars, its place among cohorts, its doors. Pure."""
+"""A queue as its page shows it: quota as bars, its place among cohorts, its doors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

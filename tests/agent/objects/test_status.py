@@ -191,3 +191,17 @@ def test_a_message_is_told_up_to_the_length_that_the_hub_keeps():
     """A longer one would be refused with its whole entry."""
     job = a_job(condition("Failed", message="x" * 2000))
     assert len(job_status(job, None, should_run=True).message) == LONGEST_MESSAGE
+
+
+@pytest.mark.parametrize(
+    ("deleted", "over", "result"),
+    [(False, False, None), (True, False, "Failed"), (False, True, "Failed")],
+)
+def test_a_failure_that_is_kept_back_is_told_before_the_job_goes(deleted, over, result):
+    """Not all of its pods are known yet; but of one that is deleted or over nothing more comes."""
+    failed = condition("Failed", reason="PodFailed", lastTransitionTime="2026-01-01T12:00:00Z")
+    job = a_job(failed, failed=1)
+    if deleted:
+        job["metadata"]["deletionTimestamp"] = "2026-01-01T12:00:05Z"
+    told = job_status(job, None, should_run=True, over=over, failures=["137/"], kept_back=True)
+    assert (told.result, told.failures) == (result, ["137/"] if result else None)

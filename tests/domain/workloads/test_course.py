@@ -69,6 +69,17 @@ def test_a_job_that_is_tried_again_says_what_failed():
     assert (found.attempts[0].ended, found.attempts[0].why) == failed[1:]
 
 
+def test_what_was_said_of_an_attempt_is_said_of_no_later_one():
+    """Why the second one came back was not kept: the words and the instant of the first are not taken."""
+    back = "waits again (Retrying)"
+    found = course(
+        "Pending", *RAN, (20, "Retrying", "epoch 1 failed in north"), (22, "Requeued", back),
+        (30, "Placed", "placed on south, epoch 2"), (31, "Started", ""), (40, "Requeued", back),
+    )  # fmt: skip
+    assert phases(found)[-2:] == [(Phase.RUNNING, 31), (Phase.WAITING, 40)]
+    assert found.attempts[1].why == back
+
+
 def test_each_placement_is_an_attempt():
     """The second one goes on."""
     found = course(

@@ -1,96 +1,19 @@
 """Jobs that wait for other jobs: bound when they are accepted, let go once those have ended."""
 
-import contextlib
-from dataclasses import replace
-
 import pytest
 
 from hub.controllers.chains import Chains
-from hub.domain.access import EVERYTHING, Area, Scope
+from hub.domain.access import Area, Scope
 from hub.domain.workloads.states import Transition
 from hub.services.chains import bind, settle
 from hub.services.jobs import cancel, hold, retention
-from hub.services.jobs.accept import submit_jobs
-from hub.services.objects.apply import apply_documents
 from hub.services.questions import jobs
-from hub.services.reading.draft import draft
 from hub.services.works import restored
 from hub.store import dependencies, workloads
 from hub.store.records.workloads import move_of
-from shared.errors import Rejected
-from shared.kinds.registry import parse
-from tests.services.hubs import a_job, a_queue, running
+from tests.services.chains.chained import chained
 
 pytestmark = pytest.mark.anyio
-AFTER = "roadstead.dev/after"
-
-
-def a_chained(name, after):
-    return a_job(name, queue="q", annotations={AFTER: after} if after else {})
-
-
-class Chained:
-    """A hub with a queue, whose controller of chains is driven by hand."""
-
-    def __init__(self, hub):
-        self.hub = hub
-        self.controller = Chains(hub.hub, lambda: 1)
-        self.controller.follow()
-
-    async def submit(self, **after):
-        """Jobs by REST, all in one request: name=annotation; by name the uid, or the refusal's code."""
-        return await self.hub.hub.write(self._submit, after)
-
-    def _submit(self, tx, after, sees=EVERYTHING):
-        drafts = [
-            replace(draft(parse(a_chained(name, text)), tx.now), sees=sees)
-            for name, text in after.items()
-        ]
-        answers = submit_jobs(tx, drafts, self.hub.hub.settings.intake, strict=True)
-        return {
-            given.name: answer.code if isinstance(answer, Rejected) else answer.uid
-            for given, answer in zip(drafts, answers, strict=True)
-        }
-
-    async def apply(self, name, after=""):
-        """One Job as kubectl applies it; its uid, or the refusal's code."""
-
-        def run(tx):
-            given = draft(parse(a_chained(name, after)), tx.now)
-            (applied,) = apply_documents(tx, [given], self.hub.hub.settings.intake)
-            return applied.error.code if applied.error else applied.uid
-
-        return await self.hub.hub.write(run)
-
-    async def ends(self, how, *uids):
-        """Jobs end as if their agents had reported it."""
-
-        def run(tx):
-            rows = workloads.get_many(tx, uids)
-            for name in (Transition.PLACE, Transition.OFFER, Transition.START, how):
-                moves = [
-                    move_of(uid, row.epoch + (name is not Transition.PLACE), {})
-                    for uid, row in rows.items()
-                ]
-                assert len(workloads.transition(tx, name, moves)) == len(moves)
-
-        await self.hub.hub.write(run)
-        await self.turn()
-
-    async def turn(self):
-        while await self.controller.tick() == 0.0:
-            pass
-
-    async def stands(self, uid):
-        row = await self.hub.job(uid)
-        return row.state, row.reason
-
-
-@contextlib.asynccontextmanager
-async def chained(folder):
-    async with running(folder) as hub:
-        await hub.apply(*a_queue("q"))
-        yield Chained(hub)
 
 
 async def test_a_job_waits_and_goes_when_what_it_waits_for_succeeds(tmp_path):
@@ -186,7 +109,7 @@ async def test_a_job_that_may_not_be_seen_is_unknown(tmp_path):
     async with chained(tmp_path) as it:
         await it.submit(theirs="")
         mine = Scope(sees=(Area(queues=frozenset({"other"})),))
-        code = await it.hub.hub.write(it._submit, {"mine": "theirs"}, sees=mine)
+        code = await it.hub.hub.write(it.submitted, {"mine": "theirs"}, sees=mine)
         assert code == {"mine": "UnknownDependency"}
 
 

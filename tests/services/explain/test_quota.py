@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from hub.domain.access import Area, Scope
+from hub.services.context.hub import HubWithin
+from hub.services.explain import study
 from tests.services.build import RECLAIM, WITHIN, in_cohort, start, submit, urgent
 from tests.services.hubs import a_pool, running
 
@@ -113,3 +116,29 @@ async def test_what_is_said_of_a_nominee_is_dated(tmp_path: Path) -> None:
         await hub.settle()
         told = (await hub.explain(high))["message"]
         assert told == f"{(await hub.job(high)).message} (as of {at:%Y-%m-%d %H:%M} UTC)"
+
+
+async def test_of_jobs_that_may_not_be_seen_no_uid_is_told(tmp_path: Path) -> None:
+    """Neither of victims, which are counted, nor of who stands before it in line."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="4"))
+        await hub.apply(*in_cohort("a", "4", preemption=RECLAIM), *in_cohort("b", "0"))
+        await hub.apply(*in_cohort("strict", "1", cohort="", strict=True))
+        door = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue"}
+        place = {"name": "side", "namespace": "team-a"}
+        await hub.apply({**door, "metadata": place, "spec": {"clusterQueue": "strict"}})
+        (low,) = await submit(hub, "b", "4", "low")
+        (head,) = await submit(hub, "strict", "3", "head")
+        await hub.settle()
+        await start(hub, low)
+        high = await urgent(hub, "high", "a", "4")
+        (behind,) = await submit(hub, "side", "1", "behind")
+        await hub.settle()
+        mine = (Area(queues=frozenset({"a", "side"})),)
+        me = HubWithin(hub.hub, Scope(mine, mine))
+        for seen, victims, first in ((hub.hub, [low], head), (me, [""], "")):
+            told = await study.explain(seen, high, lambda: hub.scheduler.index)
+            assert told["nomination"]["victims"] == victims
+            told = await study.explain(seen, behind, lambda: hub.scheduler.index)
+            assert told["waiting"]["head"] == first
+            assert ("team-a/head" in told["message"]) is bool(first)

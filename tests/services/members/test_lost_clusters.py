@@ -10,6 +10,7 @@ from hub.services.context import leadership
 from hub.services.explain.job import explain_job
 from hub.services.jobs.cancel import cancel_job, delete_job
 from hub.services.jobs.hold import release_job
+from hub.services.members.silence import HEARD, SILENT
 from hub.services.objects.fence import fence_cluster
 from hub.services.questions.jobs import get_job
 from hub.services.works.counters import DOUBLE_RUNS
@@ -376,3 +377,16 @@ class Counted:
     async def _counted(self, fn: Any, *args: Any) -> Any:
         self.times += getattr(fn, "__name__", "") == "due"
         return await self._read(fn, *args)
+
+
+async def test_silence_and_its_end_are_told_once_each(tmp_path: Path):
+    """Also of a member that holds nothing: whoever is on call reads it among the events."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.of(hub)
+        await fleet.pass_by(120, "north")
+        await fleet.pass_by(60)
+        await fleet.pass_by(60, "north")
+        rows = await hub.hub.read(lambda tx: events.list_events(tx, kind="MemberCluster"))
+        told = [(r.name, r.reason, r.type) for r in rows if r.reason in {SILENT, HEARD}]
+        fell = ("north", SILENT, "Warning")
+        assert told == [fell, ("north", HEARD, "Normal"), fell]

@@ -88,3 +88,18 @@ def test_a_span_takes_what_lies_in_it(first, last, code):
     assert (rule is None) is (first > last)
     if rule is not None:
         assert rule.takes([f"{code}/Error"]) is (first <= code <= last)
+
+
+@pytest.mark.parametrize("word", ["entry", "job"])
+async def test_an_agents_own_word_is_no_promise_to_try_again(tmp_path: Path, word: str):
+    """Agents say Retrying of what they do, and members whatever they like: a failure is the end."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        uid = await hub.placed("north")
+        await agent.sync()
+        told = {"reason": "Retrying", "message": "busy"}
+        await agent.sync(seen(uid, "Failed", **told) if word == "entry" else ran(uid, **told))
+        assert (await hub.job(uid)).reason == "Retrying"
+        await agent.sync(ran(uid, **FAILED))
+        job = await hub.job(uid)
+        assert (job.state, job.reason) == ("Failed", "BackoffLimitExceeded")

@@ -51,9 +51,26 @@ async def test_jobs_of_others_are_counted_alone(tmp_path: Path) -> None:
         door = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue"}
         place = {"name": "mine", "namespace": "team-b"}
         await hub.apply({**door, "metadata": place, "spec": {"clusterQueue": "a"}})
+        await submit(hub, "a", "4", "in")
         await submit(hub, "a", "9", "w1", "w2")
         await hub.settle()
+        assert [row.name for row in (await page_of(hub, "", "a")).holding] == ["in"]
         theirs = (Area(frozenset({"team-b"})),)
         found = await page_of(hub, "", "a", Scope(theirs, theirs))
         assert (found.waiting, found.hidden, found.holding) == ([], 2, [])
         assert list(found.cohorts) == []
+
+
+async def test_a_place_in_a_local_queue_is_the_one_in_its_cluster_queue(tmp_path: Path) -> None:
+    """Who comes by another door stands in the same line."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="16"))
+        await hub.apply(*in_cohort("a", "4", cohort=""))
+        door = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue"}
+        place = {"name": "side", "namespace": "team-a"}
+        await hub.apply({**door, "metadata": place, "spec": {"clusterQueue": "a"}})
+        for queue, name in (("a", "w1"), ("side", "w2"), ("a", "w3"), ("side", "w4")):
+            await submit(hub, queue, "9", name)
+        await hub.settle()
+        found = await page_of(hub, "team-a", "side")
+        assert [(each.place, each.row.name) for each in found.waiting] == [(1, "w2"), (3, "w4")]
