@@ -1,7 +1,11 @@
 """The requests that write mirrors: each names exactly the object, and the version, that was looked at."""
 
+from collections.abc import Mapping
+
 from hub.bridge import shown
 from hub.bridge.sources import Source
+from hub.services.context.hub import Hub
+from hub.services.mirror import shown as store
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
 from shared import labels
@@ -14,8 +18,8 @@ from shared.kube.client import KubeClient, Object
 _BY = labels.BRIDGE_FIELD_MANAGER
 
 
-async def create(client: KubeClient, wanted: Json) -> Object:
-    """Make a mirror, and its namespace where that is missing. Raises KubeError.
+async def create(client: KubeClient, wanted: Json, hub: Hub) -> Object:
+    """Make a mirror, and its namespace where that is missing, as the hub has it. Raises KubeError.
 
     Not for what is told of a placement there: it goes with its namespace.
     """
@@ -25,7 +29,8 @@ async def create(client: KubeClient, wanted: Json) -> Object:
     except errors.NotFound as missing:
         if not missing.of_namespace or wanted["kind"] == STATUS_COPY:
             raise
-        await _make_namespace(client, wanted["metadata"]["namespace"])
+        name = wanted["metadata"]["namespace"]
+        await _make_namespace(client, name, await hub.read(store.labels_of_namespace, name))
         made = await client.create(wanted, field_manager=_BY)
     failpoint("H26")
     return made
@@ -69,8 +74,10 @@ async def hand_over(client: KubeClient, source: Source, live: Object) -> None:
     await client.replace(made, field_manager=_BY)
 
 
-async def _make_namespace(client: KubeClient, name: str) -> None:
-    made = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+async def _make_namespace(client: KubeClient, name: str, given: Mapping[str, str]) -> None:
+    # What is read back from there is the hub's from then on: selectors of queues go by its labels.
+    metadata = {"name": name, "labels": dict(given)}
+    made = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
     try:
         await client.create(made, field_manager=_BY)
     except errors.AlreadyExists:

@@ -331,7 +331,7 @@ class Records:
         before = live.conditions if live is not None else ()
         obj = object_of(*wanted, before, self._hub.clock.now())
         if live is None:
-            made = await mirror_writes.create(self._client, obj)
+            made = await mirror_writes.create(self._client, obj, self._hub)
         else:
             obj["metadata"] |= {"uid": live.uid, "resourceVersion": live.version}
             made = await self._client.replace(obj, field_manager=labels.BRIDGE_FIELD_MANAGER)

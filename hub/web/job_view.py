@@ -202,8 +202,13 @@ def _scored(each: Json) -> ScoredCluster:
     )
 
 
+_FULLNESS: Final = "in-use-after"  # its score is what is not in use
+
+
 def score_words(name: str) -> str:
-    """What a score goes by, in words: `available cpu`."""
+    """What a score goes by, in words: `available cpu`; a long bar is much of it."""
+    if name == _FULLNESS:
+        return "left free after it is placed"
     return name.removeprefix(_PREFIX).replace("-", " ")
 
 

@@ -44,6 +44,7 @@ _LISTS = {
     "staged": "rollouts ls",  # update run
     "namespace": "jobs ls",
     "admissioncheck": "checks ls",
+    "role": "access ls",  # binding
     "viewer": "tokens ls",
     "administrator": "tokens ls",
 }

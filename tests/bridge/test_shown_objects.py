@@ -54,6 +54,24 @@ async def test_queues_of_rest_are_shown_with_their_status(tmp_path: Path):
         await until(counted)
 
 
+async def test_a_namespace_that_is_made_for_them_has_the_labels_of_the_hubs(tmp_path: Path):
+    """What is read back from the hub cluster takes nothing away that selectors of queues go by."""
+    named = "apiVersion: v1\nkind: Namespace\nmetadata: {name: team-a, labels: {team: blue}}\n"
+    async with world(tmp_path) as it:
+        await apply(it, named)
+        await apply(it, QUEUES)
+        await mirror(it, "LocalQueue", "team", "team-a")
+        made = await it.get("Namespace", "team-a")
+        assert made["metadata"]["labels"]["team"] == "blue"
+
+        async def read_back() -> bool:
+            row = await it.hub.hub.read(objects.find, "", "Namespace", "", "team-a")
+            assert row is not None
+            return "kubernetes.io/metadata.name" in row.labels and row.labels["team"] == "blue"
+
+        await until(read_back)
+
+
 async def test_members_of_rest_are_shown(tmp_path: Path):
     """With the conditions that a MemberCluster has."""
     async with world(tmp_path) as it:

@@ -148,6 +148,7 @@ HINTS: list[tuple[RoadsteadError, str]] = [
     (absent("no cluster c"), "See what there is: roadstead clusters ls"),
     (absent("there is no MemberCluster c"), "See what there is: roadstead clusters ls"),
     (absent("there is no ClusterQueue q"), "See what there is: roadstead queues ls"),
+    (absent("there is no role binding b"), "See what there is: roadstead access ls"),
     (absent("there is no LocalQueue q"), "See what there is: roadstead queues ls -o wide"),
     (absent("there is no Workload a/w"), "See what there is: roadstead workloads ls"),
     (absent("there is no placement p"), "See what there is: roadstead placements ls"),

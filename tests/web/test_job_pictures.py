@@ -12,6 +12,7 @@ from hub.web.job_page.outlook import outlook_of
 from hub.web.job_page.quota import quota_bars
 from hub.web.job_page.texts import commands_of, manifest_text
 from hub.web.job_page.why import standing_of
+from hub.web.job_view import score_words
 from hub.web.words import lasting, path_of
 
 BEGAN = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
@@ -261,3 +262,9 @@ def test_the_queue_of_a_job_that_waits_leads_to_its_page():
     found = head_of(a_record(namespace="team-a", queue="main", clusterQueue=""))
     queue = next(fact for fact in found.facts if fact.label == "Queue")
     assert (queue.text, queue.href) == ("main", "/queues/team-a/main")
+
+
+def test_a_long_bar_is_much_of_what_the_legend_names():
+    """The score of a cluster that is nearly empty is high: what it shows is free, not in use."""
+    assert score_words("in-use-after") == "left free after it is placed"
+    assert score_words("available-cpu") == "available cpu"

@@ -1,7 +1,7 @@
 """What came by REST, as the bridge shows it on the hub cluster: its rows, and what is said of them."""
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import orjson
@@ -82,6 +82,12 @@ def manifest_of(tx: Transaction, uid: str) -> Json | None:
         return None
     found: Json = orjson.loads(latest[1])
     return found
+
+
+def labels_of_namespace(tx: Transaction, name: str) -> Mapping[str, str]:
+    """Its labels; none where the hub does not have it."""
+    row = objects.find(tx, "", "Namespace", "", name)
+    return {} if row is None else row.labels
 
 
 def say(tx: Transaction, term: int, told: Sequence[MirrorNews]) -> None:
