@@ -13,7 +13,7 @@ from hub.services.reading.draft import draft
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import dependencies, retention as stored
 from shared.kinds.registry import parse
-from tests.services.chains.test_chains import a_chained, chained
+from tests.services.chains.chained import a_chained, chained
 from tests.services.hubs import a_queue
 
 pytestmark = pytest.mark.anyio
