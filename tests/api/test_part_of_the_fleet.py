@@ -179,3 +179,25 @@ async def test_changes_are_those_of_what_is_seen(tmp_path):
         by_namespace = {each["namespace"]: each["uid"] for each in named}
         assert by_namespace["team-a"] in text
         assert by_namespace["team-b"] not in text
+
+
+async def test_changes_follow_the_role_while_they_are_followed(tmp_path):
+    """Who is bound elsewhere meanwhile is told of what is there, and no more of what was theirs."""
+    async with served(tmp_path) as hub:
+        ana = await a_user(hub, "ana")
+        await bound(hub, "ana", "viewer", users=["ana"], namespaces=["team-a"])
+        following = asyncio.create_task(ana.get("/v1/changes"))
+        await waiting.eventually(lambda: sum(getattr(hub.app.state, "streams", {}).values()))
+        await bound(hub, "ana", "viewer", users=["ana"], namespaces=["team-b"])
+        await waiting.turns(50)
+        there, here = [
+            (await hub.admin.post("/v1/jobs", json=a_job("late", namespace))).json()["uid"]
+            for namespace in ("team-a", "team-b")
+        ]
+        await hub.admin.post(f"/v1/jobs/{here}/hold")
+        await waiting.turns(200)
+        await hub.admin.delete("/v1/access/bindings/ana")
+        await waiting.eventually(following.done)
+        text = (await following).text
+        assert there not in text
+        assert here in text

@@ -2,6 +2,7 @@
 
 import pytest
 
+from hub.services.queues.defaults import DEFAULT
 from tests.api.audited import LOCAL, WORKLOAD, filled
 from tests.api.people import a_user, bound
 from tests.api.serving import Served, a_job, served
@@ -261,3 +262,14 @@ async def test_an_instant_that_is_no_instant_is_refused(tmp_path):
         for since in ("", "7", "2026-11-26"):
             reply = await hub.admin.get("/v1/audit", params={"since": since})
             assert (reply.status_code, reply.json()["code"]) == (422, "InvalidValue"), since
+
+
+async def test_a_job_that_names_no_queue_is_of_the_default_one(tmp_path):
+    """Who may submit to that queue may leave it out; who may submit to another may not."""
+    async with served(tmp_path) as hub:
+        for name, queue, status in (("ana", DEFAULT, 201), ("bea", "other", 403)):
+            person = await a_user(hub, name)
+            given = {"users": [name], "namespaces": ["team-a"], "queues": [queue]}
+            await bound(hub, name, "submitter", **given)
+            reply = await person.post("/v1/jobs", json=a_job(f"of-{name}"))
+            assert reply.status_code == status, reply.text

@@ -38,6 +38,19 @@ async def test_a_log_is_followed_to_the_end_of_the_job(member):
         assert mine == [f"{name}: line {number} of 20" for number in range(1, 21)]
 
 
+async def test_of_a_pod_that_comes_later_all_lines_are_told(member):
+    """`tail` is about what was written before: what begins while it is followed is read as a whole."""
+    await a_running_job(member, lines="4", run_seconds="1", parallelism=1, completions=2)
+    asked = member.hub.streams.ask(follow=True, tail=1)
+    assert await member.hub.streams.ended(asked) == "Ended"
+    told = member.hub.streams.lines(asked)
+    last = told[-1].partition(":")[0]
+    assert len({line.partition(":")[0] for line in told}) == 2
+    assert [line for line in told if line.startswith(last)] == [
+        f"{last}: line {number} of 4" for number in range(1, 5)
+    ]
+
+
 async def test_parts_whose_answer_is_lost_are_told_once(member):
     """The same part is sent again by the same number: no line is lost, and none comes twice."""
     await a_running_job(member, lines="20")

@@ -97,7 +97,7 @@ async def test_an_agents_own_word_is_no_promise_to_try_again(tmp_path: Path, wor
         agent = await hub.join("north")
         uid = await hub.placed("north")
         await agent.sync()
-        told = {"reason": "Retrying", "message": "busy"}
+        told: dict[str, Any] = {"reason": "Retrying", "message": "busy"}
         await agent.sync(seen(uid, "Failed", **told) if word == "entry" else ran(uid, **told))
         assert (await hub.job(uid)).reason == "Retrying"
         await agent.sync(ran(uid, **FAILED))

@@ -1,0 +1,39 @@
+"""Pods that have failed, told of while they are there: how many of a job are kept."""
+
+import asyncio
+
+import pytest
+
+from agent.member.last_words import LastWords
+from shared.clock import ManualClock
+from shared.wire.streams_v1 import MOST_FAILED
+from tests import waiting
+
+pytestmark = pytest.mark.anyio
+
+
+def a_failed_pod(name):
+    return {"metadata": {"name": name, "namespace": "team"}, "status": {"phase": "Failed"}}
+
+
+async def test_the_newest_of_each_epoch_and_job_are_told():
+    """A storm of one epoch leaves out its own oldest, and nothing of another's or of another job's."""
+    words = LastWords(ManualClock())
+    words.failed("other", 1, a_failed_pod("other"))
+    for number in range(MOST_FAILED + 2):
+        words.failed("u", 1, a_failed_pod(f"first{number}"))
+    words.failed("u", 2, a_failed_pod("second"))
+    told = []
+
+    async def tell(some):
+        told.extend(some)
+
+    async def nobody():
+        return None
+
+    running = asyncio.create_task(words.run(nobody, tell, logs=False))
+    await waiting.eventually(lambda: told)
+    running.cancel()
+    names = [each.pod.name for each in told]
+    assert names == ["other", *(f"first{n}" for n in range(2, MOST_FAILED + 2)), "second"]
+    assert [each.pod.epoch for each in told][-2:] == [1, 2]
