@@ -11,7 +11,7 @@ from typing import Final
 
 from hub.controllers.lease import Tenure
 from hub.services.context.hub import Hub
-from hub.services.members import api_servers, liveness, silence
+from hub.services.members import api_servers, liveness
 from hub.services.members.sync import AgentSync
 from hub.services.queues import multikueue
 from hub.services.works import cluster_loss
@@ -86,7 +86,7 @@ class SilenceLoop:
         fallen = {name: at for name, at in suspect.items() if name not in self._told}
         back = (self._told - suspect.keys()).intersection(joined)
         if fallen or back:
-            await self._hub.write(silence.tell, fallen, back, term)
+            await self._hub.write(liveness.tell_silence, fallen, back, term)
         self._told = frozenset(suspect)
 
     async def _move_lost(self, silent: Mapping[str, dt.datetime | None], term: int) -> None:

@@ -113,7 +113,7 @@ async def test_records_say_what_the_hub_says(tmp_path: Path) -> None:
             hub_calls.restored(),
             hub_calls.hub_cluster(),
             hub_calls.issue_token("ada"),
-            hub_calls.issue_token("ada", "user", ["physics"]),
+            hub_calls.issue_token("eve", "user", ["physics"]),
             hub_calls.tokens(),
             access.whoami(),
             access.can_i("get", "jobs"),

@@ -23,6 +23,8 @@ from shared.failpoints import failpoint
 from shared.wire.agent_v1 import Observed
 
 UNREACHABLE: Final = "ClusterUnreachable"
+SILENT: Final = "MemberClusterSilent"
+HEARD: Final = "MemberClusterHeard"
 PODS_PENDING: Final = "PodsPendingTimeout"
 # The pod is on its node and its container can not be made: no other cluster would do better.
 HELD_ON_NODE: Final = frozenset(
@@ -44,6 +46,39 @@ def joined_clusters(tx: Transaction) -> dict[str, dt.datetime | None]:
         for member in clusters.list_all(tx)
         if member.joined_at is not None
     }
+
+
+def tell_silence(
+    tx: Transaction, silent: Mapping[str, dt.datetime | None], heard: Collection[str], term: int
+) -> None:
+    """Say of those that have fallen silent when they were last heard, and of others that they are back.
+
+    Raises StaleTerm.
+    """
+    tx.require_term(term)
+    for name, at in sorted(silent.items()):
+        since = "never" if at is None else stamp(at.replace(microsecond=0))
+        text = f"its agent has not been heard since {since}: nothing new goes there"
+        _say_of_member(tx, name, SILENT, text, warning=True)
+    for name in sorted(heard):
+        _say_of_member(tx, name, HEARD, "its agent is heard again", warning=False)
+
+
+def _say_of_member(
+    tx: Transaction, name: str, reason: str, message: str, *, warning: bool
+) -> None:
+    member = clusters.get(tx, name)
+    if member is None:
+        return
+    tx.event(
+        uid=member.object,
+        kind="MemberCluster",
+        namespace="",
+        name=name,
+        type="Warning" if warning else "Normal",
+        reason=reason,
+        message=message,
+    )
 
 
 def lose_jobs(tx: Transaction, silent: Mapping[str, dt.datetime | None], term: int) -> int:

@@ -10,7 +10,7 @@ from hub.services.context import leadership
 from hub.services.explain.job import explain_job
 from hub.services.jobs.cancel import cancel_job, delete_job
 from hub.services.jobs.hold import release_job
-from hub.services.members.silence import HEARD, SILENT
+from hub.services.members.liveness import HEARD, SILENT
 from hub.services.objects.fence import fence_cluster
 from hub.services.questions.jobs import get_job
 from hub.services.works.counters import DOUBLE_RUNS
