@@ -33,6 +33,7 @@ pytestmark = pytest.mark.anyio
 ADDRESS = Address("http://hub", "")
 # What this story does not come by, and where it is looked at instead.
 ELSEWHERE = {
+    "ProviderOfHub",  # where a provider is set: tests/sign_in
     *("Change", "WorkloadState"),  # streams: tests/cli/test_client_streams.py
     *(
         "DiffedResource",
@@ -115,6 +116,7 @@ async def test_records_say_what_the_hub_says(tmp_path: Path) -> None:
             hub_calls.issue_token("ada"),
             hub_calls.issue_token("eve", "user", ["physics"]),
             hub_calls.tokens(),
+            access.ways_in(),
             access.whoami(),
             access.can_i("get", "jobs"),
             access.bind_role("b", "viewer", users=["ada"], namespaces=["team-a"], queues=["q"]),
