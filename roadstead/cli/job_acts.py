@@ -17,11 +17,14 @@ from roadstead.cli.progress import say
 from roadstead.client import Client
 from roadstead.models.jobs import ENDED, Job, JobState, WholeJob
 
+_WAITS = "WaitsForJobs"
 _LISTED = 20  # jobs named one by one before the number is asked for
 
 
 class Act(NamedTuple):
-    """A verb for jobs: `stands` says how each stands then, `concerns` which it changes at all."""
+    """A verb for jobs: `stands` says how each stands then, `concerns` which it changes at all, `spares` which
+    must be named for it.
+    """
 
     name: str
     do: Callable[[Client, str], WholeJob]
@@ -29,6 +32,7 @@ class Act(NamedTuple):
     words: str
     concerns: Callable[[Job], bool]
     does: str
+    spares: Callable[[Job], bool] = lambda job: False
 
 
 def _cancelled(job: WholeJob) -> str:
@@ -58,6 +62,11 @@ def _may_be_released(job: Job) -> bool:
     return job.state in {JobState.HELD, JobState.DEACTIVATED}
 
 
+def _waits_for_jobs(job: Job) -> bool:
+    """Released, it would go whomever it waits for: only who names it means that."""
+    return job.state == JobState.HELD and job.reason == _WAITS
+
+
 def _may_be_held(job: Job) -> bool:
     return not job.has_ended and job.state != JobState.HELD
 
@@ -76,7 +85,10 @@ _HOLD = """Hold jobs back: they are not considered until they are released.
 
 One that runs is taken back from its cluster first; it starts anew once released.
 """
-_RELEASE = "Let jobs wait again that are held, or that were deactivated."
+_RELEASE = """Let jobs wait again that are held, or that were deactivated.
+
+One that waits for other jobs goes regardless of them: it is released by its name alone.
+"""
 _DELETE = """Stop jobs wherever they are, and free their names.
 
 Their history is kept for a while.
@@ -84,7 +96,15 @@ Their history is kept for a while.
 ACTS = (
     Act("cancel", Client.cancel, _cancelled, "cancelling", _may_be_stopped, _CANCEL),
     Act("hold", Client.hold, _stands, "holding", _may_be_held, _HOLD),
-    Act("release", Client.release, _stands, "releasing", _may_be_released, _RELEASE),
+    Act(
+        "release",
+        Client.release,
+        _stands,
+        "releasing",
+        _may_be_released,
+        _RELEASE,
+        _waits_for_jobs,
+    ),
     Act("delete", Client.delete_job, _deleted, "deleting", lambda job: True, _DELETE),
 )
 
@@ -162,9 +182,13 @@ def _meant(
             )
         space = namespace_of(space, everywhere=everywhere)
         with client(ctx) as hub:
-            jobs = list(matching(hub, namespace=space, **given))
-            if not jobs:
+            found = list(matching(hub, namespace=space, **given))
+            if not found:
                 refuse_absent(hub, {"namespace": space, **given})
+        jobs = [job for job in found if not act.spares(job)]
+        if spared := len(found) - len(jobs):
+            who = "1 job waits" if spared == 1 else f"{spared} jobs wait"
+            say(f"{who} for others: left out; name what is to go all the same.", err=True)
     jobs = [job for job in jobs if act.concerns(job)]
     if dry_run:
         _show(act, jobs, output)

@@ -46,6 +46,21 @@ def test_all_that_match_and_are_concerned(verb, concerned):
     assert "labelSelector=sweep%3D7" in script.asked[0]
 
 
+def test_who_waits_for_others_is_released_by_name_alone():
+    """A release lets it go whomever it waits for: one for all that match leaves it, and says so."""
+    waits = a_listed_job("four", uid="u-4", state="Held", reason="WaitsForJobs")
+    held = a_listed_job("three", uid="u-3", state="Held")
+    with answering(
+        asked=lambda path: items(held, waits) if "?" in path else Answer(held)
+    ) as script:
+        done = run("--server", script.address, "jobs", "release", "-n", "team-a", "--yes")
+        named = run("--server", script.address, "jobs", "release", "u-4")
+    assert (done.code, named.code) == (0, 0)
+    assert done.err.startswith("1 job waits for others: left out")
+    changed = [line.split()[1] for line in script.asked if not line.startswith("GET")]
+    assert changed == ["/v1/jobs/u-3/release", "/v1/jobs/u-4/release"]
+
+
 def test_a_dry_run_lists_and_changes_nothing():
     """What would be done with which, and that nothing was."""
     done, script = acted("cancel", "-q", "lq", "--dry-run")
