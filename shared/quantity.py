@@ -29,6 +29,8 @@ _SMALLEST_POWER: Final = -40
 _GRAMMAR: Final = re.compile(
     r"([+-]?)(?:([0-9]+)\.?([0-9]*)|\.([0-9]+))(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?[0-9]+)?"
 )
+_MILLI_OR_BINARY: Final = re.compile(r"(\d+)(m|Ki|Mi|Gi)")
+_LARGER: Final = {"Ki": "Mi", "Mi": "Gi"}
 _POWERS_OF_TEN: Final = {
     "n": -9,
     "u": -6,
@@ -119,6 +121,19 @@ def canonical(resource: str, amount: int) -> str:
         return plain
     binary = _with_binary_suffix(amount)
     return plain if len(plain) < len(binary) else binary
+
+
+def readable(amount: str) -> str:
+    """`127800m` as `127.8` and `261888Mi` as `255.8Gi`, so that two amounts side by side are read alike."""
+    found = _MILLI_OR_BINARY.fullmatch(amount)
+    if found is None:
+        return amount
+    number, unit = float(found[1]), found[2]
+    if unit == "m":
+        return f"{number / 1000:.15g}"
+    while number >= 1024 and unit in _LARGER:
+        number, unit = number / 1024, _LARGER[unit]
+    return amount if unit == found[2] else f"{number:.1f}".removesuffix(".0") + unit
 
 
 def equal(a: object, b: object) -> bool:

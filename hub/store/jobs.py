@@ -96,7 +96,7 @@ def charged_to(tx: Transaction, queue: str) -> list[str]:
 
 
 def reserved_by_cluster(tx: Transaction) -> dict[str, dict[str, int]]:
-    """What the charged jobs of each cluster ask together, by resource."""
+    """What the charged jobs of each cluster ask together, by resource; `pods` among them."""
     c = workloads.c
     rows = tx.conn.execute(
         select(c.cluster, c.shape, func.count())
@@ -108,7 +108,7 @@ def reserved_by_cluster(tx: Transaction) -> dict[str, dict[str, int]]:
     for cluster, shape, count in rows:
         total = asked.setdefault(cluster, {})
         for pod_set in known.get(shape, ()):
-            for name, amount in pod_set["requests"].items():
+            for name, amount in {**pod_set["requests"], "pods": 1}.items():
                 total[name] = total.get(name, 0) + amount * pod_set["count"] * count
     return asked
 

@@ -138,9 +138,8 @@ def rank(resource: str) -> tuple[int, str]:
 def _room(resource: str, room: Json) -> RoomView:
     total = quantity.parse(resource, room["allocatable"])
     free = max(0, quantity.parse(resource, room["free"]))
-    return RoomView(
-        text(resource), room["free"], room["allocatable"], percent(total - free, total)
-    )
+    left, whole = quantity.readable(room["free"]), quantity.readable(room["allocatable"])
+    return RoomView(text(resource), left, whole, percent(total - free, total))
 
 
 def queue_line(row: Json) -> QueueLine:

@@ -1,6 +1,5 @@
 """`roadstead clusters`: the members of the fleet."""
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,31 +14,15 @@ from roadstead.client import Client
 from roadstead.errors import Rejected
 from roadstead.models.clusters import Cluster, Drained, JoinToken
 from shared.properties import USAGE_PREFIX
+from shared.quantity import readable
 
 
 def _free(resource: str) -> Callable[[Cluster], str]:
     def cell(cluster: Cluster) -> str:
         room = cluster.resources.get(resource)
-        return f"{_in_units(room.free)}/{_in_units(room.allocatable)}" if room else ""
+        return f"{readable(room.free)}/{readable(room.allocatable)}" if room else ""
 
     return cell
-
-
-_AMOUNT = re.compile(r"(\d+)(m|Ki|Mi|Gi)")
-_LARGER = {"Ki": "Mi", "Mi": "Gi"}
-
-
-def _in_units(amount: str) -> str:
-    """`127800m` as `127.8` and `261888Mi` as `255.8Gi`, so that two amounts of a cell are read alike."""
-    found = _AMOUNT.fullmatch(amount)
-    if found is None:
-        return amount
-    number, unit = float(found[1]), found[2]
-    if unit == "m":
-        return f"{number / 1000:.15g}"
-    while number >= 1024 and unit in _LARGER:
-        number, unit = number / 1024, _LARGER[unit]
-    return amount if unit == found[2] else f"{number:.1f}".removesuffix(".0") + unit
 
 
 def _link(cluster: Cluster) -> str:
@@ -262,9 +245,9 @@ def _taint(text: str) -> dict[str, str]:
 
 _ROOM = [
     Column("RESOURCE", lambda r: r[0]),
-    Column("FREE", lambda r: _in_units(r[1].free)),
-    Column("ALLOCATABLE", lambda r: _in_units(r[1].allocatable)),
-    Column("RESERVED", lambda r: _in_units(r[1].reserved)),
+    Column("FREE", lambda r: readable(r[1].free)),
+    Column("ALLOCATABLE", lambda r: readable(r[1].allocatable)),
+    Column("RESERVED", lambda r: readable(r[1].reserved)),
 ]
 _POOLS = [
     Column("NODES", lambda p: p.nodes),

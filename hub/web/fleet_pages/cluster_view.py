@@ -137,7 +137,8 @@ def _room(resource: str, row: Json) -> RoomBar:
     free = max(0, quantity.parse(resource, row["free"]))
     used = max(0, total - free)
     ours = min(used, quantity.parse(resource, row["reserved"]))
-    view = RoomView(text(resource), row["free"], row["allocatable"], percent(used, total))
+    free_text, total_text = quantity.readable(row["free"]), quantity.readable(row["allocatable"])
+    view = RoomView(text(resource), free_text, total_text, percent(used, total))
     return RoomBar(view, percent(ours, total), percent(used - ours, total), row["reserved"])
 
 

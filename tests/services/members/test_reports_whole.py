@@ -33,7 +33,7 @@ JOB = {
     "suspended": True, "active": 1, "ready": 2, "terminating": 3, "succeeded": 4, "failed": 5,
     "start_time": "2026-03-01T11:00:01Z", "completion_time": "2026-03-01T11:00:02Z",
     "completed_indexes": "0-1", "failed_indexes": "2", "running_since": "2026-03-01T11:00:03Z",
-    "result": None, "reason": "r", "message": "m", "held_by": "h",
+    "result": None, "reason": "r", "message": "m", "held_by": "h", "failures": ["3/Error"],
 }  # fmt: skip
 
 
