@@ -4,7 +4,9 @@ import click
 
 from roadstead.cli.nouns import list_verb
 from roadstead.cli.output import age, answer_option, client, dump
+from roadstead.cli.progress import say
 from roadstead.cli.tables import Column
+from roadstead.cli.visible import visible
 from roadstead.client import Client
 from roadstead.models.hub import IssuedToken
 
@@ -14,9 +16,10 @@ COLUMNS = [
     Column("GROUPS", lambda t: ",".join(t.groups), wide=True),
     Column("AGE", lambda t: age(t.created_at)),
 ]
+_ROLES = ("viewer", "administrator", "user")
 _role = click.option(
     "--role",
-    type=click.Choice(["viewer", "administrator", "user"]),
+    type=click.Choice(_ROLES),
     default="viewer",
     show_default=True,
     help="Viewers look, administrators do everything, users what `roadstead access` lets them.",
@@ -61,17 +64,33 @@ def issue(ctx: click.Context, name: str, role: str, groups: tuple[str, ...], out
     with client(ctx) as hub:
         made = hub.issue_token(name, role, groups)
     _show(made, output)
+    if role == "user":
+        say(
+            f"What {visible(name)} may do: roadstead access bind … --user {visible(name)}",
+            err=True,
+        )
 
 
 @tokens.command("revoke")
 @click.argument("name")
-@_role
+@click.option("--role", type=click.Choice(_ROLES), help="Where NAME has tokens of several roles.")
 @click.pass_context
-def revoke(ctx: click.Context, name: str, role: str) -> None:
+def revoke(ctx: click.Context, name: str, role: str | None) -> None:
     """End the token of NAME."""
     with client(ctx) as hub:
+        role = role or _role_of(hub, name)
         hub.revoke_token(name, role)
     click.echo(f"{role} {name} has no token any more")
+
+
+def _role_of(hub: Client, name: str) -> str:
+    """The role that NAME has a token of. Raises click.UsageError where there are several."""
+    roles = [each.role for each in hub.tokens() if each.name == name]
+    if len(roles) > 1:
+        raise click.UsageError(
+            f"{visible(name)} has tokens as {' and '.join(roles)}: say which, by --role."
+        )
+    return roles[0] if roles else "viewer"
 
 
 def _show(made: IssuedToken, output: str) -> None:

@@ -12,7 +12,7 @@ from roadstead.models.jobs import WholeJob
 from roadstead.models.objects import Deleted
 from tests.cli.commands import Ran, run
 from tests.cli.filled import LATER, filled
-from tests.cli.scripted import Answer, answering
+from tests.cli.scripted import Answer, answering, items
 
 JOB = Answer(filled(WholeJob))
 LEAVING = Answer(filled(WholeJob, finishedAt=None, state="Withdrawing"))
@@ -104,7 +104,13 @@ Jobs that waited are held (Restored): release those that run nowhere.
         "token\n",
         "Token of role name, shown this once:\n",
     ),
-    ("tokens revoke n", [Answer(filled(Person))], "viewer n has no token any more\n", ""),
+    ("tokens revoke n", [items(), Answer(filled(Person))], "viewer n has no token any more\n", ""),
+    (
+        "tokens revoke name",
+        [items(filled(Person)), Answer(filled(Person))],
+        "role name has no token any more\n",
+        "",
+    ),
     (
         "tokens revoke n --role administrator",
         [Answer(filled(Person))],

@@ -17,6 +17,17 @@ def test_a_token_goes_to_standard_output_alone(hub):
     assert hub.run("tokens", "revoke", "ana").code == 3
 
 
+def test_a_token_is_revoked_by_its_name(hub):
+    """Whichever role it is of; where there are several, the role is asked for."""
+    for role in ("user", "viewer", "administrator"):
+        hub.run("tokens", "issue", "eve" if role == "user" else "bob", "--role", role)
+    assert hub.run("tokens", "revoke", "eve").lines == ["user eve has no token any more"]
+    asked = hub.run("tokens", "revoke", "bob")
+    assert (asked.code, "administrator and viewer" in asked.err) == (2, True), asked.err
+    for role in ("viewer", "administrator"):
+        assert hub.run("tokens", "revoke", "bob", "--role", role).code == 0
+
+
 def test_a_deleted_job_frees_its_name(hub, tmp_path):
     """A job that waits is deleted at once, and another may have its name."""
     file = tmp_path / "job.yaml"
