@@ -94,6 +94,27 @@ def test_what_is_refused_is_said_in_place(fleet, at):
     expect(confirm).to_be_enabled()
 
 
+def test_what_was_not_answered_is_looked_at_again(fleet, at):
+    """The answer was lost: pressed once more it does nothing, and shows what would happen now."""
+    uid = submit(fleet, "unanswered", run_s=600)
+    until(lambda: state(fleet, uid) == "Running", 30, "it runs")
+    page = at(f"/jobs/{uid}", may_fail=True)
+
+    def lose(route):
+        route.fetch()
+        route.abort()
+
+    page.route("**/v1/jobs/*/hold", lose)
+    page.get_by_role("button", name="Hold…").click()
+    page.get_by_role("button", name="Hold the job").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("status")).to_contain_text("did not answer")
+    until(lambda: state(fleet, uid) == "Held", 30, "it is held")
+    dialog.get_by_role("button", name="Look again").click()
+    expect(dialog.get_by_role("button", name="Look again")).to_have_count(0)
+    assert len(page.sent) == 1
+
+
 def test_a_queue_and_a_cluster_are_reached_by_their_names_and_stay_live(fleet, at):
     """From the front page to a cluster, cordoned there; its state follows without loading the page again."""
     page = at("/")

@@ -92,8 +92,7 @@
     tell(form, "work", "Asking the hub…");
     const reply = await fetch(path, { method, headers, body: sent }).catch(() => null);
     if (reply === null) {
-      tell(form, "bad", "The hub did not answer: whether it was done is not known. Press again, or look at the page.");
-      return allow(form, press);
+      return key ? again(form, press) : lookAgain(form, press);
     }
     const text = await reply.text();
     if (!reply.ok) {
@@ -105,6 +104,20 @@
     tell(form, "good", ...cameOf(parsed(text) ?? {}, reply.status, method));
     form.querySelector("[data-close]").focus();
     document.dispatchEvent(new Event("roadstead:acted"));
+  }
+
+  function again(form, press) {
+    tell(form, "bad", "The hub did not answer: whether it was done is not known. Pressed again it is done once.");
+    allow(form, press);
+  }
+
+  // Done twice it could mean something else: a job is released to wait for others, and then regardless of them.
+  function lookAgain(form, press) {
+    tell(form, "bad", "The hub did not answer: whether it was done is not known. Look again first.");
+    press.type = "button";
+    press.textContent = "Look again";
+    press.dataset.look = "";
+    press.disabled = false;
   }
 
   function allow(form, press) {
@@ -160,6 +173,7 @@
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-act]");
     if (button) open(button.dataset.act);
+    if (event.target.closest("[data-look]")) show(asked);
     if (event.target.closest("[data-close]") || event.target === dialog) dialog.close();
   });
   dialog.addEventListener("change", (event) => {
