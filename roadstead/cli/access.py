@@ -1,7 +1,6 @@
 """`roadstead access`, `auth`, `whoami` and `audit`: who may do what, and who did."""
 
 import datetime as dt
-import re
 from typing import Any
 
 import click
@@ -10,12 +9,12 @@ from roadstead.cli.names import default_namespace
 from roadstead.cli.nouns import Decorator, list_verb
 from roadstead.cli.output import age, answer_option, client, instant_before, show_one
 from roadstead.cli.progress import hint
+from roadstead.cli.run.amounts import seconds_of
 from roadstead.cli.tables import Column
 from roadstead.client import Client
 from roadstead.models.access import Allowed, AuditEntry, BoundRole, WhoAmI
 
 ROLES = ("viewer", "submitter", "batch-administrator", "cluster-administrator")
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _BINDINGS = [
     Column("NAME", lambda b: b.name),
     Column("ROLE", lambda b: b.role),
@@ -156,15 +155,10 @@ def _since(_ctx: click.Context, _option: click.Parameter, given: str | None) -> 
     """`90s`, `2h`, `7d`, or an instant."""
     if not given:
         return None
-    if found := re.fullmatch(r"([0-9]{1,6})([smhd])", given):
-        seconds = int(found[1]) * _UNITS[found[2]]
-        return instant_before(seconds)
     try:
         at = dt.datetime.fromisoformat(given)
     except ValueError:
-        raise click.BadParameter(
-            f"{given!r} is no time such as 2h or 2026-11-26T08:00Z."
-        ) from None
+        return instant_before(seconds_of(given))
     return at if at.tzinfo else at.astimezone()
 
 

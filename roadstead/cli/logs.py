@@ -1,7 +1,6 @@
 """`roadstead logs`: what the pods of a job write, wherever it runs."""
 
 import queue
-import re
 import sys
 import threading
 import zlib
@@ -13,6 +12,7 @@ from roadstead.cli.job_filters import matching, namespace_of
 from roadstead.cli.log_following import Followed
 from roadstead.cli.names import full_name
 from roadstead.cli.output import client
+from roadstead.cli.run.amounts import seconds
 from roadstead.cli.tables import is_coloured
 from roadstead.cli.visible import visible
 from roadstead.client import Client
@@ -22,18 +22,6 @@ from roadstead.models.pods import LogRecord
 
 MOST_JOBS: Final = 10  # whose logs are read at a time
 _COLOURS: Final = ("cyan", "green", "yellow", "magenta", "blue", "bright_cyan", "bright_green")
-_SPAN: Final = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
-_UNITS: Final = (86400, 3600, 60, 1)
-
-
-def _seconds(_ctx: click.Context, _option: click.Parameter, given: str | None) -> int | None:
-    """`90`, `45s`, `10m` or `1h30m` as seconds."""
-    if given is None:
-        return None
-    found = _SPAN.fullmatch(f"{given}s" if given.isdecimal() else given)
-    if not given or found is None or len(given) > 12:
-        raise click.BadParameter(f"{given!r} is no time: 45s, 10m, 1h30m.")
-    return sum(int(n or 0) * unit for n, unit in zip(found.groups(), _UNITS, strict=True))
 
 
 @click.command()
@@ -42,7 +30,7 @@ def _seconds(_ctx: click.Context, _option: click.Parameter, given: str | None) -
 @click.option("--pod", metavar="NAME", help="Only this pod.")
 @click.option("-c", "--container", metavar="NAME", help="Only this container; else all.")
 @click.option("-p", "--previous", is_flag=True, help="Of the run before the last restart.")
-@click.option("--since", callback=_seconds, metavar="TIME", help="Only the last 45s, 10m, 1h30m.")
+@click.option("--since", callback=seconds, metavar="TIME", help="Only the last 45s, 10m, 1h30m.")
 @click.option(
     "--tail", type=click.IntRange(0), metavar="N", help="Only the last N lines of each container."
 )
