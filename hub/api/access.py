@@ -16,10 +16,10 @@ from hub.api.models.access import (
 )
 from hub.api.models.sign_in import WaysIn
 from hub.api.parameters import AuditFilters, Question
-from hub.api.policy import ADMINISTRATOR, PUBLIC, USER, VIEWER, allow, caller, hub_of
+from hub.api.policy import ADMINISTRATOR, PUBLIC, USER, VIEWER, allow, caller, grants, hub_of
 from hub.api.reply import JsonResponse, pager
 from hub.api.routing import new_router, refuses
-from hub.domain.access import KINDS, VERBS, Grant, Rights, Verb
+from hub.domain.access import KINDS, VERBS, Grant, Noun, Rights, Verb
 from hub.services.access import bindings
 from hub.services.access.bindings import WantedBinding
 from hub.services.questions import deeds
@@ -115,9 +115,12 @@ async def unbind_role(request: Request, name: str) -> Response:
 
 @router.get("/v1/audit", tags=["fleet"], response_model=AuditList)
 @allow(ADMINISTRATOR)
+@grants(Verb.GET, Noun.AUDIT)
 @refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED)
 async def list_audit(request: Request, asked: Annotated[AuditFilters, Query()]) -> Response:
-    """Who did what, newest first. Filters: principal, verb, kind, namespace, since."""
+    """Who did what, newest first; of part of the fleet for who sees that part. Filters: principal, verb, kind,
+    namespace, since.
+    """
     filters, token = asked.given(), asked.continue_ or None
     page = pager(request, filters)
     filters.pop("since", None)

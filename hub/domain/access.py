@@ -6,8 +6,8 @@ may not change is refused.
 
     Viewer                 looks at jobs, queues, objects, placements, drift and events
     Submitter              also hands in jobs, and changes and ends those of their own
-    Batch administrator    also changes and ends anybody's jobs, and declares LocalQueues; bound everywhere,
-                           also ClusterQueues, cohorts, flavors and priority classes
+    Batch administrator    also reads the audit, changes and ends anybody's jobs, and declares LocalQueues;
+                           bound everywhere, also ClusterQueues, cohorts, flavors and priority classes
     Cluster administrator  everything; bound everywhere or not at all
 
 `clusters` and whatever else has no namespace is for those whose role is bound everywhere.
@@ -83,17 +83,20 @@ KINDS: Final[Mapping[str, Noun]] = {
     "token": Noun.ACCESS,
 }
 _NAMESPACED: Final = frozenset(
-    {Noun.JOBS, Noun.QUEUES, Noun.OBJECTS, Noun.PLACEMENTS, Noun.DRIFT, Noun.EVENTS}
+    {
+        *(Noun.JOBS, Noun.QUEUES, Noun.OBJECTS, Noun.PLACEMENTS, Noun.DRIFT, Noun.EVENTS),
+        Noun.AUDIT,
+    }
 )
 _OF_ALL: Final = frozenset({Noun.CLUSTERS, Noun.QUOTAS, Noun.HUB})
-_LOOKING: Final = frozenset((Verb.GET, kind) for kind in _NAMESPACED | _OF_ALL)
+_LOOKING: Final = frozenset((Verb.GET, kind) for kind in _NAMESPACED - {Noun.AUDIT} | _OF_ALL)
 _OWN: Final = (Verb.CHANGE, Noun.JOBS)
 _SUBMITTING: Final = _LOOKING | {(Verb.CREATE, Noun.JOBS)}
 _MAY: Final[Mapping[Role, frozenset[tuple[Verb, Noun]]]] = {
     Role.VIEWER: _LOOKING,
     Role.SUBMITTER: _SUBMITTING,
     Role.BATCH_ADMINISTRATOR: _SUBMITTING
-    | {_OWN}
+    | {_OWN, (Verb.GET, Noun.AUDIT)}
     | {(verb, kind) for verb in (Verb.CREATE, Verb.CHANGE) for kind in (Noun.QUEUES, Noun.QUOTAS)},
     Role.CLUSTER_ADMINISTRATOR: frozenset((verb, kind) for verb in Verb for kind in Noun),
 }

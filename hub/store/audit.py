@@ -6,6 +6,7 @@ from typing import Final
 
 from sqlalchemy import delete, select
 
+from hub.store import scoping
 from hub.store.bulk import Bulk
 from hub.store.records.history import AuditEntry
 from hub.store.tables import audit
@@ -78,12 +79,12 @@ def list_entries(
     before: int = 0,
     limit: int = 100,
 ) -> list[AuditEntry]:
-    """The newest entries (older than id `before`), newest first.
+    """The newest entries (older than id `before`) that whoever asks may see, newest first.
 
     `filters`: principal, verb, kind, namespace, exact. Rows of releases that did not write down the last
     two apart are found by their words.
     """
-    query = select(audit).order_by(audit.c.id.desc()).limit(limit)
+    query = select(audit).where(*scoping.of_audit(tx)).order_by(audit.c.id.desc()).limit(limit)
     asked, c = filters or {}, audit.c
     for name in ("principal", "verb"):
         if asked.get(name):

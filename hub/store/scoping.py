@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Table, false, or_, select, true
 
 from hub.domain.access import Area
 from hub.store.dialect import CHUNK
-from hub.store.tables import events, objects, tallies, workloads, works
+from hub.store.tables import audit, events, objects, tallies, workloads, works
 from hub.store.transaction import Transaction
 
 
@@ -33,6 +33,11 @@ def of_events(tx: Transaction) -> list[ColumnElement[bool]]:
 def of_objects(tx: Transaction) -> list[ColumnElement[bool]]:
     """Conditions on `objects`; of what has no namespace nothing is seen."""
     return _within(tx, objects.c.namespace)
+
+
+def of_audit(tx: Transaction) -> list[ColumnElement[bool]]:
+    """Conditions on `audit`; of what has no namespace nothing is seen."""
+    return _within(tx, audit.c.namespace)
 
 
 def of_works(tx: Transaction) -> list[ColumnElement[bool]]:

@@ -231,6 +231,21 @@ async def test_who_am_i_and_what_can_i(tmp_path):
         assert (await ana.get("/v1/can-i?verb=fly&kind=jobs")).status_code == 422
 
 
+async def test_a_batch_administrator_reads_the_audit_of_their_namespaces(tmp_path):
+    """What was done there, by whomever; of others, and of what has no namespace, nothing."""
+    async with served(tmp_path) as hub:
+        await two_tenants(hub)
+        olga = await a_user(hub, "olga")
+        await bound(hub, "olga", "submitter", users=["olga"], namespaces=["team-b"])
+        assert (await olga.get("/v1/audit")).status_code == 403
+        await bound(hub, "olga", "batch-administrator", users=["olga"], namespaces=["team-b"])
+        rows = (await olga.get("/v1/audit")).json()["items"]
+        assert {row["namespace"] for row in rows} == {"team-b"}
+        everything = (await hub.admin.get("/v1/audit")).json()["items"]
+        assert rows == [row for row in everything if row["namespace"] == "team-b"]
+        assert (await olga.get("/v1/audit?namespace=team-a")).json()["items"] == []
+
+
 async def test_the_audit_tells_submissions_and_is_filtered(tmp_path):
     """One row for a job, one for a batch with how many it took; by who, what, kind, where and since when."""
     async with served(tmp_path) as hub:

@@ -195,7 +195,7 @@ def test_lists_tell_of_her_namespaces_alone(iris: Submitter) -> None:
         ("access ls", ADMINISTRATOR),
         ("access bind more --role submitter --user iris -n chem", ADMINISTRATOR),
         ("access unbind noor", ADMINISTRATOR),
-        ("audit ls", ADMINISTRATOR),
+        ("audit ls", "it takes the role batch-administrator"),
         # Queues are the batch administrator's.
         ("queues stop physics/day", "its batch administrator may"),
         ("queues resume physics/day", "its batch administrator may"),

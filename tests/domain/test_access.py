@@ -33,7 +33,7 @@ JOBS_OF_ANN = {"viewer": "", "submitter": "own", "batch-administrator": "any"}
     [
         ("viewer", {"get jobs", "get queues", "get objects", "get placements", "get drift", "get events"}),
         ("submitter", {"create jobs"}),
-        ("batch-administrator", {"create queues", "change queues"}),
+        ("batch-administrator", {"create queues", "change queues", "get audit"}),
     ],
 )  # fmt: skip
 def test_each_role_adds_to_the_one_before(role, may):
