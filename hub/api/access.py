@@ -118,8 +118,8 @@ async def unbind_role(request: Request, name: str) -> Response:
 @grants(Verb.GET, Noun.AUDIT)
 @refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED)
 async def list_audit(request: Request, asked: Annotated[AuditFilters, Query()]) -> Response:
-    """Who did what, newest first; of part of the fleet for who sees that part. Filters: principal, verb, kind,
-    namespace, since.
+    """Who did what, newest first; of part of the fleet for who sees that part. Filters: principal, verb,
+    kind, namespace, since.
     """
     filters, token = asked.given(), asked.continue_ or None
     page = pager(request, filters)

@@ -139,7 +139,7 @@ def test_what_has_no_queue_is_not_reached_through_one(role, area, verb, noun, na
     areas = Rights("ann", (Grant(role, area),)).areas(verb, noun)
     if area.queues is not None and noun != Noun.JOBS:
         assert areas == ()
-    if area.namespaces is not None and noun in {Noun.CLUSTERS, Noun.HUB, Noun.ACCESS, Noun.AUDIT}:
+    if area.namespaces is not None and noun in {Noun.CLUSTERS, Noun.HUB, Noun.ACCESS}:
         assert areas == ()
 
 
