@@ -28,6 +28,7 @@ from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
 router = new_router("access")
+_NAMED: Final = 5  # namespaces that an answer names
 _ONE: Final = "/v1/access/bindings/{name}"
 
 
@@ -76,7 +77,7 @@ async def can_i(request: Request, asked: Annotated[Question, Query()]) -> Respon
         "verb": verb,
         "kind": kind,
         "namespace": asked.namespace,
-        "reason": _because(giving, verb),
+        "reason": _because(giving, asked.namespace),
     }
     return JsonResponse(told)
 
@@ -137,8 +138,14 @@ def _grant(each: Grant) -> Json:
     }
 
 
-def _because(giving: list[Grant], verb: Verb) -> str:
+def _because(giving: list[Grant], namespace: str) -> str:
     if not giving:
         return "no role that you have allows it"
     roles = sorted({str(each.role) for each in giving})
-    return f"as {' and '.join(roles)}"
+    told = f"as {' and '.join(roles)}"
+    spaces = [each.area.namespaces for each in giving]
+    if namespace or None in spaces:
+        return told
+    names = sorted({name for held in spaces for name in held or ()})
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{told}, in {', '.join(names[:_NAMED])}{more}"

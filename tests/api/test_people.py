@@ -231,6 +231,17 @@ async def test_who_am_i_and_what_can_i(tmp_path):
         assert (await ana.get("/v1/can-i?verb=fly&kind=jobs")).status_code == 422
 
 
+async def test_where_something_may_be_done_is_told(tmp_path):
+    """Asked of no namespace the answer names those where it may be."""
+    async with served(tmp_path) as hub:
+        ana = await a_user(hub, "ana")
+        await bound(hub, "ana", "submitter", users=["ana"], namespaces=["team-b", "team-a"])
+        told = (await ana.get("/v1/can-i?verb=submit&kind=jobs")).json()
+        assert (told["allowed"], told["reason"]) == (True, "as submitter, in team-a, team-b")
+        told = (await ana.get("/v1/can-i?verb=submit&kind=jobs&namespace=team-a")).json()
+        assert told["reason"] == "as submitter"
+
+
 async def test_a_batch_administrator_reads_the_audit_of_their_namespaces(tmp_path):
     """What was done there, by whomever; of others, and of what has no namespace, nothing."""
     async with served(tmp_path) as hub:
