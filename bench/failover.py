@@ -85,7 +85,7 @@ def wait(question: Callable[[], T | None], what: str) -> T:
 
 def leading(server: databases.Server, after: int = 0) -> tuple[int, int] | None:
     """The process that leads under a later term than `after`, and its term; None while nobody does."""
-    asked = "SELECT holder, term FROM leases WHERE expires_at > now() AND term > %s"
+    asked = "SELECT holder, term FROM leases WHERE name = 'leader' AND expires_at > now() AND term > %s"
     with contextlib.suppress(psycopg.Error), psycopg.connect(server.address("hub")) as conn:
         row = conn.execute(asked, (after,)).fetchone()
         return None if row is None else (int(row[0].rpartition("/")[2]), int(row[1]))

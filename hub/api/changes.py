@@ -64,9 +64,10 @@ async def _events(request: Request, hub: Hub, revision: int) -> AsyncIterator[by
     try:
         yield b": following\n\n"
         while not hub.closing.is_set():
-            # Within what may be seen now: roles may have changed since the last page.
-            found = await hub_of(request).read(watch.changes, revision, PAGE)
-            revision, text, more = _sent(found)
+            # Within what may be seen now: roles may have changed since the last page, of which no name here
+            # keeps hold while its text waits to be taken.
+            now = hub_of(request)
+            revision, text, more = _sent(await now.read(watch.changes, revision, PAGE))
             for start in range(0, len(text), PIECE):  # who does not take it has little in hand
                 yield text[start : start + PIECE]
             if not more and not await hear(hub, news, BEAT_S):

@@ -161,7 +161,7 @@ class Fleet:
         server = self.hubs.server
         if server is None:
             return "hub"
-        asked = "SELECT holder FROM leases WHERE expires_at > now()"
+        asked = "SELECT holder FROM leases WHERE name = 'leader' AND expires_at > now()"
         with contextlib.suppress(psycopg.Error), psycopg.connect(server.address("hub")) as conn:
             row = conn.execute(asked).fetchone()
             pid = 0 if row is None else int(row[0].rpartition("/")[2])

@@ -16,7 +16,7 @@ def leading(server: databases.Server, after: int = 0) -> tuple[int, int]:
     """
 
     def found() -> tuple[int, int] | None:
-        asked = "SELECT holder, term FROM leases WHERE expires_at > now() AND term > %s"
+        asked = "SELECT holder, term FROM leases WHERE name = 'leader' AND expires_at > now() AND term > %s"
         with psycopg.connect(server.address("hub")) as conn:
             row = conn.execute(asked, (after,)).fetchone()
         return None if row is None else (int(row[0].rpartition("/")[2]), int(row[1]))
