@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from shared.labels import AFTER
+from shared.labels import AFTER, SUBMITTED_BY
 
 Json = dict[str, Any]
 _AGAIN: Final = re.compile(r"(.+)-r(\d{1,6})")
@@ -26,12 +26,16 @@ _LABELS_OF_THE_SERVER: Final = frozenset(
 
 
 def copy_of(manifest: Json, name: str) -> Json:
-    """The manifest with another name, and without what an API server has added for itself."""
+    """The manifest with another name, and without what an API server has added for itself: who made the first
+    one is not who makes this.
+    """
     spec = {k: v for k, v in manifest["spec"].items() if k not in _OF_THE_SERVER}
     template = spec.get("template")
     if isinstance(template, dict) and isinstance(template.get("metadata"), dict):
         spec["template"] = {**template, "metadata": _own(template["metadata"])}
     metadata = {k: v for k, v in manifest["metadata"].items() if k != "ownerReferences"}
+    if isinstance(notes := metadata.get("annotations"), dict):
+        metadata["annotations"] = {k: v for k, v in notes.items() if k != SUBMITTED_BY}
     return {**manifest, "metadata": {**_own(metadata), "name": name}, "spec": spec}
 
 

@@ -134,6 +134,9 @@ async def test_a_copy_of_a_mirror_is_not_ours(tmp_path: Path):
         uid = await submit(it)
         made = copied(await mirror(it, *TRAIN))
         made["metadata"]["name"] = "copy"
+        made["metadata"]["annotations"].pop(
+            labels.SUBMITTED_BY, None
+        )  # it is not theirs who copies
         await it.kube.create(made, field_manager=FIELDS)
         reason, message = await until(lambda: warned(it, "copy"))
         assert (reason, labels.ORIGIN in message) == ("ReservedLabel", True)

@@ -52,7 +52,8 @@ async def test_everything_of_a_job_is_carried_over(tmp_path: Path):
         assert (row.uid, row.kind, row.namespace, row.name, row.origin) == (
             job["metadata"]["uid"], "Job", "lab", "one", "hub-cluster"
         )  # fmt: skip
-        assert (row.labels, row.annotations) == (MARKS["labels"], MARKS["annotations"])
+        by = {labels.SUBMITTED_BY: "kubernetes-admin"}  # whom the API server saw
+        assert (row.labels, row.annotations) == (MARKS["labels"], MARKS["annotations"] | by)
         assert (row.queue, row.parallelism, row.completions, row.ttl_s) == ("main", 2, 5, 60)
         assert (row.state, row.live, row.epoch, row.generation) == (State.PENDING, True, 0, 1)
 

@@ -62,6 +62,14 @@ def test_what_an_api_server_added_is_left_out():
     assert copy_of(job, "new") == expected
 
 
+def test_who_made_the_first_one_is_not_said_of_the_copy():
+    """The hub says that of each job, and lets nobody else say it."""
+    job = a_job("one")
+    notes = {"roadstead.dev/submitted-by": "ana", "roadstead.dev/retry": "3"}
+    made = copy_of({**job, "metadata": {**job["metadata"], "annotations": notes}}, "two")
+    assert made["metadata"]["annotations"] == {"roadstead.dev/retry": "3"}
+
+
 def test_what_is_hidden_is_not_submitted():
     """Who sees [hidden] in place of a variable's value would run something else: refused, nothing is sent."""
     job = a_job("ok")
