@@ -236,8 +236,8 @@ async def test_what_is_reserved_on_a_cluster_counts_every_job_and_pod(tmp_path):
         await db.write(lambda tx: manifests.add_shapes(tx, shapes))
         await db.write(lambda tx: workloads.add(tx, rows))
         assert await db.read(jobs.reserved_by_cluster) == {
-            "c1": {"cpu": 17, "memory": 7},
-            "c2": {"cpu": 5, "memory": 7},
+            "c1": {"cpu": 17, "memory": 7, "pods": 7},
+            "c2": {"cpu": 5, "memory": 7, "pods": 1},
         }
 
 
