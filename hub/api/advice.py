@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 from starlette.requests import Request
 
-from hub.api.policy import hub_of
+from hub.api.policy import find_index_of, hub_of
 from hub.services.context import timeline
 from hub.services.explain.never_fits import Warnings
 from hub.services.reading.draft import Draft
@@ -30,8 +30,7 @@ def _never(request: Request) -> Warnings:
     state = request.app.state
     found: Warnings | None = getattr(state, "warnings", None)
     if found is None:
-        find = getattr(state, "schedule_index", None)
-        found = state.warnings = Warnings(find if find is not None else lambda: None)
+        found = state.warnings = Warnings(find_index_of(request))
     return found
 
 

@@ -7,7 +7,7 @@ from starlette.responses import PlainTextResponse, Response
 from hub.api.errors import problem
 from hub.api.measures import exposition
 from hub.api.models.fleet import Health, Readiness
-from hub.api.policy import ADMINISTRATOR, PUBLIC, VIEWER, allow, hub_of
+from hub.api.policy import ADMINISTRATOR, PUBLIC, VIEWER, allow, find_index_of, hub_of
 from hub.api.reply import JsonResponse
 from hub.api.routing import new_router
 from hub.services.questions import gauges as queue_gauges, jobs
@@ -46,8 +46,7 @@ async def ready(request: Request) -> Response:
 async def read_metrics(request: Request) -> Response:
     """Prometheus' text format."""
     hub = hub_of(request)
-    find = getattr(request.app.state, "schedule_index", None)
-    lines = queue_gauges.waiting(None if find is None else find())
+    lines = queue_gauges.waiting(find_index_of(request)())
     # In one go: each way from thread to thread waits for whoever computes meanwhile.
     text = await hub.read(
         lambda unit: exposition(overview(unit, hub.settings), queue_gauges.gauges(unit, lines))

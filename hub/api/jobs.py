@@ -1,7 +1,6 @@
 """`/v1/jobs`: submit one, list, look at, hold, release, cancel, delete."""
 
 import hashlib
-from collections.abc import Callable
 from typing import Annotated
 
 from fastapi import Query
@@ -17,7 +16,17 @@ from hub.api.models.jobs import JobDetail, JobList, PriorityWish, SubmittedJob
 from hub.api.models.objects import JobManifest, Options, uid_of
 from hub.api.openapi_parts import A_JOB, IDEMPOTENCY_KEY, JSON, REPLAY, YAML, ref
 from hub.api.parameters import JobFilters, Newest
-from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, from_page, grants, hub_of, via_of
+from hub.api.policy import (
+    ADMINISTRATOR,
+    VIEWER,
+    allow,
+    caller,
+    find_index_of,
+    from_page,
+    grants,
+    hub_of,
+    via_of,
+)
 from hub.api.reply import JsonResponse, idempotency_key, pager
 from hub.api.request_log import is_about
 from hub.api.rights import require
@@ -25,7 +34,6 @@ from hub.api.routing import new_router, refuses
 from hub.domain.access import Noun, Verb
 from hub.services.context import secrecy
 from hub.services.explain import study
-from hub.services.index.index import ScheduleIndex
 from hub.services.jobs import cancel, hold, revise
 from hub.services.jobs.submit import Reply, Submission, submit
 from hub.services.questions import jobs
@@ -36,7 +44,6 @@ from shared.reject_codes import RejectCode
 from shared.selectors import parse_selector
 
 router = new_router("jobs")
-FindIndex = Callable[[], ScheduleIndex | None]
 
 
 @router.post(
@@ -143,8 +150,7 @@ async def explain_job(request: Request, uid: str) -> Response:
 
     While it waits also what would let it in, and when it is expected to start.
     """
-    find_index: FindIndex = getattr(request.app.state, "schedule_index", _no_index)
-    return JsonResponse(await study.explain(hub_of(request), uid, find_index))
+    return JsonResponse(await study.explain(hub_of(request), uid, find_index_of(request)))
 
 
 @router.post("/v1/jobs/{uid}/cancel", response_model=JobDetail)
@@ -222,7 +228,3 @@ async def delete_job_by_name(
 async def _delete(request: Request, uid: str, options: Options) -> Response:
     name, expected = caller(request).name, uid_of(options)
     return JsonResponse(await hub_of(request).write(cancel.delete_job, uid, name, expected))
-
-
-def _no_index() -> None:
-    """Explanations of a hub without scheduler come from the store alone."""

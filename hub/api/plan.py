@@ -22,13 +22,12 @@ from hub.api.models.plan import (
     RenderedPlacement,
 )
 from hub.api.openapi_parts import A_JOB, JSON, NDJSON, YAML, listed, ref
-from hub.api.policy import ADMINISTRATOR, allow, caller, grants, hub_of
+from hub.api.policy import ADMINISTRATOR, allow, caller, find_index_of, grants, hub_of
 from hub.api.reply import JsonResponse
 from hub.api.rights import require
 from hub.api.routing import new_router
 from hub.domain.access import Noun, Verb
 from hub.services.explain.plan import MOST_DOCUMENTS, WantedManifests, plan
-from hub.services.explain.plan_jobs import FindIndex
 from hub.services.objects.evict_placement import evict_placement
 from hub.services.placements.manifests.render import render_placement
 from hub.services.placements.rebalance import rebalance
@@ -82,9 +81,8 @@ async def plan_documents(
         size = len(await request.body())
         drafts = await off_loop(request, size, _drafts, read, namespace, hub.clock.now())
         drafts = [require(request, each) for each in drafts]
-        find_index: FindIndex = getattr(request.app.state, "schedule_index", _no_index)
         return JsonResponse(
-            await plan(hub, drafts, find_index, WantedManifests(manifests, cluster))
+            await plan(hub, drafts, find_index_of(request), WantedManifests(manifests, cluster))
         )
 
 
@@ -170,8 +168,7 @@ async def _rebalance(
     request: Request, namespace: str, name: str, asked: RebalanceWish | None
 ) -> Response:
     hub = hub_of(request)
-    find_index: FindIndex = getattr(request.app.state, "schedule_index", _no_index)
-    index = find_index()
+    index = find_index_of(request)()
     promised = {} if index is None else index.members.all_promised()
     carry_out = bool(asked and asked.carry_out)
     do = functools.partial(rebalance, carry_out=carry_out)
@@ -203,7 +200,3 @@ def _at(index: int, value: object, refusal: Rejected) -> Rejected:
         FieldError(f"[{index}].{e.field}".rstrip("."), e.code, e.message) for e in errors
     )
     return Rejected(refusal.code, f"{which}: {refusal.detail}", fields[0].field, fields)
-
-
-def _no_index() -> None:
-    """Nothing follows the queues here."""

@@ -23,6 +23,7 @@ from hub.services.access.credentials import (
     Principal,
 )
 from hub.services.context.hub import Hub, HubWithin
+from hub.services.index.index import FindIndex
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
@@ -38,6 +39,7 @@ __all__ = [
     "allow",
     "authorize",
     "caller",
+    "find_index_of",
     "from_page",
     "grants",
     "hub_of",
@@ -229,6 +231,16 @@ def hub_of(request: Request) -> Hub:
     assert isinstance(hub, Hub)
     scope, via = scope_of(request), via_of(request)
     return hub if scope.is_everything and not via else HubWithin(hub, scope, via)
+
+
+def find_index_of(request: Request) -> FindIndex:
+    """Where the scheduler's index is found; it finds None where this process has none."""
+    found: FindIndex = getattr(request.app.state, "schedule_index", _no_index)
+    return found
+
+
+def _no_index() -> None:
+    """A hub without scheduler knows what the store knows."""
 
 
 def scope_of(request: Request) -> Scope:

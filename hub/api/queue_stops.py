@@ -18,7 +18,6 @@ router = new_router("queues")
 @from_page
 @allow(ADMINISTRATOR)
 @grants(Verb.CHANGE, Noun.QUOTAS)
-@grants(Verb.CHANGE, Noun.QUOTAS)
 @refuses(RejectCode.BEING_DELETED, RejectCode.OWNED_ELSEWHERE)
 async def stop_cluster_queue(
     request: Request, name: str, asked: QueueStop | None = None
@@ -33,7 +32,6 @@ async def stop_cluster_queue(
 @router.post("/v1/queues/{name}/resume", response_model=ClusterQueueFigures)
 @from_page
 @allow(ADMINISTRATOR)
-@grants(Verb.CHANGE, Noun.QUOTAS)
 @grants(Verb.CHANGE, Noun.QUOTAS)
 @refuses(RejectCode.BEING_DELETED, RejectCode.OWNED_ELSEWHERE)
 async def resume_cluster_queue(request: Request, name: str) -> Response:

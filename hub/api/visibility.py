@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from hub.api.models.workloads import KueueWorkload, KueueWorkloadList, PendingWorkloadsSummary
 from hub.api.parameters import Window, WorkloadFilters
-from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, grants, hub_of
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, find_index_of, grants, hub_of
 from hub.api.reply import JsonResponse, pager
 from hub.api.routing import new_router, refuses
 from hub.domain.access import Noun, Verb
@@ -96,6 +96,4 @@ async def list_pending_in_local_queue(
 
 def _index(request: Request) -> ScheduleIndex | None:
     """The scheduler's index, which every replica follows."""
-    find = getattr(request.app.state, "schedule_index", None)
-    found: ScheduleIndex | None = None if find is None else find()
-    return found
+    return find_index_of(request)()

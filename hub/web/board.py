@@ -9,22 +9,22 @@ tenth of one thread, however many watch them.
 import asyncio
 import datetime as dt
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 from weakref import WeakValueDictionary
 
 from starlette.requests import Request
 
+from hub.api.policy import find_index_of
 from hub.services.context.hub import Hub
-from hub.services.index.index import ScheduleIndex
+from hub.services.index.index import FindIndex
 
 _LEAST_PAUSE_S: Final = 0.5  # a busy hub changes all the time; people read twice a second at best
 _SHARE: Final = 9  # times the processor time of reading it
 _FRESH_S: Final = 5.0  # what only time changes (a silent cluster) is seen within this
 _AT_ONCE: Final = 3  # views of one kind
 _MOST_KEPT: Final = 64
-FindIndex = Callable[[], ScheduleIndex | None]
 
 
 class Looked(NamedTuple):
@@ -121,14 +121,3 @@ def board_of(request: Request) -> Board:
     board = state.board
     assert isinstance(board, Board)
     return board
-
-
-def find_index_of(request: Request) -> FindIndex:
-    """Where the scheduler's index is found, if this process has one."""
-    found: FindIndex = getattr(request.app.state, "schedule_index", _no_index)
-    return found
-
-
-def _no_index() -> ScheduleIndex | None:
-    """A hub without scheduler knows what the store knows."""
-    return None

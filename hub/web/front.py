@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from hub.domain.access import Area, Scope
 from hub.services.context.hub import Hub, HubWithin
 from hub.services.explain.as_it_is_now import WaitingView, waiting_view
+from hub.services.index.index import FindIndex
 from hub.services.questions.dashboard import Asked, BoardPage, FoundJobs, find_jobs, read_page
 from hub.web import views
-from hub.web.board import FindIndex, Looked
+from hub.web.board import Looked
 from hub.web.shell import templates
 from shared.documents import Json
 

@@ -21,8 +21,7 @@ from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload
 from hub.domain.whatif.trial import Trial, Variation
 from hub.services.context.hub import Hub
 from hub.services.explain import case as cases
-from hub.services.explain.study import FindIndex
-from hub.services.index.index import ScheduleIndex
+from hub.services.index.index import FindIndex, ScheduleIndex
 from hub.store import workloads
 from hub.store.transaction import Transaction
 from shared import quantity

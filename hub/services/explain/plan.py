@@ -16,7 +16,8 @@ from hub.domain.workloads.placement_policy import Policy, read_policy
 from hub.services.context.hub import Hub
 from hub.services.context.settings import Settings
 from hub.services.explain import plan_jobs, plan_manifests
-from hub.services.explain.plan_jobs import FindIndex, PlannedFacts
+from hub.services.explain.plan_jobs import PlannedFacts
+from hub.services.index.index import FindIndex
 from hub.services.placements.bindings import FOR_A_JOB
 from hub.services.placements.fleet import read_fleet
 from hub.services.placements.place_jobs import NEEDS_ONE, is_per_object, one_cluster

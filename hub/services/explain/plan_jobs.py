@@ -32,7 +32,6 @@ from shared.documents import Json
 from shared.errors import Rejected
 from shared.groups import KUEUE
 
-FindIndex = Callable[[], ScheduleIndex | None]
 MOST_CLUSTERS: Final = 200
 QUEUE_NOT_FOUND: Final = "QueueNotFound"
 STUDY_S: Final = 1.0  # for all Jobs of one plan

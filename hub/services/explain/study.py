@@ -5,7 +5,7 @@ then what it found is told with the names of the jobs concerned. One study at a 
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 from hub.domain.admission.flavor_assigner import Mode
@@ -21,13 +21,12 @@ from hub.services.explain.as_it_is_now import quota_view, waiting_view
 from hub.services.explain.case import Case, Findings
 from hub.services.explain.job import explain_job
 from hub.services.explain.wording import LISTED, Names, Wording
-from hub.services.index.index import ScheduleIndex
+from hub.services.index.index import FindIndex, ScheduleIndex
 from hub.store import runtimes as stored, workloads
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.kinds.user_annotations import seconds_of
 
-FindIndex = Callable[[], ScheduleIndex | None]
 _SECOND: Final = 1_000_000  # microseconds
 
 _WAYS: Final = {

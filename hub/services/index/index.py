@@ -5,7 +5,7 @@ It holds nothing that is not committed: losing it loses nothing. Rows are read i
 """
 
 import datetime as dt
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
 from hub.domain.admission.flavors import FlavorCatalog
@@ -338,3 +338,6 @@ def _decoded(stored: Any) -> tuple[PodSet, ...] | Exception:
         return shape.decode(stored)
     except Exception as fault:  # noqa: BLE001 - one unusable shape must not stop the others
         return fault
+
+
+FindIndex = Callable[[], ScheduleIndex | None]  # None: this process has no scheduler

@@ -7,14 +7,14 @@ import orjson
 import yaml
 from starlette.requests import Request
 
-from hub.api.policy import hub_of
+from hub.api.policy import find_index_of, hub_of
 from hub.domain.access import Noun, Rights, Verb
 from hub.services.access.credentials import Principal
 from hub.services.context import secrecy
 from hub.services.context.hub import Hub, HubWithin
 from hub.services.explain.plan import plan
-from hub.services.explain.plan_jobs import FindIndex, PlannedFacts, plan_jobs
-from hub.services.index.index import ScheduleIndex
+from hub.services.explain.plan_jobs import PlannedFacts, plan_jobs
+from hub.services.index.index import FindIndex
 from hub.services.questions import jobs
 from hub.services.questions.pages.previews import names_taken
 from hub.services.reading.draft import draft
@@ -48,8 +48,7 @@ class Looker:
 
 def looker(request: Request, who: Principal) -> Looker:
     """The person, on this application."""
-    find_index: FindIndex = getattr(request.app.state, "schedule_index", _no_index)
-    return Looker(who, hub_of(request), find_index)
+    return Looker(who, hub_of(request), find_index_of(request))
 
 
 async def read_job(by: Looker, uid: str, verb: Verb = Verb.GET) -> Json:
@@ -101,8 +100,3 @@ def _printed(manifest: Json) -> str:
     if len(text) <= _MOST_YAML:
         text = str(yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True, width=100))
     return text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "\n…"
-
-
-def _no_index() -> ScheduleIndex | None:
-    """A hub without scheduler knows what the store knows."""
-    return None

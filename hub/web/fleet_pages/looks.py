@@ -10,11 +10,12 @@ import structlog
 
 from hub.domain.access import Scope
 from hub.services.context.hub import Hub, HubWithin
+from hub.services.index.index import FindIndex
 from hub.services.questions import clusters, queues, visibility
 from hub.services.questions.pages import places
 from hub.services.questions.pages.places import ClusterRecord, QueueRecord
 from hub.web import words
-from hub.web.board import FindIndex, Looked
+from hub.web.board import Looked
 from hub.web.fleet_pages import cluster_view, lines, queue_view
 from hub.web.fleet_view import (
     cluster_line,

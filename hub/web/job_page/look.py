@@ -14,10 +14,11 @@ from hub.domain.workloads.states import State
 from hub.services.context.hub import Hub, HubWithin
 from hub.services.explain import study
 from hub.services.explain.as_it_is_now import quota_now
+from hub.services.index.index import FindIndex
 from hub.services.questions.job_record import JobRecord, read_record
 from hub.store.records.history import StoredEvent
 from hub.web import words
-from hub.web.board import FindIndex, Looked
+from hub.web.board import Looked
 from hub.web.job_page import course as course_pictures, happened, head, outlook, quota, texts, why
 from hub.web.shell import templates
 from shared.documents import Json
