@@ -207,7 +207,7 @@ class _Renewal:
                 raise NotAllowed(f"this context was forgotten; {_AGAIN}")
             if not self._is_fresh(held):  # nobody else has refreshed it meanwhile
                 provider = ProviderClient(held.issuer, held.client, held.issuer_ca)
-                held = kept_of(held, provider.refresh(held.refresh), _now_s())
+                held = kept_of(held, provider.refresh(held.refresh), now_s())
                 contexts.save(kept.having(name, held))
             self._stored = held
         return held.token
@@ -215,7 +215,7 @@ class _Renewal:
     @staticmethod
     def _is_fresh(stored: Stored) -> bool:
         try:
-            return float(stored.ends) - EARLY_S > _now_s()
+            return float(stored.ends) - EARLY_S > now_s()
         except ValueError:
             return False
 
@@ -261,5 +261,6 @@ def _seconds(value: object, usual: float) -> float:
     return float(value)
 
 
-def _now_s() -> float:
-    return time.time()  # noqa: TID251 - when a token ends, kept over runs
+def now_s() -> float:
+    """The time of day, in s since 1970: when a token ends is kept over runs."""
+    return time.time()  # noqa: TID251 - see above

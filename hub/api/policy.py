@@ -22,7 +22,7 @@ from hub.services.access.credentials import (
     VIEWER,
     Principal,
 )
-from hub.services.context.hub import Hub, HubWithin
+from hub.services.context.hub import Hub
 from hub.services.index.index import FindIndex
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
@@ -229,8 +229,7 @@ def hub_of(request: Request) -> Hub:
     """The hub this application serves; for who may see part of it, within that part."""
     hub = request.app.state.hub
     assert isinstance(hub, Hub)
-    scope, via = scope_of(request), via_of(request)
-    return hub if scope.is_everything and not via else HubWithin(hub, scope, via)
+    return hub.within(scope_of(request), via_of(request))
 
 
 def find_index_of(request: Request) -> FindIndex:

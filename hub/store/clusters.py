@@ -97,6 +97,21 @@ def hear(tx: Transaction, newest: Mapping[str, int]) -> None:
     _HEAR.run(tx.conn, [{"b_name": name, "b_seq": seq} for name, seq in newest.items()])
 
 
+def say(
+    tx: Transaction, member: Member, reason: str, message: str, *, warning: bool = False
+) -> None:
+    """Say what happened to a member, as an event of its MemberCluster."""
+    tx.event(
+        uid=member.object,
+        kind="MemberCluster",
+        namespace="",
+        name=member.name,
+        reason=reason,
+        message=message,
+        type="Warning" if warning else "Normal",
+    )
+
+
 def leaving(tx: Transaction) -> list[str]:
     """Members that are emptied before they are forgotten, by name."""
     c = objects.c

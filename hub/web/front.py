@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hub.domain.access import Area, Scope
-from hub.services.context.hub import Hub, HubWithin
+from hub.services.context.hub import Hub
 from hub.services.explain.as_it_is_now import WaitingView, waiting_view
 from hub.services.index.index import FindIndex
 from hub.services.questions.dashboard import Asked, BoardPage, FoundJobs, find_jobs, read_page
@@ -26,7 +26,7 @@ class FrontView:
     async def look(self, hub: Hub, find_index: FindIndex) -> Looked:
         """Read and render it."""
         scope = Scope(self.sees, self.sees)
-        mine = hub if scope.is_everything else HubWithin(hub, scope)
+        mine = hub.within(scope)
         found = await mine.read(find_jobs, self.asked)
         waiting = await _waiting(hub, find_index, found)
         page = await mine.read(read_page, found, waiting, hub.settings)

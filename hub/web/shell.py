@@ -1,11 +1,14 @@
 """What all pages share: templates, the files beside them, and how a page becomes an answer."""
 
 import hashlib
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
 import jinja2
+import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -13,7 +16,9 @@ from hub.api.policy import hub_of
 from hub.services.access.credentials import Principal
 from hub.web.access import HEADERS, mark_of, own_path
 from hub.web.board import Sight
+from shared.documents import Json
 
+_logger = structlog.get_logger(__name__)
 _HERE: Final = Path(__file__).parent
 _TYPES: Final = {
     "page.css": "text/css; charset=utf-8",
@@ -46,6 +51,31 @@ def html(template: str, status: int = 200, **values: object) -> Response:
     """A page, or a piece of one."""
     text = templates.get_template(template).render(version=VERSION, **values)
     return Response(text, status, HEADERS, "text/html")
+
+
+def render_parts(
+    folder: str,
+    given: Mapping[str, Callable[[], Json]],
+    shared: Json | None = None,
+    called: Mapping[str, str] | None = None,
+) -> tuple[Mapping[str, str], float]:
+    """Each part of a page by itself, and the processor time of all in s; one that can not be shown says so.
+
+    `given`: what the template `FOLDER/NAME.html` is given, besides what is `shared`; `called`: what a part
+    is called in that sentence.
+    """
+    began = time.thread_time()
+    parts: dict[str, str] = {}
+    for name, values in given.items():
+        try:
+            parts[name] = templates.get_template(f"{folder}/{name}.html").render(
+                **(shared or {}), **values()
+            )
+        except Exception:  # the other parts of the page stay
+            _logger.exception("a part of a page can not be shown", part=name)
+            what = (called or {}).get(name, name)
+            parts[name] = templates.get_template(f"{folder}/fault.html").render(what=what)
+    return parts, time.thread_time() - began
 
 
 def login_page(

@@ -1,7 +1,6 @@
 """`roadstead login --oidc` and `logout`: a person signs in with a browser, anywhere, and out again."""
 
 import contextlib
-import time
 
 import click
 
@@ -12,7 +11,7 @@ from roadstead.client import TIMEOUT_S, Client
 from roadstead.errors import RoadsteadError
 from roadstead.models.access import ProviderOfHub, WaysIn
 from roadstead.responses import Address
-from roadstead.sign_in import ProviderClient, kept_of
+from roadstead.sign_in import ProviderClient, kept_of, now_s
 from roadstead.steps import Request
 from roadstead.transport import Transport
 
@@ -37,7 +36,7 @@ def by_device(wanted: contexts.Stored) -> contexts.Stored:
             wanted.issuer_ca,
         ),
         given,
-        time.time(),  # noqa: TID251 - when the token ends, kept over runs
+        now_s(),
     )
     with Client(wanted.server, kept.token, ca=wanted.ca or None) as hub:
         click.echo(f"you are {visible(hub.whoami().name)}", err=True)

@@ -67,14 +67,7 @@ def enrol(
         joined_at=member.joined_at or tx.now,
         heartbeat_at=tx.now,
     )
-    tx.event(
-        uid=member.object,
-        kind="MemberCluster",
-        namespace="",
-        name=principal.cluster,
-        reason="MemberClusterJoined",
-        message="the agent has registered",
-    )
+    clusters.say(tx, member, "MemberClusterJoined", "the agent has registered")
     if secret_hash and kept is not None:
         made = admit_agent(tx, principal.cluster, secret_hash, tx.now + kept)
         return Enrolled(principal.cluster, "", made)

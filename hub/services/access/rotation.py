@@ -92,19 +92,12 @@ def end_family(tx: Transaction, reused: str, overlap: dt.timedelta) -> bool:
     member = clusters.get(tx, held.cluster)
     if member is not None:
         clusters.change(tx, held.cluster, cordoned=True)
-        tx.event(
-            uid=member.object,
-            kind="MemberCluster",
-            namespace="",
-            name=held.cluster,
-            type="Warning",
-            reason=CREDENTIAL_REUSED,
-            message=(
-                "a superseded credential of its agent was used: there is a copy of it. All of its "
-                "credentials have ended and it gets no new work. Find the copy, then: "
-                f"{way_back(held.cluster)}, then roadstead clusters uncordon {held.cluster}"
-            ),
+        text = (
+            "a superseded credential of its agent was used: there is a copy of it. All of its "
+            "credentials have ended and it gets no new work. Find the copy, then: "
+            f"{way_back(held.cluster)}, then roadstead clusters uncordon {held.cluster}"
         )
+        clusters.say(tx, member, CREDENTIAL_REUSED, text, warning=True)
     return True
 
 

@@ -73,6 +73,10 @@ class Hub:
         """Why nothing is dispatched (the store went back to an older copy); "" while all is well."""
         return self.timeline.stopped if self.timeline is not None else ""
 
+    def within(self, scope: Scope, via: str = "") -> "Hub":
+        """The hub for somebody who may see and do `scope` of it; `via`: the way that they came by."""
+        return self if scope.is_everything and not via else HubWithin(self, scope, via)
+
     async def write(
         self, fn: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:

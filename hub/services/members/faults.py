@@ -27,15 +27,7 @@ def note_fault(tx: Transaction, cluster: str, code: str, detail: str) -> None:
         f"MemberCluster {cluster}",
         code,
     )
-    tx.event(
-        uid=member.object,
-        kind="MemberCluster",
-        namespace="",
-        name=cluster,
-        type="Warning",
-        reason=code,
-        message=plain(detail),
-    )
+    clusters.say(tx, member, code, plain(detail), warning=True)
 
 
 def is_noted(tx: Transaction, cluster: str, code: str) -> bool:

@@ -251,12 +251,4 @@ def _say(tx: Transaction, cluster: str, count: int) -> None:
         f"it holds {count} Jobs that were given before the hub's store was restored: they are left "
         "alone (roadstead restored lists them)"
     )
-    tx.event(
-        uid=member.object,
-        kind="MemberCluster",
-        namespace="",
-        name=cluster,
-        type="Warning",
-        reason=CONDITION,
-        message=text,
-    )
+    clusters.say(tx, member, CONDITION, text, warning=True)

@@ -59,26 +59,11 @@ def tell_silence(
     for name, at in sorted(silent.items()):
         since = "never" if at is None else stamp(at.replace(microsecond=0))
         text = f"its agent has not been heard since {since}: nothing new goes there"
-        _say_of_member(tx, name, SILENT, text, warning=True)
+        if member := clusters.get(tx, name):
+            clusters.say(tx, member, SILENT, text, warning=True)
     for name in sorted(heard):
-        _say_of_member(tx, name, HEARD, "its agent is heard again", warning=False)
-
-
-def _say_of_member(
-    tx: Transaction, name: str, reason: str, message: str, *, warning: bool
-) -> None:
-    member = clusters.get(tx, name)
-    if member is None:
-        return
-    tx.event(
-        uid=member.object,
-        kind="MemberCluster",
-        namespace="",
-        name=name,
-        type="Warning" if warning else "Normal",
-        reason=reason,
-        message=message,
-    )
+        if member := clusters.get(tx, name):
+            clusters.say(tx, member, HEARD, "its agent is heard again")
 
 
 def lose_jobs(tx: Transaction, silent: Mapping[str, dt.datetime | None], term: int) -> int:

@@ -74,14 +74,8 @@ def set_cordoned(tx: Transaction, name: str, principal: str, *, on: bool) -> boo
     if member.cordoned == on:
         return False
     clusters.change(tx, name, cordoned=on)
-    tx.event(
-        uid=member.object,
-        kind="MemberCluster",
-        namespace="",
-        name=name,
-        reason="Cordoned" if on else "Uncordoned",
-        message=f"{_verb(on)} by {principal}",
-    )
+    reason = "Cordoned" if on else "Uncordoned"
+    clusters.say(tx, member, reason, f"{_verb(on)} by {principal}")
     return True
 
 

@@ -78,15 +78,8 @@ def fence_cluster(
     released = _release(tx, name, principal)
     works.remove(tx, [(name, uid) for uid in works.uids_of(tx, name)])
     audit.add(tx, principal, "fence", f"MemberCluster {name}")
-    tx.event(
-        uid=member.object,
-        kind="MemberCluster",
-        namespace="",
-        name=name,
-        type="Warning",
-        reason=FENCED,
-        message=f"{principal} says that it is destroyed: {len(released)} jobs were given back",
-    )
+    text = f"{principal} says that it is destroyed: {len(released)} jobs were given back"
+    clusters.say(tx, member, FENCED, text, warning=True)
     return {"name": name, "released": len(released)}
 
 

@@ -137,14 +137,7 @@ def _take_back(tx: Transaction, member: Member, left: list[LeftObject]) -> list[
     works.upsert(tx, [_withdrawn(member.name, each) for each in orphans])
     if orphans:
         text = f"{len(orphans)} object(s) that it kept while it was away are taken back: {_named(orphans)}"
-        tx.event(
-            uid=member.object,
-            kind="MemberCluster",
-            namespace="",
-            name=member.name,
-            reason="OrphansRemoved",
-            message=text,
-        )
+        clusters.say(tx, member, "OrphansRemoved", text)
     return later
 
 

@@ -102,7 +102,7 @@ def drain(cluster: Json, would: Json, others: Sequence[str], pages: Mapping[str,
     lists: list[Listed] = []
     if moved:
         named = [(f"{each['namespace']}/{each['name']}", each["state"]) for each in would["jobs"]]
-        items = [ShownItem(name, pages.get(name, ""), state) for name, state in named]
+        items = [ShownItem(job, pages.get(job, ""), state) for job, state in named]
         lists.append(listed("Jobs that are taken back", items, moved))
     if would["placements"]:
         items = [_placement(each) for each in would["placements"]]

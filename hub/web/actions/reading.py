@@ -11,7 +11,7 @@ from hub.api.policy import find_index_of, hub_of
 from hub.domain.access import Noun, Rights, Verb
 from hub.services.access.credentials import Principal
 from hub.services.context import secrecy
-from hub.services.context.hub import Hub, HubWithin
+from hub.services.context.hub import Hub
 from hub.services.explain.plan import plan
 from hub.services.explain.plan_jobs import PlannedFacts, plan_jobs
 from hub.services.index.index import FindIndex
@@ -42,8 +42,7 @@ class Looker:
 
     def within(self, verb: Verb, noun: Noun) -> Hub:
         """The hub for what does `verb` to `noun`."""
-        scope = self.rights.scope(verb, noun)
-        return self.hub if scope.is_everything else HubWithin(self.hub, scope)
+        return self.hub.within(self.rights.scope(verb, noun))
 
 
 def looker(request: Request, who: Principal) -> Looker:

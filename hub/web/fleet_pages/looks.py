@@ -1,7 +1,6 @@
 """Pages of queues and clusters, read and rendered part by part for those who see the same."""
 
 import html
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -9,7 +8,7 @@ from typing import Final
 import structlog
 
 from hub.domain.access import Scope
-from hub.services.context.hub import Hub, HubWithin
+from hub.services.context.hub import Hub
 from hub.services.index.index import FindIndex
 from hub.services.questions import clusters, queues, visibility
 from hub.services.questions.pages import places
@@ -24,7 +23,7 @@ from hub.web.fleet_view import (
     unreadable_cluster,
     unreadable_queue,
 )
-from hub.web.shell import templates
+from hub.web.shell import render_parts
 from shared.documents import Json
 
 MOST_ROWS: Final = 200
@@ -42,7 +41,7 @@ class QueuesView:
     async def look(self, hub: Hub, find_index: FindIndex) -> Looked:
         """Read and render it."""
         began = hub.clock.monotonic()
-        found = await _within(hub, self.scope).read(queues.list_queues)
+        found = await hub.within(self.scope).read(queues.list_queues)
         named = [each for each in found["items"] if self.text in each["name"]]
         rows = sorted(named, key=lambda r: (-r.get("pending", 0), r["name"]))
         spent = hub.clock.monotonic() - began
@@ -52,7 +51,7 @@ class QueuesView:
             more = max(0, len(rows) - MOST_ROWS)
             return {"queues": shown, "more": more, "all": len(found["items"]), "text": self.text}
 
-        parts, cost = await hub.beside(_rendered, {"queues": listed})
+        parts, cost = await hub.beside(render_parts, "fleet", {"queues": listed})
         return Looked(hub.clock.now(), parts, spent + cost)
 
 
@@ -78,7 +77,7 @@ class ClustersView:
             more = max(0, len(rows) - MOST_ROWS)
             return {"clusters": shown, "more": more, "all": len(found), "text": self.text}
 
-        parts, cost = await hub.beside(_rendered, {"clusters": listed})
+        parts, cost = await hub.beside(render_parts, "fleet", {"clusters": listed})
         return Looked(now, parts, spent + cost)
 
 
@@ -100,7 +99,7 @@ class QueueView:
             line = visibility.line_view(index, leads, places.MOST_IN_LINE)
         else:
             line = visibility.line_view(index, self.name, places.MOST_WAITING)
-        mine = _within(hub, self.scope)
+        mine = hub.within(self.scope)
         record = await mine.read(places.read_queue, self.namespace, self.name, line)
         spent = hub.clock.monotonic() - began
         parts, cost = await hub.beside(self._render, record)
@@ -122,7 +121,8 @@ class QueueView:
             total = max(len(rows), shown["reserving"])
             return {"rows": rows, "more": total - len(rows), "total": total, "on": "queue"}
 
-        parts, cost = _rendered(
+        parts, cost = render_parts(
+            "fleet",
             {
                 "queue-head": lambda: {"head": queue_view.head_of(shown, record.policy)},
                 "quota": lambda: {"bars": queue_view.bars_of(shown.get("quotas", ()))},
@@ -165,7 +165,8 @@ class ClusterView:
             found = [line for work in record.drifts for line in drift_lines(work, now)]
             return {"drift": found}
 
-        parts, cost = _rendered(
+        parts, cost = render_parts(
+            "fleet",
             {
                 "cluster-head": lambda: {"head": cluster_view.head_of(shown, now)},
                 "lacks": lambda: {"lacks": cluster_view.lacks_of(shown, now)},
@@ -174,14 +175,10 @@ class ClusterView:
                 "holding": holding,
                 "member-drift": drift,
                 "told": lambda: {"events": lines.told(record.told, now)},
-            }
+            },
         )
         title = f"{self.name}: {shown['state']}: Roadstead"
         return {**parts, "title": html.escape(words.text(title))}, cost
-
-
-def _within(hub: Hub, scope: Scope) -> Hub:
-    return hub if scope.is_everything else HubWithin(hub, scope)
 
 
 def _or(make: Callable[[Json], object], broken: Callable[[Json], object], row: Json) -> object:
@@ -191,16 +188,3 @@ def _or(make: Callable[[Json], object], broken: Callable[[Json], object], row: J
     except Exception as fault:  # noqa: BLE001 - one unusable row must not take the page
         _logger.warning("a row can not be shown", name=row.get("name"), error=repr(fault))
         return broken(row)
-
-
-def _rendered(given: Mapping[str, Callable[[], Json]]) -> tuple[Mapping[str, str], float]:
-    """Each part by itself, and the processor time of all; one that can not be shown says so."""
-    began = time.thread_time()
-    parts: dict[str, str] = {}
-    for name, values in given.items():
-        try:
-            parts[name] = templates.get_template(f"fleet/{name}.html").render(**values())
-        except Exception:  # the other parts of the page stay
-            _logger.exception("a part of a page can not be shown", part=name)
-            parts[name] = templates.get_template("fleet/fault.html").render(what=name)
-    return parts, time.thread_time() - began

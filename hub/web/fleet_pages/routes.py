@@ -33,7 +33,7 @@ router = new_router("page")
 @allow(PUBLIC)
 async def queues(request: Request) -> Response:
     """All ClusterQueues."""
-    return await _page(request, "queues.page.html", _queues(request), asked=_asked(request))
+    return await _list(request, "queues", _queues(request))
 
 
 @router.get("/live/queues", include_in_schema=False)
@@ -76,7 +76,7 @@ async def local_queue_live(request: Request, namespace: str, name: str) -> Respo
 @allow(PUBLIC)
 async def clusters(request: Request) -> Response:
     """All members."""
-    return await _page(request, "clusters.page.html", _clusters(request), asked=_asked(request))
+    return await _list(request, "clusters", _clusters(request))
 
 
 @router.get("/live/clusters", include_in_schema=False)
@@ -139,6 +139,10 @@ def _require(who: Principal) -> None:
 def _asked(request: Request) -> str:
     """Part of names."""
     return request.query_params.get("q", "").strip()[:_MOST]
+
+
+async def _list(request: Request, noun: str, view_for: MakeView) -> Response:
+    return await _page(request, "list.page.html", view_for, noun=noun, asked=_asked(request))
 
 
 async def _page(request: Request, template: str, view_for: MakeView, **values: object) -> Response:
