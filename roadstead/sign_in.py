@@ -25,7 +25,7 @@ TIMEOUT_S: Final = 10.0
 LARGEST: Final = 1 << 20
 LONGEST_WAIT_S: Final = 1800.0  # for a person to type a code in, whatever the provider says
 _INTERVAL_S: Final = (1.0, 5.0, 60.0)  # between two askings: least, what is usual, most
-_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _DEVICE: Final = "urn:ietf:params:oauth:grant-type:device_code"
 _AGAIN: Final = "sign in again: roadstead login --oidc"
 Json = dict[str, Any]
@@ -229,7 +229,7 @@ def is_safe(address: str) -> bool:
         return False
     if not address.isascii() or not address.isprintable() or not parts.hostname:
         return False
-    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
 
 
 @contextlib.contextmanager

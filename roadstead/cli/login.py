@@ -15,6 +15,7 @@ from roadstead.cli.examples import examples
 from roadstead.cli.progress import hint
 from roadstead.client import Client
 from roadstead.errors import NotAllowed
+from roadstead.sign_in import LOOPBACK
 
 _NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", re.ASCII)
 _LONGEST_TOKEN: Final = 16_384
@@ -107,7 +108,7 @@ def login(
 def _warn_in_clear(server: str) -> None:
     """Whoever is on the way reads what is sent in clear."""
     parts = urlsplit(server)
-    if parts.scheme == "http" and parts.hostname not in {"localhost", "127.0.0.1", "::1"}:
+    if parts.scheme == "http" and parts.hostname not in LOOPBACK:
         said = f"warning: {server} is reached in clear: others on the way can read your token"
         click.echo(said, err=True)
 
