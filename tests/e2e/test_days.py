@@ -93,8 +93,7 @@ def pia(fleet: RunningFleet) -> Person:
 
 def employed(fleet: RunningFleet, pia: Person, name: str, *, group: str = "") -> Person:
     """Somebody new, with a token that the platform engineer has issued."""
-    told = pia.types(f"tokens issue {name} --role user {group and f'--group {group}'} -o json")
-    token = json.loads(told[told.index("{") :])["token"]
+    token, *_hints = pia.types(f"tokens issue {name} --role user {group and f'--group {group}'}").split()
     return logged_in(fleet, name, token, "physics")
 
 

@@ -356,7 +356,7 @@ WORKS = SimpleNamespace(
 ON_MEMBERS = SimpleNamespace(count=count, jobs_on=lost.jobs_on, lost_jobs=lost.lost_jobs)
 CLUSTERS = SimpleNamespace(
     get=_cluster, change=_change_cluster, beat=nobody, set_capacity=nobody,
-    get_capacities=nobody, sessions=_sessions, hear=_hear, forget_capacity=nobody,
+    get_capacities=nobody, sessions=_sessions, hear=_hear, forget_capacity=nobody, say=nobody,
 )  # fmt: skip
 OBJECTS = SimpleNamespace(get_many=nobody)
 SETTINGS = SimpleNamespace(
