@@ -93,7 +93,9 @@ def pia(fleet: RunningFleet) -> Person:
 
 def employed(fleet: RunningFleet, pia: Person, name: str, *, group: str = "") -> Person:
     """Somebody new, with a token that the platform engineer has issued."""
-    token, *_hints = pia.types(f"tokens issue {name} --role user {group and f'--group {group}'}").split()
+    token, *_hints = pia.types(
+        f"tokens issue {name} --role user {group and f'--group {group}'}"
+    ).split()
     return logged_in(fleet, name, token, "physics")
 
 

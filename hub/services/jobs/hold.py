@@ -9,8 +9,10 @@ from typing import Final
 
 from hub.domain.workloads.states import TERMINAL, State, Transition, WithdrawTo
 from hub.services.chains import settle
+from hub.services.members import forgotten
 from hub.services.members.deadlines import TIME_EXCEEDED
 from hub.services.questions import jobs
+from hub.services.works import restored
 from hub.services.works.evict import evict
 from hub.store import audit, workloads
 from hub.store.records.workloads import Workload, WorkloadMove
@@ -48,8 +50,8 @@ def release_job(tx: Transaction, uid: str, principal: str) -> Json:
 
     One that somebody holds and that other jobs are still to end for waits for those again; one that is
     held for nothing else goes regardless of them.
-    Raises Rejected: NotFound, BeingDeleted, AlreadyEnded, or AlreadyExists where another job has its
-    name by now.
+    Raises Rejected: NotFound, BeingDeleted, AlreadyEnded, AlreadyExists where another job has its
+    name by now, or InvalidState where a member has a Job of it from before the store was restored.
     """
     row = _live(tx, uid)
     state = row.state
@@ -60,6 +62,12 @@ def release_job(tx: Transaction, uid: str, principal: str) -> Json:
         raise Rejected(
             RejectCode.ALREADY_EXISTS, f"job {name} gave its name back: submit it again"
         )
+    if row.reason == restored.REASON and (cluster := forgotten.undecided(tx, uid)):
+        text = (
+            f"{cluster} has a Job of it from before the hub's store was restored: adopt that Job, or have "
+            "it removed first (roadstead admin adopt, forget)"
+        )
+        raise Rejected(RejectCode.INVALID_STATE, text)
     for_others = settle.is_held_for_others(row)
     if not for_others and settle.hold_again(tx, row):
         audit.note(tx, principal, "release", row)

@@ -74,6 +74,16 @@ def find(tx: Transaction, uid: str, cluster: str = "") -> ForgottenJob:
     return found[0]
 
 
+def undecided(tx: Transaction, uid: str) -> str:
+    """A member that has a Job of this uid of which nobody has decided what becomes of it; "" for none."""
+    found = [
+        row["cluster"]
+        for row in _kept(tx).values()
+        if row["uid"] == uid and row.get("decided") != REMOVE
+    ]
+    return min(found, default="")
+
+
 def remove(tx: Transaction, uid: str, cluster: str) -> None:
     """Its member is to remove it, when it next says that it is there: it is asked to."""
     kept = _kept(tx)

@@ -11,12 +11,12 @@ from typing import Final, Literal
 
 import orjson
 
-from hub.domain.workloads.states import Transition
+from hub.domain.workloads.states import State, Transition
 from hub.services.members import api_servers, deadlines, forgotten
 from hub.services.members.faults import note_fault
 from hub.services.members.judge import REASON_CHARS, Judgement, judge, plain
 from hub.services.members.report_order import ReportOrder, ReportPlace
-from hub.services.works import counters
+from hub.services.works import counters, restored
 from hub.store import clusters, on_members, workloads, works
 from hub.store.records.workloads import CountsRow, WorkloadMove, counts_of, move_of
 from hub.store.records.works import LastObserved, ObservedWork, StandingWork
@@ -45,7 +45,8 @@ class ObservedReport:
     entries: Sequence[Observed] = ()
     capacity: bytes | None = None  # agent_v1.Capacity as JSON
     api_server: ApiServerDown | None = None  # given with a capacity: it does not answer
-    incarnation: str = ""  # what is not desired and of this one is removed; "": nothing is
+    incarnation: str = ""  # of the hub; "": nothing is said of what is not desired
+    may_order: bool = True  # what is not desired and of this incarnation is removed
     session: str = ""  # that said it; "": the hub itself, judging anew what was said before
     seq: int = 0  # its request
 
@@ -128,14 +129,19 @@ def _tell(tx: Transaction, writes: _Writes) -> None:
 def _take(tx: Transaction, report: ObservedReport, writes: _Writes) -> ReportOutcome:
     newest, refused = _last_words(report.entries)
     standing = works.standing(tx, report.cluster, list(newest))
-    strays = [entry for entry in newest.values() if _is_stray(entry, standing)]
-    left = [stray for stray in strays if stray.incarnation not in ("", report.incarnation)]
-    if left and report.incarnation:
-        forgotten.note(tx, report.cluster, left)
+    strays = [entry for entry in newest.values() if _is_stray(entry, standing, report)]
+    left = [stray for stray in strays if _is_of_before(stray, report)]
     decided = forgotten.to_remove(tx, report.cluster) if left else ()
+    if left:
+        forgotten.note(tx, report.cluster, left)
+        open_ = [each.uid for each in left if each.object_uid not in decided]
+        restored.hold_found(tx, report.cluster, open_)
     orders = [_order(entry, report, decided) for entry in strays]
     refused += _strangers(tx, report, newest, standing)
+    no_works = {stray.uid for stray in strays}
     for uid, work in standing.items():
+        if uid in no_works:
+            continue
         entry = newest[uid]
         verdict = judge(entry, work, report.cluster, tx.now)
         if verdict.code:
@@ -172,9 +178,23 @@ def _result(entry: Observed) -> str | None:
     return entry.job.result if entry.job is not None else None
 
 
-def _is_stray(entry: Observed, standing: dict[str, StandingWork]) -> bool:
-    """Whether this is a Job in the member that its cluster should not hold."""
-    return entry.uid not in standing and entry.job is not None and bool(entry.object_uid)
+def _is_stray(entry: Observed, standing: dict[str, StandingWork], report: ObservedReport) -> bool:
+    """Whether this is a Job in the member that its cluster should not hold.
+
+    One of before where the job is only placed is: its cluster was not told of it.
+    """
+    if entry.job is None or not entry.object_uid:
+        return False
+    work = standing.get(entry.uid)
+    if work is None:
+        return True
+    placed = work.state == State.PLACED and work.workload_epoch == work.epoch
+    return placed and entry.epoch < work.epoch and _is_of_before(entry, report)
+
+
+def _is_of_before(entry: Observed, report: ObservedReport) -> bool:
+    """Whether another incarnation of this hub gave it: the present store may have forgotten it."""
+    return bool(report.incarnation) and entry.incarnation not in ("", report.incarnation)
 
 
 def _order(entry: Observed, report: ObservedReport, decided: Collection[str]) -> Order | None:
@@ -183,7 +203,7 @@ def _order(entry: Observed, report: ObservedReport, decided: Collection[str]) ->
     It is of no use to anybody: its epoch was closed, or it was never started. One that another
     incarnation of this hub gave may be what the present store has forgotten, unless it is decided.
     """
-    if not report.incarnation:
+    if not report.incarnation or not report.may_order:
         return None
     known = entry.incarnation == report.incarnation or entry.object_uid in decided
     action: Literal["Remove", "Quarantine"] = "Remove" if known else "Quarantine"

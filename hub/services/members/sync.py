@@ -229,10 +229,16 @@ class AgentSync:
         said = request.observed
         if not said.entries and capacity is None:
             return ReportOutcome()
-        incarnation = self.incarnation if self._may_order() else ""
         down = None if told is None else told.api_server
         report = ObservedReport(
-            cluster, said.entries, capacity, down, incarnation, session.id, request.seq
+            cluster,
+            said.entries,
+            capacity,
+            down,
+            self.incarnation,
+            self._may_order(),
+            session.id,
+            request.seq,
         )
         taken = await self._db.write_shared(take_reports, report)
         if said.entries:

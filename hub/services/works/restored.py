@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
+from hub.domain.workloads.chains import HELD_FOR_OTHERS
 from hub.domain.workloads.origin import Origin
 from hub.domain.workloads.states import State, WithdrawTo, beyond
 from hub.services.context import timeline
@@ -98,6 +99,32 @@ def hold_everything(tx: Transaction) -> int:
         tx, [work._replace(options=replace(work.options, doubtful=True)) for work in given]
     )
     return sum(job.state != State.DEACTIVATED for job in jobs)
+
+
+def hold_found(tx: Transaction, cluster: str, uids: Iterable[str]) -> list[str]:
+    """Hold again what was let go, and of which a member says that it has a Job of before; whom it concerns.
+
+    Whoever let it go could not see that Job: an order that was on its way since before has made it. What a
+    member was told of already goes on there.
+    """
+    rows = [row for row in workloads.get_many(tx, uids).values() if _is_let_go(row)]
+    message = (
+        f"{cluster} has a Job of it from before the hub's store was restored: adopt that Job or have it "
+        "removed (roadstead admin adopt, forget), or cancel this one"
+    )
+    told = WorkloadColumns(reason=REASON, message=message)
+    withdraw_jobs(
+        tx, [r.uid for r in rows if r.state in _AT_ONCE], WithdrawTo.HELD, REASON, message
+    )
+    workloads.change(tx, [change_of(row.uid, told) for row in rows])
+    for row in rows:
+        tx.say(row, REASON, message, warning=True)
+    return [row.uid for row in rows]
+
+
+def _is_let_go(row: Workload) -> bool:
+    waits = row.state is State.HELD and row.reason in HELD_FOR_OTHERS
+    return waits or row.state in _AT_ONCE
 
 
 def hold_late(tx: Transaction, rows: Sequence[Workload]) -> None:

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from hub.services.jobs import adopt
+from hub.services.jobs.hold import release_job
 from hub.services.members import forgotten
 from hub.services.works.restored import begin_recovery
 from hub.store import workloads, works
@@ -67,6 +68,41 @@ async def test_an_adopted_job_that_goes_is_held_beyond_every_epoch(tmp_path: Pat
         row = await hub.job(uid)
         assert (row.state, row.reason) == ("Held", "Restored")
         assert row.epoch > 100_000
+
+
+@pytest.mark.parametrize(
+    "after", [{}, {"roadstead.dev/after": "other:any"}], ids=["alone", "chained"]
+)
+async def test_what_was_let_go_is_held_again_where_a_job_of_before_comes_to_light(
+    tmp_path: Path, after: dict[str, str]
+):
+    """An order that was on its way made it after a person had looked: neither they nor a chain start another."""
+    async with running_hub(tmp_path) as hub:
+        await hub.submit("other")
+        uid = await hub.submit(metadata={"annotations": after})
+        agent = await hub.join("north")
+        await hub.write(begin_recovery, "yesterday", "somebody", ())
+        await hub.write(release_job, uid, "ann")
+        assert (await hub.job(uid)).reason != "Restored"
+        await hub.settled()
+        await agent.sync(a_stray(hub, uid, OLD, epoch=3))
+        row = await hub.job(uid)
+        assert (row.state, row.reason) == ("Held", "Restored")
+        assert "north has a Job of it from before" in row.message
+
+
+async def test_what_has_a_job_of_before_is_released_once_it_is_decided_what_becomes_of_that(
+    tmp_path: Path,
+):
+    """Until then it is refused; that its member is to remove it is a decision."""
+    async with running_hub(tmp_path) as hub:
+        uid, _ = await left_in(hub, "north")
+        with pytest.raises(Rejected, match="north has a Job of it from before .* adopt"):
+            await hub.write(release_job, uid, "ann")
+        assert (await hub.job(uid)).state == "Held"
+        await hub.write(adopt.forget_job, uid, "", "ann")
+        await hub.write(release_job, uid, "ann")
+        assert (await hub.job(uid)).state == "Pending"
 
 
 async def test_an_adopted_job_is_charged(tmp_path: Path):

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from hub.services.members import forgotten
+from hub.services.members.observe import ObservedReport, ReportOutcome, take_reports
 from hub.services.works.withdraw import withdraw_jobs
 from tests.services.members.hubs import a_stray, running_hub, seen
 
@@ -49,3 +51,27 @@ async def test_what_a_cluster_should_hold_is_no_stray(tmp_path: Path):
         await agent.sync()
         reply = await agent.sync(a_stray(hub, uid), a_stray(hub, "nobody", epoch=7))
         assert [each["uid"] for each in reply["orders"]] == ["nobody"]
+
+
+async def test_a_job_of_before_holds_what_is_only_placed_where_it_is(tmp_path: Path):
+    """Its cluster was not told of the new one: it is a stray of before there as anywhere."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        uid = await hub.placed("north")
+        reply = await agent.sync(a_stray(hub, uid, "inc-0", epoch=0))
+        assert (await hub.job(uid)).state == "Held"
+        assert [each["action"] for each in reply["orders"]] == ["Quarantine"]
+        assert (await hub.hub.read(forgotten.list_forgotten))[0]["uid"] == uid
+
+
+async def test_a_job_of_before_holds_while_nothing_may_be_ordered(tmp_path: Path):
+    """What hears a member before all have spoken gives it no orders, and believes what it has."""
+    async with running_hub(tmp_path) as hub:
+        await hub.join("north")
+        uid = await hub.submit()
+        said = a_stray(hub, uid, "inc-0")
+        report = ObservedReport("north", [said], incarnation="inc-1", may_order=False)
+        (told,) = await hub.write(take_reports, [report])
+        assert isinstance(told, ReportOutcome)
+        assert told.orders == []
+        assert (await hub.job(uid)).state == "Held"
