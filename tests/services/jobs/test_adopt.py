@@ -76,7 +76,7 @@ async def test_an_adopted_job_that_goes_is_held_beyond_every_epoch(tmp_path: Pat
 async def test_what_was_let_go_is_held_again_where_a_job_of_before_comes_to_light(
     tmp_path: Path, after: dict[str, str]
 ):
-    """An order that was on its way made it after a person had looked: neither they nor a chain start another."""
+    """An order that was on its way made it after a person had looked: nothing starts another."""
     async with running_hub(tmp_path) as hub:
         await hub.submit("other")
         uid = await hub.submit(metadata={"annotations": after})
@@ -97,7 +97,7 @@ async def test_what_has_a_job_of_before_is_released_once_it_is_decided_what_beco
     """Until then it is refused; that its member is to remove it is a decision."""
     async with running_hub(tmp_path) as hub:
         uid, _ = await left_in(hub, "north")
-        with pytest.raises(Rejected, match="north has a Job of it from before .* adopt"):
+        with pytest.raises(Rejected, match="north has a Job of it from before"):
             await hub.write(release_job, uid, "ann")
         assert (await hub.job(uid)).state == "Held"
         await hub.write(adopt.forget_job, uid, "", "ann")
