@@ -8,7 +8,7 @@ Nothing of this touches what is reported of jobs (`shared.wire.agent_v1`).
 
 from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from shared.wire.agent_v1 import Message
 
@@ -33,6 +33,12 @@ LINE_BYTES: Final = 16 << 10  # of a line; what is longer is cut, and marked as 
 Text = Annotated[str, Field(max_length=2048)]
 Name = Annotated[str, Field(max_length=253)]
 Number = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
+
+
+class StreamMessage(Message):
+    """A message in which no value is taken for one of another type."""
+
+    model_config = ConfigDict(strict=True)
 
 
 class StreamRequest(Message):
@@ -62,7 +68,7 @@ class StreamRequests(Message):
     requests: list[StreamRequest]
 
 
-class LogLine(Message):
+class LogLine(StreamMessage):
     """One line of one container; `cut`: it is longer. A `note` is the agent's, on why there are no lines."""
 
     pod: Name
@@ -73,7 +79,7 @@ class LogLine(Message):
     note: bool = False
 
 
-class ContainerTold(Message):
+class ContainerTold(StreamMessage):
     """One container of a pod. `state`: waiting, running or terminated; "" where it is not known."""
 
     name: Name
@@ -90,7 +96,7 @@ class ContainerTold(Message):
     last_exit_code: Number | None = None
 
 
-class PodTold(Message):
+class PodTold(StreamMessage):
     """One pod of a job. `reason`: why it does not run, or how it ended, as one word."""
 
     name: Name
@@ -106,7 +112,7 @@ class PodTold(Message):
     containers: list[ContainerTold] = Field(default_factory=list, max_length=MOST_CONTAINERS)
 
 
-class EventTold(Message):
+class EventTold(StreamMessage):
     """One event of the member, of a job or of one of its pods (`about`: Job/NAME, Pod/NAME)."""
 
     at: Annotated[str, Field(max_length=40)] = ""
@@ -117,14 +123,14 @@ class EventTold(Message):
     count: Number = 1
 
 
-class StreamEnd(Message):
+class StreamEnd(StreamMessage):
     """Why no more follows. The code is `Ended` where all has been said."""
 
     code: Annotated[str, Field(max_length=64)]
     message: Text = ""
 
 
-class StreamPart(Message):
+class StreamPart(StreamMessage):
     """A part of what was asked for, numbered from 1; one that says nothing tells that the agent is there."""
 
     seq: int = Field(ge=1)
@@ -144,7 +150,7 @@ class StreamTaken(Message):
     seq: int
 
 
-class FailedPod(Message):
+class FailedPod(StreamMessage):
     """A pod that has failed just now, and its last lines; told at once, for it may be removed soon."""
 
     job: Annotated[str, Field(max_length=128)]  # its uid
@@ -153,7 +159,7 @@ class FailedPod(Message):
     lines: list[LogLine] = Field(default_factory=list, max_length=LAST_LINES)
 
 
-class FailedPods(Message):
+class FailedPods(StreamMessage):
     """Pods that have failed, to be kept with their jobs. Told again they are known by their names."""
 
     items: list[FailedPod] = Field(max_length=MOST_FAILED_TOLD)

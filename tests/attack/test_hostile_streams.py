@@ -54,6 +54,7 @@ async def test_what_comes_after_the_end_is_told_to_nobody(tmp_path):
         {"lines": [{"pod": "p" * 254, "container": "c", "line": ""}]},
         {"end": {"code": "E" * 65}},
         {"left_out": 1 << 40},
+        {"lines": [a_line("x") | {"note": 0}]},  # a number is no truth value
     ],
 )
 async def test_parts_beyond_bounds_are_refused(tmp_path, part):
