@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from hub.domain.access import UNKNOWN, Noun, Rights, Verb
+from hub.domain.workloads.chains import HELD_FOR_OTHERS, LinkState
 from hub.domain.workloads.origin import Origin
 from hub.domain.workloads.states import TERMINAL, State, WithdrawTo
 from hub.web.actions.preview import Act, ApiCall, Field, FieldChoice, Preview, freed, starting
@@ -118,18 +119,37 @@ def hold(job: Json, told: Json) -> Preview:
 
 def release(job: Json, planned: Json | None) -> Preview:
     """`planned`: what the engine says of it, were it in line now."""
+    if others := _waits_for(job):
+        return _release_of_chained(job, others, planned)
     said = [f"It waits again in queue {job['queue']}, in its place by priority and time."]
     if job["state"] == State.WITHDRAWING:
         said = [f"It still leaves {job['cluster']}; then it waits again instead of being held."]
+    return _release(job, [*said, *_expected(planned)])
+
+
+def _release_of_chained(job: Json, others: str, planned: Json | None) -> Preview:
+    """Who is held for others alone goes regardless of them; who is held besides waits for them again."""
+    if job["reason"] in HELD_FOR_OTHERS:
+        return _release(job, [f"It goes regardless of {others}.", *_expected(planned)])
+    return _release(job, [f"It is held for nothing else then, and waits for {others}."])
+
+
+def _release(job: Json, said: Sequence[str]) -> Preview:
     ended = job["state"] in TERMINAL and job["state"] != State.DEACTIVATED
     return Preview(
         title=f"Release {_name(job)}?",
         confirm="Release the job",
         call=ApiCall("POST", f"/v1/jobs/{job['uid']}/release"),
         command=f"roadstead jobs release {_typed(job)}",
-        sentences=[*said, *_expected(planned)],
+        sentences=said,
         refusal=_ended(job) if ended else "",
     )
+
+
+def _waits_for(job: Json) -> str:
+    """Names of those that it waits for still, or in vain; "" for none."""
+    open_ = (LinkState.WAITING, LinkState.NEVER)
+    return ", ".join(each["name"] for each in job.get("after") or () if each["state"] in open_)
 
 
 def priority(

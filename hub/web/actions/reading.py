@@ -9,6 +9,7 @@ from starlette.requests import Request
 
 from hub.api.policy import find_index_of, hub_of
 from hub.domain.access import Noun, Rights, Verb
+from hub.domain.workloads.chains import LinkState
 from hub.services.access.credentials import Principal
 from hub.services.context import secrecy
 from hub.services.context.hub import Hub
@@ -21,7 +22,7 @@ from hub.services.reading.draft import draft
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds.registry import parse_job
-from shared.resubmitted import copy_of, next_name
+from shared.resubmitted import copy_of, next_name, waits_for
 
 _TRIES: Final = 20  # names of copies
 _MOST_YAML: Final = 32_000  # bytes of a manifest that is printed as YAML
@@ -80,13 +81,18 @@ async def planned_copy(by: Looker, copy: Json) -> Json | None:
 
 
 async def free_copy(by: Looker, job: Json) -> Json:
-    """The Job under the next name that is free, as far as can be told."""
+    """The Job under the next name that is free, as far as can be told.
+
+    It waits for those that the first one still waits for: what has ended is of the past.
+    """
     names = [next_name(job["name"])]
     while len(names) < _TRIES:
         names.append(next_name(names[-1]))
     taken = await by.hub.read(names_taken, job["namespace"], names)
     name = next((each for each in names if each not in taken), names[-1])
-    return copy_of(job["manifest"], name)
+    open_ = [each for each in job["after"] if each["state"] == LinkState.WAITING]
+    after = [f"{each['name']}:{each['condition']}" for each in open_]
+    return waits_for(copy_of(job["manifest"], name), after)
 
 
 async def printed(by: Looker, manifest: Json) -> str:
