@@ -53,6 +53,19 @@ async def test_how_pods_failed_and_their_last_lines_are_kept(tmp_path):
         assert len(await told_of(w, {"pods": pods, "end": {"code": "Ended"}})) == 2
 
 
+@pytest.mark.parametrize(
+    ("code", "reason", "words"),
+    [(137, "Error", " (SIGKILL)"), (143, "", " (SIGTERM)"), (1, "Error", ""), (255, "Error", "")],
+)
+async def test_a_code_that_stands_for_a_signal_is_said_so(tmp_path, code, reason, words):
+    """As shells have it: 128 and the signal's number; a word of the kubelet's own comes first."""
+    async with running_world(tmp_path) as w:
+        await w.hub.transition("fail", w.uid)
+        pod = a_failed_pod("p-1", code, reason)
+        (told,) = await told_of(w, {"pods": [pod], "end": {"code": "Ended"}})
+        assert told["message"] == f"pod p-1 on n1: container main exited with code {code}{words}"
+
+
 async def test_what_is_kept_is_bounded_and_hides_values(tmp_path):
     """Five pods, twenty lines and 4 KiB of each, whatever an agent says; no value of a variable."""
     async with running_world(tmp_path) as w:

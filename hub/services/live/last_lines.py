@@ -5,6 +5,7 @@ are kept as long as events are, without the values of environment variables, and
 """
 
 import datetime as dt
+import signal
 from collections.abc import Collection, Sequence
 from typing import Final
 
@@ -18,6 +19,7 @@ from shared.wire.streams_v1 import (
     LAST_BYTES,
     LAST_LINES,
     MOST_FAILED,
+    ContainerTold,
     FailedPod,
     LogLine,
     PodTold,
@@ -110,13 +112,21 @@ def _keep_of_job(tx: Transaction, row: Workload, cluster: str, told: Sequence[Fa
 def _how(pod: PodTold) -> str:
     """How a pod failed, as one line."""
     ended = [
-        f"container {each.name} exited with code {each.exit_code}"
-        + (f" ({each.reason})" if each.reason not in {"", "Error"} else "")
+        f"container {each.name} exited with code {each.exit_code}{_why(each)}"
         for each in pod.containers
         if each.state == "terminated" and each.exit_code
     ]
     words = "; ".join(ended[:5]) or pod.reason or pod.phase
     return _plain(f"pod {pod.name} on {pod.node or 'no node'}: {words}")
+
+
+def _why(ended: ContainerTold) -> str:
+    """The kubelet's own word, or the signal that the code stands for: 128 and its number, as of shells."""
+    if ended.reason not in {"", "Error"}:
+        return f" ({ended.reason})"
+    number = (ended.exit_code or 0) - 128
+    named = {int(each): each.name for each in signal.Signals}
+    return f" ({named[number]})" if number in named else ""
 
 
 def _lines(told: Sequence[LogLine], pod: PodTold) -> list[str]:
