@@ -2,7 +2,7 @@
 
 import click
 
-from roadstead.cli.manifests import Source, is_empty, read_sources
+from roadstead.cli.manifests import Source, is_empty, manifests_options, read_sources
 from roadstead.cli.messages import refusal, warning
 from roadstead.cli.names import default_namespace
 from roadstead.cli.output import answer_option, client, dump
@@ -14,24 +14,12 @@ from roadstead.models.record import Json
 
 
 @click.command()
-@click.option(
-    "-f",
-    "--filename",
-    "names",
-    multiple=True,
-    required=True,
-    metavar="FILE",
-    help="A file, a folder, or '-' for standard input. May be given several times.",
-)
-@click.option("-R", "--recursive", is_flag=True, help="Look into the folders below a folder too.")
-@click.option(
-    "-n", "--namespace", metavar="NAME", help="For documents that name none [default: default]."
-)
+@manifests_options
 @answer_option
 @click.pass_context
 def apply(
     ctx: click.Context,
-    names: tuple[str, ...],
+    files: tuple[str, ...],
     recursive: bool,
     namespace: str | None,
     output: str,
@@ -43,7 +31,7 @@ def apply(
     """
     told: list[Json] = []
     refused = 0
-    sources = read_sources(names, recursive=recursive)
+    sources = read_sources(files, recursive=recursive)
     with client(ctx) as hub, progress("applying", len(sources)) as advance:
         for source in sources:
             items = [] if is_empty(source) else _apply(hub, source, namespace)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import click
 
 from roadstead.cli import kinds
-from roadstead.cli.manifests import read_sources
+from roadstead.cli.manifests import read_sources, recursive_option
 from roadstead.cli.messages import sentence
 from roadstead.cli.output import answer_option, client, dump
 from roadstead.cli.progress import progress, say
@@ -26,7 +26,7 @@ from roadstead.models.record import Json
     metavar="FILE",
     help="Delete what a file, a folder or '-' describes, the last first. May be given several times.",
 )
-@click.option("-R", "--recursive", is_flag=True, help="Look into the folders below a folder too.")
+@recursive_option
 @click.option(
     "-n", "--namespace", metavar="NAME", help="For names without one [default: default]."
 )

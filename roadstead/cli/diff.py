@@ -9,7 +9,7 @@ import click
 
 from roadstead.cli import kinds
 from roadstead.cli.examples import examples
-from roadstead.cli.manifests import read_sources
+from roadstead.cli.manifests import manifests_options, read_sources
 from roadstead.cli.messages import plain
 from roadstead.cli.output import client
 from roadstead.cli.progress import say
@@ -41,19 +41,7 @@ DIFFERENT: Final = 1
 
 @examples("roadstead diff -f queues.yaml", "roadstead diff -f manifests/ -R")
 @click.command("diff")
-@click.option(
-    "-f",
-    "--filename",
-    "files",
-    multiple=True,
-    required=True,
-    metavar="FILE",
-    help="A file, a folder, or '-' for standard input. May be given several times.",
-)
-@click.option("-R", "--recursive", is_flag=True, help="Look into the folders below a folder too.")
-@click.option(
-    "-n", "--namespace", metavar="NAME", help="For documents that name none [default: default]."
-)
+@manifests_options
 @click.pass_context
 def diff(
     ctx: click.Context, files: tuple[str, ...], recursive: bool, namespace: str | None

@@ -5,9 +5,10 @@ Nothing is parsed here: the hub reads what it is sent, and says what is wrong wi
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -15,6 +16,33 @@ _SUFFIXES = {".yaml", ".yml", ".json"}
 # `---` at the start of a line always begins a document in YAML, whatever it stands in.
 _MARKER = re.compile(rb"^---(?=\s|$)", re.MULTILINE)
 _NOTHING = re.compile(rb"(\s|#[^\n]*(\n|$)|\.\.\.(\s|$)|%[^\n]*(\n|$))*")
+
+
+_filename = click.option(
+    "-f",
+    "--filename",
+    "files",
+    multiple=True,
+    required=True,
+    metavar="FILE",
+    help="A file, a folder, or '-' for standard input. May be given several times.",
+)
+recursive_option = click.option(
+    "-R", "--recursive", is_flag=True, help="Look into the folders below a folder too."
+)
+_namespace = click.option(
+    "-n", "--namespace", metavar="NAME", help="For documents that name none [default: default]."
+)
+
+
+def documents_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add -R and -n, for documents of files that are named otherwise."""
+    return recursive_option(_namespace(function))
+
+
+def manifests_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add -f, -R and -n, for what kubectl takes in the same way."""
+    return _filename(documents_options(function))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import click
 
-from roadstead.cli.manifests import is_empty, read_sources
+from roadstead.cli.manifests import documents_options, is_empty, read_sources
 from roadstead.cli.names import default_namespace
 from roadstead.cli.output import answer_option, client, show_one
 from roadstead.cli.rendered import manifests_of
@@ -26,10 +26,7 @@ _OF_JOB = [
 
 @click.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
-@click.option("-R", "--recursive", is_flag=True, help="Look into the folders below a folder too.")
-@click.option(
-    "-n", "--namespace", metavar="NAME", help="For documents that name none [default: default]."
-)
+@documents_options
 @click.option("--manifests", is_flag=True, help="With what each picked cluster would get.")
 @click.option("--cluster", metavar="NAME", help="Manifests of this cluster alone.")
 @answer_option
