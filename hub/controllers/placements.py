@@ -21,13 +21,13 @@ from hub.services.placements.fleet import read_fleet, read_heartbeats
 from hub.services.placements.index import PlacementIndex
 from hub.services.placements.staged.index import tell_orphans
 from hub.services.placements.status import reconcile_with_status
+from shared.kinds.placement_v1 import PLACEMENT_KINDS
 from shared.loop import Loop
 
 EVERY_S: Final = 10.0
 LEAST_S: Final = 0.2
 LEAVING_S: Final = 2.0  # how often members that leave are looked at, at most
 _TOGETHER: Final = 32  # placements whose transactions share a commit
-_KINDS: Final = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
 _FOLLOWED: Final = ("objects", "workloads", "clusters", "observed")
 log = structlog.get_logger(__name__)
 
@@ -180,7 +180,7 @@ class Placements:
             elif row is None:
                 if self._index.drop(uid):  # what it held may be another's now
                     self._dirty |= {uid} | self._index.unsettled
-            elif row.kind in _KINDS:
+            elif row.kind in PLACEMENT_KINDS:
                 if self._index.put(row):
                     self._dirty |= {uid} | self._index.unsettled
             else:

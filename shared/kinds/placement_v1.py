@@ -6,7 +6,7 @@ Roadstead, Never for Jobs) and everything about clusters. Rules over several fie
 `placement_rules`.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -14,6 +14,15 @@ from shared.groups import PLACEMENT
 from shared.kinds.model import INT32_MAX, IntOrPercent, LabelSelector, Model
 
 GROUP = PLACEMENT
+# Of the whole fleet, and of one namespace.
+PLACEMENT_KINDS: Final = ("ClusterResourcePlacement", "ResourcePlacement")
+
+
+def placement_kind(namespace: str) -> str:
+    """The kind of a placement that is in `namespace`; in none, of one of the whole fleet."""
+    return PLACEMENT_KINDS[1] if namespace else PLACEMENT_KINDS[0]
+
+
 VERSION = "v1"
 
 MOST_CLUSTERS = 10_000

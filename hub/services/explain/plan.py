@@ -30,12 +30,12 @@ from shared import labels
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.groups import PLACEMENT
+from shared.kinds.placement_v1 import PLACEMENT_KINDS
 from shared.reject_codes import RejectCode
 
 MOST_DOCUMENTS: Final = 200
 MOST_CLUSTERS: Final = 200  # that are told of one placement, or of one Job
 MOST_SELECTED: Final = 100
-_KINDS: Final = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def _placements(
 
 
 def _is_placement(given: Draft) -> bool:
-    return given.parsed.kind in _KINDS and given.parsed.group == PLACEMENT
+    return given.parsed.kind in PLACEMENT_KINDS and given.parsed.group == PLACEMENT
 
 
 def _rules_of(given: Draft) -> SelectionRules:

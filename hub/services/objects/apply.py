@@ -30,11 +30,10 @@ from shared import labels
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds import unheeded
-from shared.kinds.placement_v1 import GROUP as PLACEMENT
+from shared.kinds.placement_v1 import GROUP as PLACEMENT, PLACEMENT_KINDS
 from shared.kinds.staged_v1 import fault_of_change
 from shared.reject_codes import RejectCode
 
-_PLACEMENTS = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
 CREATED, CONFIGURED, UNCHANGED, REJECTED = "created", "configured", "unchanged", "rejected"
 
 
@@ -271,7 +270,7 @@ def _say_unheeded(tx: Transaction, row: StoredObject, given: Draft, status: Json
     said = unheeded.notices(given.parsed)
     if said:
         tx.say(row, unheeded.REASON, unheeded.joined(said), warning=True)
-    if given.parsed.group == PLACEMENT and row.kind in _PLACEMENTS:
+    if given.parsed.group == PLACEMENT and row.kind in PLACEMENT_KINDS:
         return  # its status is its controller's
     before = (status or {}).get("conditions") or []
     after = unheeded.condition(before, said, tx.now, row.generation)

@@ -1,7 +1,5 @@
 """Deleting objects of any kind but Jobs."""
 
-from typing import Final
-
 from hub.domain.workloads.origin import Origin, place_of
 from hub.services.objects import effects, leave
 from hub.services.objects.hand_over import refuse_meanwhile
@@ -15,11 +13,10 @@ from shared.errors import Rejected
 from shared.kinds.cluster_v1 import GROUP as FLEET
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.placement_status import STATUS_COPY
-from shared.kinds.placement_v1 import GROUP as PLACEMENT
+from shared.kinds.placement_v1 import GROUP as PLACEMENT, PLACEMENT_KINDS
 from shared.reject_codes import RejectCode
 
 # What these caused in members is taken back first; the placements' service removes them then.
-_TAKEN_BACK: Final = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
 
 
 def delete_object(
@@ -64,7 +61,7 @@ def delete_object(
     else:
         _refuse_if_used(tx, row)
     audit.add(tx, principal, "delete", _path(row), f"origin {origin}")
-    if group == PLACEMENT and kind in _TAKEN_BACK:
+    if group == PLACEMENT and kind in PLACEMENT_KINDS:
         if row.deleted_at is None:
             objects.change(tx, row.uid, deleted_at=tx.now)
         return {"uid": row.uid, "result": "deleting"}

@@ -13,6 +13,7 @@ from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.groups import PLACEMENT
+from shared.kinds.placement_v1 import placement_kind
 from shared.kinds.registry import parse
 from shared.reject_codes import RejectCode
 
@@ -35,7 +36,7 @@ def evict_placement(
     {"kind", "namespace", "name", "cluster", "valid", "allowed", "message", "objectCount", "jobCount",
     "eviction": name of the object that was made, "" where nothing was}.
     """
-    kind = "ResourcePlacement" if namespace else "ClusterResourcePlacement"
+    kind = placement_kind(namespace)
     found = evictions.look(tx, kind, namespace, name, cluster)
     if found.row is None:
         place = "/".join(part for part in (namespace, name) if part)

@@ -1,7 +1,5 @@
 """Placements as people look at them: what they selected, where it is, how far it has come."""
 
-from typing import Final
-
 from hub.domain.instants import stamp
 from hub.services.context.paging import Pager
 from hub.services.questions.objects import Page
@@ -10,17 +8,15 @@ from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
-from shared.kinds.placement_v1 import GROUP as PLACEMENT
+from shared.kinds.placement_v1 import GROUP as PLACEMENT, PLACEMENT_KINDS, placement_kind
 from shared.reject_codes import RejectCode
-
-_KINDS: Final = ("ClusterResourcePlacement", "ResourcePlacement")
 
 
 def list_placements(tx: Transaction, pager: Pager, token: str | None, limit: int) -> Json:
     """A page of them by kind, namespace and name: {"items", "continue"}; shorter where statuses are large."""
-    kind, *after = pager.position(token) or [_KINDS[0]]
+    kind, *after = pager.position(token) or [PLACEMENT_KINDS[0]]
     page = Page(limit)
-    for each in _KINDS[_KINDS.index(kind) :]:
+    for each in PLACEMENT_KINDS[PLACEMENT_KINDS.index(kind) :]:
         page.read(tx, PLACEMENT, each, after=(after[0], after[1]) if after else None)
         if page.more:
             break
@@ -34,8 +30,7 @@ def list_placements(tx: Transaction, pager: Pager, token: str | None, limit: int
 
 def get_placement(tx: Transaction, namespace: str, name: str) -> Json:
     """A ClusterResourcePlacement, or a ResourcePlacement of a namespace. Raises Rejected: NotFound."""
-    kind = _KINDS[1] if namespace else _KINDS[0]
-    row = objects.find(tx, PLACEMENT, kind, namespace, name)
+    row = objects.find(tx, PLACEMENT, placement_kind(namespace), namespace, name)
     if row is None or not tx.scope.shows(namespace):
         where = f"{namespace[:64]}/{name[:64]}" if namespace else name[:64]
         raise Rejected(RejectCode.NOT_FOUND, f"there is no placement {where}")

@@ -14,13 +14,13 @@ from shared.conditions import find, is_true
 from shared.documents import Json, JsonView
 from shared.errors import Rejected
 from shared.groups import PLACEMENT
+from shared.kinds.placement_v1 import placement_kind
 from shared.kinds.staged_v1 import RUN_KINDS
 from shared.reject_codes import RejectCode
 
 MOST: Final = 500  # runs looked at, the newest
 MOST_OVER: Final = 100  # of those, listed that are over
 MOST_ROLLING: Final = 200  # placements listed
-_PLACEMENTS: Final = ("ClusterResourcePlacement", "ResourcePlacement")
 _WHEN: Final = (("before", "beforeStageTaskStatus"), ("after", "afterStageTaskStatus"))
 
 
@@ -41,8 +41,9 @@ def get_rollout(tx: Transaction, namespace: str, name: str) -> Json:
     row = find_run(tx, namespace, name) if shown else None
     if row is not None:
         return _with_approvals(tx, row) | {"clusterVersions": []}
-    kind = _PLACEMENTS[1] if namespace else _PLACEMENTS[0]
-    row = objects.find(tx, PLACEMENT, kind, namespace, name) if shown else None
+    row = (
+        objects.find(tx, PLACEMENT, placement_kind(namespace), namespace, name) if shown else None
+    )
     if row is None:
         place = "/".join(part for part in (namespace[:64], name[:64]) if part)
         raise Rejected(RejectCode.NOT_FOUND, f"there is no staged update run or placement {place}")

@@ -28,6 +28,7 @@ from shared.conditions import remove
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.groups import PLACEMENT
+from shared.kinds.placement_v1 import placement_kind
 from shared.reject_codes import RejectCode
 
 MOST: Final = 100  # revisions, newest first
@@ -37,7 +38,7 @@ MOST_CLUSTERS: Final = 1000
 
 def find_placement(tx: Transaction, namespace: str, name: str) -> StoredObject:
     """A ClusterResourcePlacement, or a ResourcePlacement of a namespace. Raises Rejected: NotFound."""
-    kind = "ResourcePlacement" if namespace else "ClusterResourcePlacement"
+    kind = placement_kind(namespace)
     row = objects.find(tx, PLACEMENT, kind, namespace, name)
     if row is None or row.deleted_at is not None or not tx.scope.shows(namespace):
         place = "/".join(part for part in (namespace, name) if part)

@@ -23,6 +23,7 @@ from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.groups import PLACEMENT
+from shared.kinds.placement_v1 import placement_kind
 from shared.reject_codes import RejectCode
 
 MOST: Final = 500  # manifests of one answer
@@ -79,7 +80,7 @@ def render_placement(tx: Transaction, namespace: str, name: str, cluster: str) -
 
     {"kind", "namespace", "name", "cluster", "selected", "message", "manifests", "faults", "manifestsLeft"}.
     """
-    kind = "ResourcePlacement" if namespace else "ClusterResourcePlacement"
+    kind = placement_kind(namespace)
     row = objects.find(tx, PLACEMENT, kind, namespace, name)
     if row is None or row.deleted_at is not None:
         place = "/".join(part for part in (namespace, name) if part)

@@ -31,6 +31,7 @@ from hub.store.transaction import Transaction
 from shared.conditions import find
 from shared.documents import Json, JsonView
 from shared.groups import PLACEMENT
+from shared.kinds.placement_v1 import PLACEMENT_KINDS
 from shared.kinds.staged_v1 import INITIALIZE, RUN, RUN_KINDS, STOP, STRATEGY_KINDS
 
 _UNREADABLE: Final = (AttributeError, KeyError, TypeError, ValueError)
@@ -68,7 +69,7 @@ def spec_of(row: StoredObject) -> JsonView:
 
 def placement_of(run: StoredObject) -> tuple[str, str, str]:
     """Kind, namespace and name of the placement that a run is for."""
-    kind = "ClusterResourcePlacement" if run.kind == RUN_KINDS[0] else "ResourcePlacement"
+    kind = PLACEMENT_KINDS[RUN_KINDS.index(run.kind)]
     return kind, run.namespace, str(spec_of(run).get("placementName") or "")
 
 
