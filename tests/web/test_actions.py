@@ -91,34 +91,6 @@ async def test_a_copy_is_submitted_once_however_often_it_is_pressed(tmp_path):
         assert (await audit_of(hub, "submit"))[0] == ("a-administrator", "created (web)")
 
 
-async def test_a_copy_waits_for_whom_the_first_one_still_waits_for(tmp_path):
-    """Who has ended is of the past, on the page as on the command line."""
-    async with served_page(tmp_path) as hub, hub.signed_in() as http:
-        ended, _ = await hub.submit("ended", "open")
-        await hub.api.post(f"/v1/jobs/{ended}/cancel")
-        first = a_job("train")
-        first["metadata"]["annotations"] = {"roadstead.dev/after": "ended:any, open"}
-        (made,) = (await hub.api.post("/v1/jobs:batch", json=[first])).json()["items"]
-        shown = await look(http, f"jobs/{made['uid']}/resubmit")
-        assert "roadstead.dev/after: open:ok" in shown.words
-        assert "ended:any" not in shown.words
-
-
-async def test_what_a_release_does_to_whom_waits_for_others_is_said(tmp_path):
-    """Held by somebody besides it waits for them again; held for them alone it goes regardless."""
-    async with served_page(tmp_path) as hub, hub.signed_in() as http:
-        await hub.submit("first")
-        job = a_job("train")
-        job["metadata"]["annotations"] = {"roadstead.dev/after": "first"}
-        (made,) = (await hub.api.post("/v1/jobs:batch", json=[job])).json()["items"]
-        goes = await look(http, f"jobs/{made['uid']}/release")
-        assert "It goes regardless of first." in goes.words
-        await hub.api.post(f"/v1/jobs/{made['uid']}/hold")
-        stays = await look(http, f"jobs/{made['uid']}/release")
-        assert "waits for first" in stays.words
-        assert (await stays.press(http)).json()["reason"] == "WaitsForJobs"
-
-
 async def test_a_copy_with_what_is_hidden_is_not_offered_to_be_sent(tmp_path):
     """Who may not see environment variables would submit a job that runs without them."""
     async with served_page(tmp_path) as hub:

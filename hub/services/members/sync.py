@@ -230,15 +230,9 @@ class AgentSync:
         if not said.entries and capacity is None:
             return ReportOutcome()
         down = None if told is None else told.api_server
+        by = session.id, request.seq
         report = ObservedReport(
-            cluster,
-            said.entries,
-            capacity,
-            down,
-            self.incarnation,
-            self._may_order(),
-            session.id,
-            request.seq,
+            cluster, said.entries, capacity, down, self.incarnation, self._may_order(), *by
         )
         taken = await self._db.write_shared(take_reports, report)
         if said.entries:
