@@ -90,6 +90,8 @@ def login_page(
         query = f"?{request.url.query}" if request.url.query else ""
         to = request.url.path + query
     to = own_path(to)
+    if provider and to != "/":
+        provider += f"?to={quote(to, safe='')}"
     return html("login.html", status, wrong=wrong, said=said, provider=provider, to=to)
 
 

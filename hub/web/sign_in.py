@@ -1,11 +1,12 @@
 """Signing in to the page at the organisation's provider: the way out, and the way back.
 
 A browser that comes back has to hold the cookie of its way out, which no script reads and which goes nowhere
-but to the hub. It always arrives at the front page: no address is taken from the request.
+but to the hub. It arrives at the page that it came for: a second such cookie names it meanwhile.
 """
 
 import re
 from typing import Final
+from urllib.parse import quote, unquote
 
 import structlog
 from starlette.requests import Request
@@ -18,7 +19,7 @@ from hub.services.access import sessions
 from hub.services.access.sign_in.claims import Verified
 from hub.services.access.sign_in.principals import principal_of
 from hub.services.context.hub import Hub
-from hub.web.access import HEADERS, hold_session, is_secure, looking, name_of_cookie
+from hub.web.access import HEADERS, hold_session, is_secure, looking, name_of_cookie, own_path
 from hub.web.shell import html, login_page
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
@@ -35,7 +36,7 @@ _log = structlog.get_logger(__name__)
 @router.get("/sign-in", include_in_schema=False)
 @allow(PUBLIC)
 async def way_out(request: Request) -> Response:
-    """To the provider."""
+    """To the provider; `to` is the page of this hub to come back to."""
     browsers = hub_of(request).sign_in.browsers
     if browsers is None:
         raise Rejected(RejectCode.NOT_FOUND, "there is nothing at this path")
@@ -44,14 +45,10 @@ async def way_out(request: Request) -> Response:
     except Rejected as refusal:
         return _refused(request, refusal.detail)
     reply = RedirectResponse(address, 303, HEADERS)
-    reply.set_cookie(
-        _cookie(request),
-        held,
-        max_age=_KEPT_S,
-        httponly=True,
-        samesite="lax",  # it has to come along from the provider's page
-        secure=is_secure(request),
-    )
+    _keep(request, reply, _cookie(request), held)
+    to = own_path(request.query_params.get("to", ""))
+    if to != "/" and not to.startswith("/sign-in"):  # or one would go out for ever
+        _keep(request, reply, _goal(request), quote(to, safe=""))
     return reply
 
 
@@ -86,23 +83,38 @@ async def _let_in(request: Request, hub: Hub, found: Verified) -> Response:
         return _refused(request, said)
     kept = hub.sign_in.terms.session_kept
     made = await hub.write(sessions.begin_session, name, found.who.groups, kept, who.id)
-    # A page of the hub's own goes on to the front page: a redirect from the provider would not bring a
-    # cookie along that is for requests of the hub's own pages alone.
-    reply = html("back.html", who=name)
+    # A page of the hub's own goes on from here: a redirect from the provider would not bring a cookie along
+    # that is for requests of the hub's own pages alone.
+    reply = html("back.html", who=name, to=_came_for(request))
     _forget(request, reply)
     hold_session(request, reply, made, kept)
     return reply
 
 
 def _refused(request: Request, said: str) -> Response:
-    reply = login_page(request, 400, said=said, to="/")
+    reply = login_page(request, 400, said=said, to=_came_for(request))
     _forget(request, reply)
     return reply
 
 
+def _keep(request: Request, reply: Response, name: str, value: str) -> None:
+    """For the way back, to which it has to come along from the provider's page."""
+    secure = is_secure(request)
+    reply.set_cookie(name, value, max_age=_KEPT_S, httponly=True, samesite="lax", secure=secure)
+
+
 def _forget(request: Request, reply: Response) -> None:
-    reply.delete_cookie(_cookie(request), httponly=True, samesite="lax", secure=is_secure(request))
+    for name in (_cookie(request), _goal(request)):
+        reply.delete_cookie(name, httponly=True, samesite="lax", secure=is_secure(request))
+
+
+def _came_for(request: Request) -> str:
+    return own_path(unquote(request.cookies.get(_goal(request), "")))
 
 
 def _cookie(request: Request) -> str:
     return f"{name_of_cookie(request)}-attempt"
+
+
+def _goal(request: Request) -> str:
+    return f"{name_of_cookie(request)}-goal"

@@ -2,10 +2,12 @@
 
 import contextlib
 import datetime as dt
+import html
+import re
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import httpx
 import pytest
@@ -50,9 +52,9 @@ def browser(hub: Served) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=httpx.ASGITransport(hub.app), base_url="https://hub")
 
 
-async def went_out(http: httpx.AsyncClient) -> str:
+async def went_out(http: httpx.AsyncClient, way: str = "/sign-in") -> str:
     """Where the provider sends the browser back to."""
-    out = await http.get("/sign-in")
+    out = await http.get(way)
     assert out.status_code == 303, out.text
     async with httpx.AsyncClient() as outside:
         back = await outside.get(out.headers["location"])
@@ -93,6 +95,38 @@ async def test_a_person_signs_in_by_the_page(tmp_path, provider):
             assert (await other.get("/v1/jobs", headers=as_bearer)).status_code == 401
         await http.post("/logout")
         assert "Sign in with your organisation" in (await http.get("/")).text
+
+
+async def test_who_came_for_a_page_arrives_there(tmp_path, provider):
+    """The button carries it, and a cookie for the time at the provider; nothing of it is kept."""
+    async with paged(tmp_path, provider) as hub, browser(hub) as http:
+        asked = (await http.get("/queues?q=a%2Fb&x=y")).text
+        found = re.search(r'class="button" href="https://hub(/sign-in[^"]*)"', asked)
+        assert found is not None
+        reply = await http.get(await went_out(http, html.unescape(found[1])))
+        assert 'content="0; url=/queues?q=a%2Fb&amp;x=y"' in reply.text
+        assert session(http)
+
+
+async def test_who_is_refused_may_try_again_for_the_same_page(tmp_path, provider):
+    """The second button knows what the first one knew."""
+    async with paged(tmp_path, provider) as hub, browser(hub) as http:
+        await went_out(http, "/sign-in?to=/queues")
+        again = await http.get("/sign-in/back?state=other")
+        assert again.status_code == 400
+        assert 'href="https://hub/sign-in?to=%2Fqueues"' in again.text
+
+
+@pytest.mark.parametrize("to", ["https://evil.example/", "//evil.example/", "/\\evil.example"])
+async def test_nobody_is_led_elsewhere(tmp_path, provider, to):
+    """Neither by the way out nor by a cookie."""
+    async with paged(tmp_path, provider) as hub, browser(hub) as http:
+        back = await went_out(http, f"/sign-in?to={quote(to, safe='')}")
+        assert len(http.cookies.jar) == 1
+        http.cookies.set("__Host-roadstead-goal", quote(to, safe=""), domain="hub", path="/")
+        reply = await http.get(back)
+        assert reply.status_code == 200
+        assert "evil" not in reply.text
 
 
 async def test_who_has_no_role_is_told_so(tmp_path, provider):
@@ -168,7 +202,7 @@ async def test_of_one_person_so_many_sessions_are_kept(tmp_path, provider):
 
 
 async def test_no_address_is_taken_from_the_browser(tmp_path, provider):
-    """Whatever Host and query say, the provider sends it back to the hub, and the hub to its front page."""
+    """Whatever Host and query say, the provider sends it back to the hub, which leads nowhere else."""
     async with paged(tmp_path, provider) as hub, browser(hub) as http:
         evil = {"Host": "evil.example", "X-Forwarded-Host": "evil.example"}
         out = await http.get("/sign-in?next=https://evil.example/", headers=evil)

@@ -34,13 +34,13 @@ def test_a_person_signs_in_at_their_organisation(tmp_path, monkeypatch, chromium
             chromium.new_context() as context,
         ):
             page = context.new_page()
-            page.goto(f"http://localhost:{port}/")
+            page.goto(f"http://localhost:{port}/queues?q=a")
             page.get_by_role("link", name="Sign in with your organisation").click()
             expect(page.get_by_role("alert")).to_contain_text("have no role here yet")
             root.put("/v1/access/bindings/a", json={"role": "viewer", "users": [ANA]})
             page.get_by_role("link", name="Sign in with your organisation").click()
             expect(page.get_by_text(f"{ANA} (viewer)")).to_be_visible()
-            assert page.url == f"http://localhost:{port}/"
+            assert page.url == f"http://localhost:{port}/queues?q=a"
             assert page.evaluate("document.cookie") == ""
             page.get_by_role("button", name="Sign out").click()
             expect(page.get_by_label("Access token")).to_be_visible()
