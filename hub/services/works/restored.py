@@ -105,9 +105,14 @@ def hold_found(tx: Transaction, cluster: str, uids: Iterable[str]) -> list[str]:
     """Hold again what was let go, and of which a member says that it has a Job of before; whom it concerns.
 
     Whoever let it go could not see that Job: an order that was on its way since before has made it. What a
-    member was told of already goes on there.
+    member was told of already goes on there, and of what is newer than the acceptance no word is believed.
     """
-    rows = [row for row in workloads.get_many(tx, uids).values() if _is_let_go(row)]
+    accepted_at = settings.get(tx, _ACCEPTED_AT)
+    if accepted_at is None:
+        return []
+    until = dt.datetime.fromisoformat(accepted_at)
+    known = workloads.get_many(tx, uids).values()
+    rows = [row for row in known if row.created_at <= until and _is_let_go(row)]
     message = (
         f"{cluster} has a Job of it from before the hub's store was restored: adopt that Job or have it "
         "removed (roadstead admin adopt, forget), or cancel this one"

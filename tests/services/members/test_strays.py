@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from hub.services.jobs.hold import release_job
 from hub.services.members import forgotten
 from hub.services.members.observe import ObservedReport, ReportOutcome, take_reports
+from hub.services.works.restored import begin_recovery
 from hub.services.works.withdraw import withdraw_jobs
 from tests.services.members.hubs import a_stray, running_hub, seen
 
@@ -57,8 +59,11 @@ async def test_a_job_of_before_holds_what_is_only_placed_where_it_is(tmp_path: P
     """Its cluster was not told of the new one: it is a stray of before there as anywhere."""
     async with running_hub(tmp_path) as hub:
         agent = await hub.join("north")
-        uid = await hub.placed("north")
-        reply = await agent.sync(a_stray(hub, uid, "inc-0", epoch=0))
+        uid = await hub.submit()
+        await hub.write(begin_recovery, "yesterday", "somebody", ())
+        await hub.write(release_job, uid, "ann")
+        await hub.place(uid, "north")
+        reply = await agent.sync(a_stray(hub, uid, "inc-0", epoch=1))
         assert (await hub.job(uid)).state == "Held"
         assert [each["action"] for each in reply["orders"]] == ["Quarantine"]
         assert (await hub.hub.read(forgotten.list_forgotten))[0]["uid"] == uid
@@ -69,9 +74,26 @@ async def test_a_job_of_before_holds_while_nothing_may_be_ordered(tmp_path: Path
     async with running_hub(tmp_path) as hub:
         await hub.join("north")
         uid = await hub.submit()
+        await hub.write(begin_recovery, "yesterday", "somebody", ())
+        await hub.write(release_job, uid, "ann")
         said = a_stray(hub, uid, "inc-0")
         report = ObservedReport("north", [said], incarnation="inc-1", may_order=False)
         (told,) = await hub.write(take_reports, [report])
         assert isinstance(told, ReportOutcome)
         assert told.orders == []
         assert (await hub.job(uid)).state == "Held"
+
+
+async def test_nobody_holds_a_job_that_is_newer_than_the_restored_store(tmp_path: Path):
+    """An agent that means no good says that it has it from before: that can not be, whatever it says."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        early = await hub.submit("early")
+        await agent.sync(a_stray(hub, early, "inc-0"))
+        assert (await hub.job(early)).state == "Pending"  # this store was never restored
+        await hub.write(begin_recovery, "yesterday", "somebody", ())
+        hub.clock.advance(1)
+        late = await hub.submit("late")
+        await hub.settled()
+        await agent.sync(a_stray(hub, late, "inc-0"))
+        assert (await hub.job(late)).state == "Pending"
