@@ -12,6 +12,7 @@ import json
 import os
 import selectors
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -105,6 +106,12 @@ class Plane:
         """End every process at once, as a power cut would; `restart` goes on with the data."""
         os.kill(self._process.pid, signal.SIGKILL)
         self.stop()
+        await_true(self._is_let_go, what=f"the ports of {self.name} are free")
+
+    def _is_let_go(self) -> bool:
+        """Whether its ports can be listened on: processes that die with their parent do so a moment later."""
+        told = json.loads((self.directory / "plane.json").read_text())
+        return all(_is_free(value) for name, value in told.items() if name.endswith("Port"))
 
     def restart(self) -> None:
         """Start again on the same data, ports and credentials, after `stop` or `kill`."""
@@ -171,6 +178,16 @@ class Plane:
         path.write_text(yaml.safe_dump(config))
         path.chmod(0o600)
         return path
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as ours:
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            ours.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
 
 
 @dataclasses.dataclass(frozen=True)
