@@ -27,7 +27,7 @@ async def test_an_edited_epoch_label_does_not_end_a_running_job(member, epoch):
     assert live["metadata"]["uid"] == before.object_uid
     assert "deletionTimestamp" not in live["metadata"]
     member.hub.put(a_job(action="Withdraw"))
-    await member.hub.seen("u-1", "Gone", timeout_s=6)
+    await member.hub.seen("u-1", "Gone")
 
 
 @pytest.mark.parametrize("key", [labels.JOB_UID, labels.MANAGED_BY])
@@ -55,7 +55,7 @@ async def test_a_withdrawn_job_whose_epoch_label_was_edited_goes(member, withdra
     if withdrawn:
         member.hub.put(a_job(action="Withdraw"))
         member.start()
-        await member.hub.seen("u-1", "Gone", timeout_s=6)
+        await member.hub.seen("u-1", "Gone")
     else:
         member.start()
         await labelled(member, labels.EPOCH, "1")
@@ -68,7 +68,7 @@ async def labelled(member, key, value):
         job = member.cluster.store.get("jobs.batch", "team", "job")
         return job["metadata"]["labels"].get(key) == value
 
-    await eventually(now, timeout_s=8)
+    await eventually(now)
     return await member.job()
 
 
@@ -79,7 +79,7 @@ async def test_an_orphaning_deletion_does_not_wedge_a_job(member):
     await member.hub.job_says("u-1", "running_since")
     await member.kube.delete("batch/v1", "Job", "team", "job", propagation="Orphan")
     await eventually(lambda: all(map(ended, member.cluster.store.iterate("pods"))))
-    await member.hub.seen("u-1", "Missing", timeout_s=6)
+    await member.hub.seen("u-1", "Missing")
 
 
 def ended(pod):

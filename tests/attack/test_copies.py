@@ -84,7 +84,7 @@ async def test_a_copy_does_not_hold_up_a_withdrawn_job(member):
         )
     )
     member.hub.put(a_job(action="Withdraw"))
-    await member.hub.seen("u-1", "Gone", timeout_s=8)
+    await member.hub.seen("u-1", "Gone")
 
 
 async def test_a_managed_by_label_taken_off_while_no_agent_runs(member):
@@ -122,7 +122,7 @@ async def test_suspended_and_marked_by_hand_is_not_said_gone_while_pods_run(memb
     await member.kube.merge_patch("batch/v1", "Job", "team", "job", patch, field_manager="kubectl")
     member.hub.put(a_job(action="Withdraw"))
     member.start()
-    await member.hub.seen("u-1", "Gone", timeout_s=8)
+    await member.hub.seen("u-1", "Gone")
     pods = [
         p
         for p in member.cluster.store.iterate("pods")

@@ -42,7 +42,7 @@ async def test_a_crafted_job_does_not_stop_the_agent(member, change):
     member.hub.put(a_job())
     await member.hub.finished("u-1")
     member.hub.put(a_job("u-2", "other", action="Withdraw"))
-    await member.hub.seen("u-2", "Gone", timeout_s=8)
+    await member.hub.seen("u-2", "Gone")
     assert not member.running.done()
 
 
@@ -56,7 +56,7 @@ async def test_an_annotation_does_not_keep_a_job_from_ending(member, digits):
     patch = {"metadata": {"annotations": {labels.GENERATION: "9" * digits}}}
     where = ("batch/v1", "Job", "team", "job")
     await member.kube.merge_patch(*where, patch, field_manager="kubectl")
-    await member.hub.seen("u-1", "Gone", timeout_s=8)
+    await member.hub.seen("u-1", "Gone")
 
 
 @pytest.mark.parametrize(("verb", "what"), [("delete", "withdraw"), ("patch", "start")])

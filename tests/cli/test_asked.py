@@ -116,7 +116,7 @@ ACTS: list[tuple[str, str, Any]] = [
         "POST /v1/tokens",
         {"role": "administrator", "name": "ann"},
     ),
-    ("tokens revoke ann", "DELETE /v1/tokens/viewer/ann", None),
+    ("tokens revoke ann --role viewer", "DELETE /v1/tokens/viewer/ann", None),
     ("tokens revoke ann --role administrator", "DELETE /v1/tokens/administrator/ann", None),
     (
         "hub-cluster resume HubClusterChanged",
