@@ -72,7 +72,7 @@ steps = st.lists(
 
 
 @pytest.mark.timeout(400)  # many stores, each on a disk that others use too
-@examples(30, suppress_health_check=[HealthCheck.too_slow])
+@examples(18, suppress_health_check=[HealthCheck.too_slow])
 @given(queues, steps, st.booleans(), st.booleans(), st.sets(st.sampled_from(QUEUES)))
 def test_hub_and_simulator_decide_alike(
     declared: tuple[dict[str, Any], ...],
