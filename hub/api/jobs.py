@@ -178,7 +178,12 @@ async def hold_job(request: Request, uid: str) -> Response:
 @from_page
 @allow(ADMINISTRATOR)
 @grants(Verb.CHANGE, Noun.JOBS)
-@refuses(RejectCode.ALREADY_ENDED, RejectCode.ALREADY_EXISTS, RejectCode.BEING_DELETED)
+@refuses(
+    RejectCode.ALREADY_ENDED,
+    RejectCode.ALREADY_EXISTS,
+    RejectCode.BEING_DELETED,
+    RejectCode.INVALID_STATE,
+)
 async def release_job(request: Request, uid: str) -> Response:
     """Let a job that is held, or was deactivated, wait again; any other is answered as it stands."""
     name = caller(request).name

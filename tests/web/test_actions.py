@@ -6,6 +6,8 @@ import pytest
 from fastapi.routing import APIRoute
 
 from hub.services.access import credentials
+from hub.services.members import forgotten
+from shared.wire.agent_v1 import Observed
 from tests.api.serving import a_job
 from tests.attack import routes
 from tests.web.acting import bind, look, offers, signed_in, with_queues
@@ -75,6 +77,25 @@ async def test_a_held_job_is_released(tmp_path):
         gone = await (await look(http, f"jobs/{uid}/delete")).press(http)
         assert gone.status_code == 200
         assert await offers(http, f"jobs/{uid}") == ["resubmit"]
+
+
+async def test_what_a_member_has_of_a_job_since_before_a_restore_is_said_before(tmp_path):
+    """The dialog says what the API would: nothing is to be confirmed until that is decided."""
+    async with served_page(tmp_path) as hub, hub.signed_in() as http:
+        (uid,) = await hub.submit("train")
+        await hub.alter("workloads", f"uid = '{uid}'", state="Held", reason="Restored")
+        said = {
+            "uid": uid,
+            "epoch": 3,
+            "seq": 1,
+            "phase": "Applied",
+            "object_uid": "m-1",
+            "job": {},
+        }
+        await hub.hub.write(forgotten.note, "north", [Observed(**said)])
+        shown = await look(http, f"jobs/{uid}/release")
+        assert "north has a Job of it from before" in shown.words
+        assert not shown.may_be_confirmed
 
 
 async def test_a_copy_is_submitted_once_however_often_it_is_pressed(tmp_path):

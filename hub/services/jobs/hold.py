@@ -62,12 +62,8 @@ def release_job(tx: Transaction, uid: str, principal: str) -> Json:
         raise Rejected(
             RejectCode.ALREADY_EXISTS, f"job {name} gave its name back: submit it again"
         )
-    if row.reason == restored.REASON and (cluster := forgotten.undecided(tx, uid)):
-        text = (
-            f"{cluster} has a Job of it from before the hub's store was restored: adopt that Job, or have "
-            "it removed first (roadstead admin adopt, forget)"
-        )
-        raise Rejected(RejectCode.INVALID_STATE, text)
+    if row.reason == restored.REASON and (why := why_not_released(tx, uid)):
+        raise Rejected(RejectCode.INVALID_STATE, why)
     for_others = settle.is_held_for_others(row)
     if not for_others and settle.hold_again(tx, row):
         audit.note(tx, principal, "release", row)
@@ -76,6 +72,17 @@ def release_job(tx: Transaction, uid: str, principal: str) -> Json:
         settle.waive(tx, uid)
         audit.note(tx, principal, "release", row)
     return jobs.get_job(tx, uid)
+
+
+def why_not_released(tx: Transaction, uid: str) -> str:
+    """Why a job that is held since a restore stays so, whoever wishes otherwise; "" where it does not."""
+    cluster = forgotten.undecided(tx, uid)
+    if not cluster:
+        return ""
+    return (
+        f"{cluster} has a Job of it from before the hub's store was restored: adopt that Job, or have it "
+        "removed first (roadstead admin adopt, forget)"
+    )
 
 
 def release(tx: Transaction, rows: Iterable[Workload], message: str = "") -> list[str]:

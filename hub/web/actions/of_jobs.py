@@ -117,14 +117,14 @@ def hold(job: Json, told: Json) -> Preview:
     )
 
 
-def release(job: Json, planned: Json | None) -> Preview:
-    """`planned`: what the engine says of it, were it in line now."""
-    if others := _waits_for(job):
+def release(job: Json, planned: Json | None, why_not: str = "") -> Preview:
+    """`planned`: what the engine says of it, were it in line now. `why_not`: why the API would refuse it."""
+    if (others := _waits_for(job)) and not why_not:
         return _release_of_chained(job, others, planned)
     said = [f"It waits again in queue {job['queue']}, in its place by priority and time."]
     if job["state"] == State.WITHDRAWING:
         said = [f"It still leaves {job['cluster']}; then it waits again instead of being held."]
-    return _release(job, [*said, *_expected(planned)])
+    return _release(job, [*said, *_expected(planned)], why_not)
 
 
 def _release_of_chained(job: Json, others: str, planned: Json | None) -> Preview:
@@ -134,7 +134,7 @@ def _release_of_chained(job: Json, others: str, planned: Json | None) -> Preview
     return _release(job, [f"It is held for nothing else then, and waits for {others}."])
 
 
-def _release(job: Json, said: Sequence[str]) -> Preview:
+def _release(job: Json, said: Sequence[str], why_not: str = "") -> Preview:
     ended = job["state"] in TERMINAL and job["state"] != State.DEACTIVATED
     return Preview(
         title=f"Release {_name(job)}?",
@@ -142,7 +142,7 @@ def _release(job: Json, said: Sequence[str]) -> Preview:
         call=ApiCall("POST", f"/v1/jobs/{job['uid']}/release"),
         command=f"roadstead jobs release {_typed(job)}",
         sentences=said,
-        refusal=_ended(job) if ended else "",
+        refusal=_ended(job) if ended else why_not,
     )
 
 

@@ -18,10 +18,12 @@ from hub.api.routing import new_router
 from hub.domain.access import Noun, Verb
 from hub.services.context.hub import Hub
 from hub.services.explain.if_gone import if_gone
+from hub.services.jobs import hold
 from hub.services.objects.drain import MOST_SHOWN, drain_cluster
 from hub.services.questions import clusters, queues, visibility
 from hub.services.questions.pages import previews
 from hub.services.questions.pages.places import MOST_IN_LINE
+from hub.services.works import restored
 from hub.store.records.workloads import JobOnPage
 from hub.web.access import MARK, actor, mark_of
 from hub.web.actions import of_fleet, of_jobs
@@ -206,7 +208,9 @@ async def _hold(request: Request, by: Looker, job: Json) -> Preview:
 
 
 async def _release(request: Request, by: Looker, job: Json) -> Preview:
-    return of_jobs.release(job, await planned(by, job))
+    held = job["reason"] == restored.REASON
+    why_not = await by.hub.read(hold.why_not_released, job["uid"]) if held else ""
+    return of_jobs.release(job, await planned(by, job), why_not)
 
 
 async def _priority(request: Request, by: Looker, job: Json) -> Preview:
