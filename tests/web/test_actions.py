@@ -84,15 +84,8 @@ async def test_what_a_member_has_of_a_job_since_before_a_restore_is_said_before(
     async with served_page(tmp_path) as hub, hub.signed_in() as http:
         (uid,) = await hub.submit("train")
         await hub.alter("workloads", f"uid = '{uid}'", state="Held", reason="Restored")
-        said = {
-            "uid": uid,
-            "epoch": 3,
-            "seq": 1,
-            "phase": "Applied",
-            "object_uid": "m-1",
-            "job": {},
-        }
-        await hub.hub.write(forgotten.note, "north", [Observed(**said)])
+        there = Observed(uid=uid, epoch=3, generation=1, seq=1, phase="Applied", object_uid="m-1")
+        await hub.hub.write(forgotten.note, "north", [there])
         shown = await look(http, f"jobs/{uid}/release")
         assert "north has a Job of it from before" in shown.words
         assert not shown.may_be_confirmed
