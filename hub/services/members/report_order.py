@@ -7,6 +7,7 @@ whose session speaks, and how far that has come.
 import enum
 from collections.abc import Collection
 
+from hub.services.access.credentials import REVOKED
 from hub.store import clusters
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
@@ -17,6 +18,11 @@ def superseded() -> Rejected:
     """What an agent is told whose session is not the one that speaks for its cluster."""
     text = "another agent speaks for this cluster now"
     return Rejected(RejectCode.SESSION_SUPERSEDED, text)
+
+
+def has_left() -> Rejected:
+    """What an agent is told whose cluster has left since its request was let in."""
+    return Rejected(RejectCode.REVOKED, REVOKED)
 
 
 class ReportPlace(enum.Enum):
@@ -34,11 +40,13 @@ class ReportOrder:
         self.newest: dict[str, int] = {}
 
     def place(self, cluster: str, session: str, seq: int) -> ReportPlace | Rejected:
-        """Where a report stands; a refusal (SessionSuperseded, StaleSequence) for one that is over."""
+        """Where a report stands. Refused, as one that is over: Revoked, SessionSuperseded, StaleSequence."""
         if not session:
             return ReportPlace.NEW
         speaking = self._speaking.get(cluster)
-        if speaking is None or speaking.session != session:
+        if speaking is None:
+            return has_left()
+        if speaking.session != session:
             return superseded()
         last = self.newest.get(cluster, speaking.seq)
         if seq < last:

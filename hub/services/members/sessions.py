@@ -291,7 +291,7 @@ class LiveSessions:
             session.end()
             if self._live.get(cluster) is session:
                 del self._live[cluster]
-            raise report_order.superseded()
+            raise report_order.has_left() if standing is None else report_order.superseded()
 
     async def look_again(self, names: Collection[str]) -> None:
         """Other hubs may have begun sessions of these clusters, or heard what queue managers they have.

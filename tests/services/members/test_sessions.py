@@ -9,12 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from hub.services.members.observe import ObservedReport, take_reports
 from hub.services.members.sessions import ObservedDigest, Session
 from hub.store.transaction import Transaction
+from shared.errors import Rejected
+from shared.reject_codes import RejectCode
 from shared.session_ids import new_session
 from shared.wire.agent_v1 import Observed, ObservedSet, SetDigest, SyncRequest
 from tests import waiting
-from tests.services.members.hubs import Agent, Running, running_hub
+from tests.services.members.hubs import Agent, Running, running_hub, seen
 
 pytestmark = pytest.mark.anyio
 
@@ -184,3 +187,14 @@ def another(agent: Agent, session: str) -> Agent:
 def began(hub: Running, seconds: float) -> str:
     """The id of a session that began so long after now."""
     return new_session(hub.clock.now() + dt.timedelta(seconds=seconds))
+
+
+async def test_an_agent_whose_cluster_has_just_left_is_told_so(tmp_path: Path):
+    """Its request was let in before: nobody has taken its place, and it is not to stand by for anybody."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        await agent.sync()
+        report = ObservedReport("gone", [seen("u", "Gone")], session="session-gone-1", seq=7)
+        (told,) = await hub.write(take_reports, [report])
+        assert isinstance(told, Rejected)
+        assert (told.code, told.code.status) == (RejectCode.REVOKED, 401)
