@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from tests.house import sources
 
 # Where a file lies → the extras that are installed where it runs, beside the base. The longest wins.
@@ -67,6 +69,7 @@ def _imported(path: Path) -> Iterator[str]:
                 yield top
 
 
+@pytest.mark.timeout(400)  # every file is parsed, by a tool of its own
 def test_every_import_is_declared() -> None:
     """No file imports a package that only comes along with another one."""
     owners = importlib.metadata.packages_distributions()

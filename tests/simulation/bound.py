@@ -37,6 +37,7 @@ _STORE = {
 withdraw = bound("hub.services.works.withdraw", **_STORE)
 forgotten = bound("hub.services.members.forgotten", **_STORE)
 report_order = bound("hub.services.members.report_order", **_STORE)
+restored = bound("hub.services.works.restored", **_STORE, withdraw_jobs=withdraw.withdraw_jobs)
 observe_service = bound(
     "hub.services.members.observe",
     **_STORE,
@@ -44,11 +45,11 @@ observe_service = bound(
     ReportPlace=report_order.ReportPlace,
     purge_deleted=withdraw.purge_deleted,
     forgotten=forgotten,
+    restored=restored,
 )
 timeline = bound("hub.services.context.timeline", **_STORE, changes=memory.CHANGES)
 offers = bound("hub.services.works.offer", **_STORE, timeline=timeline)
 evict = bound("hub.services.works.evict", **_STORE, withdraw_jobs=withdraw.withdraw_jobs)
-restored = bound("hub.services.works.restored", **_STORE)
 _LOSS = {"evict": evict.evict, "restored": restored}
 cluster_loss = bound("hub.services.works.cluster_loss", **_STORE, **_LOSS)
 fence = bound(
@@ -59,7 +60,8 @@ fence = bound(
     left_behind=memory.SILENT,  # objects that are no Jobs
     withdraw_jobs=withdraw.withdraw_jobs,
 )
-holding = bound("hub.services.jobs.hold", **_STORE, evict=evict.evict)
+_HELD = {"forgotten": forgotten, "restored": restored}
+holding = bound("hub.services.jobs.hold", **_STORE, **_HELD, evict=evict.evict)
 sessions = bound("hub.services.members.sessions", **_STORE)
 awaited = bound("hub.services.context.awaited", **_STORE)
 desired_sets = bound("hub.services.members.desired", **_STORE)

@@ -212,7 +212,7 @@ async def test_what_was_done_since_the_backup_is_shown(tmp_path: Path):
         assert sorted(shown) == sorted(
             [
                 ("lost", "Succeeded", "", ""),
-                (waiting, "Running", "team-a/waits-here", "Pending"),
+                (waiting, "Running", "team-a/waits-here", "Held"),  # its other Job is there
             ]
         )
         (condition,) = (await hub.hub.read(overview, hub.hub.settings))["conditions"]
