@@ -16,16 +16,14 @@ from shared.kinds.model import INT32_MAX, IntOrPercent, LabelSelector, Model
 GROUP = PLACEMENT
 # Of the whole fleet, and of one namespace.
 PLACEMENT_KINDS: Final = ("ClusterResourcePlacement", "ResourcePlacement")
+VERSION = "v1"
+
+MOST_CLUSTERS = 10_000
 
 
 def placement_kind(namespace: str) -> str:
     """The kind of a placement that is in `namespace`; in none, of one of the whole fleet."""
     return PLACEMENT_KINDS[1] if namespace else PLACEMENT_KINDS[0]
-
-
-VERSION = "v1"
-
-MOST_CLUSTERS = 10_000
 
 
 class ResourceSelector(Model):

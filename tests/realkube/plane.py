@@ -12,7 +12,6 @@ import json
 import os
 import selectors
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +20,7 @@ from typing import Any
 
 import yaml
 
+from roadstead.cli import ports
 from tests import waiting
 from tests.realkube import audit, build, nodes
 
@@ -111,7 +111,8 @@ class Plane:
     def _is_let_go(self) -> bool:
         """Whether its ports can be listened on: processes that die with their parent do so a moment later."""
         told = json.loads((self.directory / "plane.json").read_text())
-        return all(_is_free(value) for name, value in told.items() if name.endswith("Port"))
+        theirs = [port for name, port in told.items() if name.endswith("Port")]
+        return not any(ports.why_taken("127.0.0.1", port) for port in theirs)
 
     def restart(self) -> None:
         """Start again on the same data, ports and credentials, after `stop` or `kill`."""
@@ -178,16 +179,6 @@ class Plane:
         path.write_text(yaml.safe_dump(config))
         path.chmod(0o600)
         return path
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as ours:
-        ours.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            ours.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,7 +4,7 @@ import pytest
 
 from hub.domain.access import Grant, Rights, Role
 from hub.domain.workloads.states import WithdrawTo
-from hub.web.actions.of_jobs import offered
+from hub.web.actions.of_jobs import offered, release
 from hub.web.actions.preview import freed
 
 ANYBODY = Rights("olga", (Grant(Role.BATCH_ADMINISTRATOR),))
@@ -31,6 +31,23 @@ def test_a_job_that_leaves_is_offered_what_may_still_change_where_to(going, verb
     """One on its way to its end is neither held, released nor cancelled again."""
     found = {act.verb for act in offered(ANYBODY, a_job(withdrawTo=going))}
     assert found - {"resubmit", "delete"} == verbs
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "says"),
+    [
+        ("Held", "HeldByUser", "waits for first"),
+        ("Held", "WaitsForJobs", "It goes regardless of first."),
+        ("Deactivated", "HeldByUser", "It goes regardless of first."),
+        ("Withdrawing", "HeldByUser", "It goes regardless of first."),
+    ],
+)
+def test_a_release_of_who_waits_for_others_says_what_the_api_does(state, reason, says):
+    """Only one that is held by something else waits for them again."""
+    job = a_job(
+        state=state, reason=reason, cluster="m1", after=[{"name": "first", "state": "Waiting"}]
+    )
+    assert says in " ".join(release(job, None).sentences)
 
 
 def test_jobs_that_would_start_and_may_not_be_seen_are_counted():

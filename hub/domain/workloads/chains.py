@@ -17,6 +17,11 @@ HELD_FOR_OTHERS: Final = frozenset({WAITS, NEVER})
 _SHOWN: Final = 3  # in a sentence
 
 
+def waits_for_others(state: State, reason: str) -> bool:
+    """Is a job held because it waits for other jobs, and by nobody's wish besides?"""
+    return state is State.HELD and reason in HELD_FOR_OTHERS
+
+
 class EndCondition(StrEnum):
     """How a job must have ended for another to begin."""
 

@@ -8,12 +8,12 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from hub.domain.workloads.chains import (
-    HELD_FOR_OTHERS,
     NEVER,
     Followed,
     LinkState,
     follows,
     judge_end,
+    waits_for_others,
 )
 from hub.domain.workloads.states import State, Transition
 from hub.store import dependencies, workloads
@@ -111,7 +111,7 @@ def _follow(tx: Transaction, uids: Collection[str]) -> None:
 
 def is_held_for_others(row: Workload) -> bool:
     """Is it held because it waits for other jobs, and by nobody's wish besides?"""
-    return row.state is State.HELD and row.reason in HELD_FOR_OTHERS
+    return waits_for_others(row.state, row.reason)
 
 
 def _let_go(tx: Transaction, rows: Sequence[tuple[Workload, Followed]]) -> None:

@@ -77,12 +77,7 @@ def release_job(tx: Transaction, uid: str, principal: str) -> Json:
 def why_not_released(tx: Transaction, uid: str) -> str:
     """Why a job that is held since a restore stays so, whoever wishes otherwise; "" where it does not."""
     cluster = forgotten.undecided(tx, uid)
-    if not cluster:
-        return ""
-    return (
-        f"{cluster} has a Job of it from before the hub's store was restored: adopt that Job, or have it "
-        "removed first (roadstead admin adopt, forget)"
-    )
+    return restored.found_in(cluster) if cluster else ""
 
 
 def release(tx: Transaction, rows: Iterable[Workload], message: str = "") -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from hub.domain.plan import Reason
-from hub.domain.workloads.chains import HELD_FOR_OTHERS
+from hub.domain.workloads.chains import waits_for_others
 from hub.domain.workloads.states import CHARGED, TERMINAL, State, WithdrawTo
 from hub.store.records.workloads import Workload
 from shared.conditions import LONGEST_MESSAGE, rfc3339
@@ -81,7 +81,7 @@ def admitted(row: Workload) -> bool:
 
 def active(row: Workload) -> bool:
     """`spec.active`: neither held by its user nor deactivated. Who waits for other jobs is active."""
-    if row.state is State.HELD and row.reason in HELD_FOR_OTHERS:
+    if waits_for_others(row.state, row.reason):
         return True
     return row.state not in _INACTIVE and row.withdraw_to not in _LEAVES
 
@@ -117,7 +117,7 @@ def _quota_reserved(row: Workload) -> Condition:
 def why_waiting(row: Workload) -> tuple[str, str]:
     """Reason and message of QuotaReserved=False for a row that holds no quota."""
     reason, message = row.reason, row.message
-    if row.state == State.HELD and reason in HELD_FOR_OTHERS:
+    if waits_for_others(row.state, reason):
         return "AdmissionGated", f"{reason}: {message}"
     if row.state == State.HELD:
         return "OnHold", message or "The workload is held"

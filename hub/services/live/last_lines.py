@@ -31,6 +31,7 @@ MOST_KEPT: Final = 20  # of one job, of all its epochs
 LOOKS_BACK: Final = dt.timedelta(seconds=60)
 _MOST_EVENTS: Final = 500
 _LOOKED_AT: Final = 500
+_SIGNALS: Final = {int(each): each.name for each in signal.Signals}
 
 
 def due(
@@ -125,8 +126,7 @@ def _why(ended: ContainerTold) -> str:
     if ended.reason not in {"", "Error"}:
         return f" ({ended.reason})"
     number = (ended.exit_code or 0) - 128
-    named = {int(each): each.name for each in signal.Signals}
-    return f" ({named[number]})" if number in named else ""
+    return f" ({_SIGNALS[number]})" if number in _SIGNALS else ""
 
 
 def _lines(told: Sequence[LogLine], pod: PodTold) -> list[str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from hub.domain.workloads.chains import HELD_FOR_OTHERS
+from hub.domain.workloads.chains import waits_for_others
 from hub.domain.workloads.origin import Origin
 from hub.domain.workloads.states import State, WithdrawTo, beyond
 from hub.services.context import timeline
@@ -113,10 +113,7 @@ def hold_found(tx: Transaction, cluster: str, uids: Iterable[str]) -> list[str]:
     until = dt.datetime.fromisoformat(accepted_at)
     known = workloads.get_many(tx, uids).values()
     rows = [row for row in known if row.created_at <= until and _is_let_go(row)]
-    message = (
-        f"{cluster} has a Job of it from before the hub's store was restored: adopt that Job or have it "
-        "removed (roadstead admin adopt, forget), or cancel this one"
-    )
+    message = f"{found_in(cluster)}, or cancel this one"
     told = WorkloadColumns(reason=REASON, message=message)
     withdraw_jobs(
         tx, [r.uid for r in rows if r.state in _AT_ONCE], WithdrawTo.HELD, REASON, message
@@ -127,9 +124,16 @@ def hold_found(tx: Transaction, cluster: str, uids: Iterable[str]) -> list[str]:
     return [row.uid for row in rows]
 
 
+def found_in(cluster: str) -> str:
+    """That a member has such a Job, and what to do about it."""
+    return (
+        f"{cluster} has a Job of it from before the hub's store was restored: adopt that Job or have it "
+        "removed (roadstead admin adopt, forget)"
+    )
+
+
 def _is_let_go(row: Workload) -> bool:
-    waits = row.state is State.HELD and row.reason in HELD_FOR_OTHERS
-    return waits or row.state in _AT_ONCE
+    return row.state in _AT_ONCE or waits_for_others(row.state, row.reason)
 
 
 def hold_late(tx: Transaction, rows: Sequence[Workload]) -> None:

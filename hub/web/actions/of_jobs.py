@@ -119,29 +119,21 @@ def hold(job: Json, told: Json) -> Preview:
 
 def release(job: Json, planned: Json | None, why_not: str = "") -> Preview:
     """`planned`: what the engine says of it, were it in line now. `why_not`: why the API would refuse it."""
-    if (others := _waits_for(job)) and not why_not:
-        return _release_of_chained(job, others, planned)
     said = [f"It waits again in queue {job['queue']}, in its place by priority and time."]
     if job["state"] == State.WITHDRAWING:
         said = [f"It still leaves {job['cluster']}; then it waits again instead of being held."]
-    return _release(job, [*said, *_expected(planned)], why_not)
-
-
-def _release_of_chained(job: Json, others: str, planned: Json | None) -> Preview:
-    """Who is held for others alone goes regardless of them; who is held besides waits for them again."""
-    if job["reason"] in HELD_FOR_OTHERS:
-        return _release(job, [f"It goes regardless of {others}.", *_expected(planned)])
-    return _release(job, [f"It is held for nothing else then, and waits for {others}."])
-
-
-def _release(job: Json, said: Sequence[str], why_not: str = "") -> Preview:
+    if others := _waits_for(job):
+        if job["state"] == State.HELD and job["reason"] not in HELD_FOR_OTHERS:
+            said, planned = [f"It is held for nothing else then, and waits for {others}."], None
+        else:
+            said.insert(0, f"It goes regardless of {others}.")
     ended = job["state"] in TERMINAL and job["state"] != State.DEACTIVATED
     return Preview(
         title=f"Release {_name(job)}?",
         confirm="Release the job",
         call=ApiCall("POST", f"/v1/jobs/{job['uid']}/release"),
         command=f"roadstead jobs release {_typed(job)}",
-        sentences=said,
+        sentences=[*said, *_expected(planned)],
         refusal=_ended(job) if ended else why_not,
     )
 

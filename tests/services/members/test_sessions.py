@@ -192,8 +192,6 @@ def began(hub: Running, seconds: float) -> str:
 async def test_an_agent_whose_cluster_has_just_left_is_told_so(tmp_path: Path):
     """Its request was let in before: nobody has taken its place, and it is not to stand by for anybody."""
     async with running_hub(tmp_path) as hub:
-        agent = await hub.join("north")
-        await agent.sync()
         report = ObservedReport("gone", [seen("u", "Gone")], session="session-gone-1", seq=7)
         (told,) = await hub.write(take_reports, [report])
         assert isinstance(told, Rejected)
