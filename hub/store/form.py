@@ -3,10 +3,16 @@
 A revision's name alone proves nothing: a file may have been changed by hand or made by a release in
 between. So the tables themselves are looked at. What others add beside them (tables of a replicator, an
 index) does no harm and is left alone.
+
+Every start runs this check, so it has to be cheap. SQLite keeps the text that each table and index was made
+by: a file whose texts equal those of a new database needs no further look, and any other file (an upgraded
+one, one changed by hand) is read column by column. PostgreSQL answers two catalog queries.
 """
 
+import functools
 import re
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, create_engine
 from sqlalchemy.pool import StaticPool
@@ -17,8 +23,17 @@ from hub.store.tables import metadata
 _MOST_NAMED = 4
 
 
+class _New(NamedTuple):
+    """A new SQLite database: its facts, and the statement that makes each table and index, in order."""
+
+    facts: frozenset[str]
+    statements: Mapping[str, str]
+
+
 def differences(conn: Connection) -> list[str]:
     """What is missing, then what is different or too much; empty where the tables are the hub's."""
+    if conn.dialect.name == "sqlite" and _texts(conn) == _new().statements:
+        return []
     wanted, found = _needed(conn), facts(conn)
     missing = [f"{fact} is missing" for fact in sorted(wanted - found)]
     surplus = [f"{fact} is not known" for fact in sorted(found - wanted) if _matters(fact)]
@@ -45,16 +60,36 @@ def told(differing: list[str]) -> str:
     return ", ".join(differing[:_MOST_NAMED]) + (f", and {more} more" if more > 0 else "")
 
 
+def statements() -> Iterable[str]:
+    """What makes all tables and indexes of a new SQLite database, in order."""
+    return _new().statements.values()
+
+
 def _needed(conn: Connection) -> set[str]:
     if conn.dialect.name != "sqlite":
         return form_of_types.declared(conn.dialect)
+    return set(_new().facts)
+
+
+@functools.cache
+def _new() -> _New:
+    """Made in memory once per process: the tables in the code do not change while it runs."""
     engine = create_engine("sqlite://", poolclass=StaticPool)
     try:
         with engine.begin() as made:
             metadata.create_all(made)
-            return facts(made)
+            return _New(frozenset(facts(made)), _texts(made))
     finally:
         engine.dispose()
+
+
+def _texts(conn: Connection) -> dict[str, str]:
+    """The statement that made each of the hub's tables, and each index on one, oldest first."""
+    rows = _ask(
+        conn,
+        "SELECT name, tbl_name, sql FROM sqlite_master WHERE type <> 'trigger' ORDER BY rowid",
+    )
+    return {name: sql for name, table, sql in rows if sql and table in metadata.tables}
 
 
 def facts(conn: Connection) -> set[str]:

@@ -1,11 +1,34 @@
-"""The facts of `hub.store.form` where SQLAlchemy reads the catalog: what is declared, and what is there."""
+"""The facts of `hub.store.form` on PostgreSQL: what is declared, and what the catalog says is there."""
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
-from sqlalchemy import Connection, Dialect, Index, UniqueConstraint, inspect
+from sqlalchemy import Connection, Dialect, Index, UniqueConstraint
 from sqlalchemy.types import TypeEngine
 
 from hub.store.tables import metadata
+
+# Tables of the schema that the hub's own are made in. format_type spells a type as SQL does, in small
+# letters but for the name that SQLAlchemy shortens.
+_OURS: Final = (
+    "c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema()) "
+    "AND c.relkind IN ('r', 'p')"
+)
+_COLUMNS: Final = (
+    "SELECT c.relname, a.attname, "  # noqa: S608 - constants
+    "replace(upper(format_type(a.atttypid, a.atttypmod)), 'CHARACTER VARYING', 'VARCHAR') "
+    "|| coalesce(' COLLATE ' || quote_ident(k.collname), ''), a.attnotnull "
+    "FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid "
+    "JOIN pg_type t ON t.oid = a.atttypid "
+    "LEFT JOIN pg_collation k ON k.oid = a.attcollation AND k.oid <> t.typcollation "
+    f"WHERE {_OURS} AND a.attnum > 0 AND NOT a.attisdropped"
+)
+_INDEXES: Final = (
+    "SELECT c.relname, "  # noqa: S608 - constants
+    "ARRAY(SELECT pg_get_indexdef(i.indexrelid, n, true) FROM generate_series(1, i.indnkeyatts) n), "
+    "i.indisprimary, i.indisunique, i.indpred IS NOT NULL "
+    f"FROM pg_class c JOIN pg_index i ON i.indrelid = c.oid WHERE {_OURS}"
+)
 
 
 def declared(dialect: Dialect) -> set[str]:
@@ -27,39 +50,31 @@ def declared(dialect: Dialect) -> set[str]:
 
 def found(conn: Connection) -> set[str]:
     """What the hub's tables in this database are."""
-    seen = inspect(conn)
     facts: set[str] = set()
-    for name in set(seen.get_table_names()) & metadata.tables.keys():
-        facts.add(f"table {name}")
-        facts.add(f"key {name}({', '.join(seen.get_pk_constraint(name)['constrained_columns'])})")
-        for column in seen.get_columns(name):
-            facts.add(
-                _column(
-                    name, column["name"], column["type"], conn.dialect, null=column["nullable"]
-                )
-            )
-        unique = {each["name"] for each in seen.get_unique_constraints(name)}
-        facts |= {
-            _unique(name, each["column_names"]) for each in seen.get_unique_constraints(name)
-        }
-        for index in seen.get_indexes(name):
-            if index["name"] in unique:
-                continue
-            columns = [str(column) for column in index["column_names"]]
-            partial = "postgresql_where" in index.get("dialect_options", {})
-            facts.add(
-                _unique(name, columns)
-                if index["unique"]
-                else _index(name, columns, partial=partial)
-            )
+    for table, name, kind, not_null in conn.exec_driver_sql(_COLUMNS):
+        if table in metadata.tables:
+            facts.add(f"table {table}")
+            facts.add(_spelled(table, name, kind, null=not not_null))
+    for table, columns, primary, unique, partial in conn.exec_driver_sql(_INDEXES):
+        if table not in metadata.tables:
+            continue
+        if primary:
+            facts.add(f"key {table}({', '.join(columns)})")
+        elif unique:
+            facts.add(_unique(table, columns))
+        else:
+            facts.add(_index(table, columns, partial=partial))
     return facts
 
 
 def _column(
     table: str, name: str, kind: TypeEngine[object], dialect: Dialect, *, null: bool
 ) -> str:
-    spelled = kind.dialect_impl(dialect).compile(dialect)
-    return f"column {table}.{name} ({spelled}{'' if null else ' not null'})"
+    return _spelled(table, name, kind.compile(dialect), null=null)
+
+
+def _spelled(table: str, name: str, kind: str, *, null: bool) -> str:
+    return f"column {table}.{name} ({kind}{'' if null else ' not null'})"
 
 
 def _index(table: str, columns: Sequence[str], *, partial: bool) -> str:

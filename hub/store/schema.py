@@ -115,7 +115,11 @@ def configuration(conn: Connection) -> Any:
 
 def create(conn: Connection) -> None:
     """Make the tables of this release, and mark them; triggers come with the first start of a hub."""
-    metadata.create_all(conn)
+    if conn.dialect.name == "sqlite":
+        for statement in form.statements():
+            conn.exec_driver_sql(statement)
+    else:
+        metadata.create_all(conn)
     conn.execute(
         text(
             f"CREATE TABLE {_VERSIONS} (version_num VARCHAR(32) NOT NULL, "
