@@ -37,7 +37,9 @@ def left_running() -> list[tuple[str, float]]:
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            command = (
+                (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            )
         except OSError:
             continue  # it has ended meanwhile
         used = sum(map(int, fields[11:15])) / tick  # its own and that of children it waited for
@@ -52,7 +54,8 @@ def main() -> int:
     """Run, count, report."""
     target, *command = sys.argv[1:]
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    for number in (signal.SIGINT, signal.SIGTERM):  # the command gets its own; exec resets handlers
+    # The command is in the same process group; exec resets these handlers for it.
+    for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: None)
     process = subprocess.Popen(command)  # noqa: S603 - the caller's command
     code = process.wait()

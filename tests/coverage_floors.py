@@ -1,13 +1,13 @@
 """What the last measured run of the tests covered, and the floors that it must not fall below.
 
-`make coverage` measures all parts (pyproject, `tool.coverage`), `make test-domain` the domain alone by its own tests.
+`make coverage` measures all parts (pyproject, `tool.coverage`); `make test-domain` measures the domain alone.
 Both then call this with the parts that they measured: a line for each part, with the share of its lines and
-of its branches that were taken, and every module of the domain that is below the average. Ends with 1
-where a share is below its floor. A floor is what was reached, rounded down: raise it when tests are added,
-and lower it only with a reason.
+of its branches that were taken, and every module of the domain that is below the average. Ends with 1 where a
+share is below its floor. A floor is what was reached, rounded down: raise it when tests are added, and
+lower it only with a reason.
 
-`.ci/run` measures the domain alone. Measuring doubles what a test costs: the tests of services, bridge and
-agent come to half of the CPU time of all, and those of the domain to a thirtieth.
+`.ci/run` measures the domain alone. Measuring doubles what a test costs: the tests of services, store, bridge
+and agent take two thirds of the CPU time of all tests, those of the domain a thirtieth.
 """
 
 import json

@@ -55,12 +55,14 @@ def _pages() -> list[Path]:
 
 
 def _ways() -> list[object]:
-    """Each page in each order; a worker gets an order whole (`tests.dealing`)."""
-    orders = {"forwards": _pages(), "backwards": _pages()[::-1]}
+    """Each page in each order; a worker gets an order whole (`tests.dealing`). Backwards is for `make soak`."""
+    forwards, backwards = _pages(), _pages()[::-1]
     return [
-        pytest.param(way, page, id=f"{way}-{page}")
-        for way, pages in orders.items()
-        for page in pages
+        *(pytest.param("forwards", page, id=f"forwards-{page}") for page in forwards),
+        *(
+            pytest.param("backwards", page, id=f"backwards-{page}", marks=pytest.mark.soak)
+            for page in backwards
+        ),
     ]
 
 
