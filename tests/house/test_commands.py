@@ -55,7 +55,7 @@ def _pages() -> list[Path]:
 
 
 def _ways() -> list[object]:
-    """Each page in each order; a worker gets an order whole (`tests.dealing`). Backwards is for `make soak`."""
+    """Each page in each order; a worker gets an order whole (`tests.dealing`). `make soak` goes backwards."""
     forwards, backwards = _pages(), _pages()[::-1]
     return [
         *(pytest.param("forwards", page, id=f"forwards-{page}") for page in forwards),
