@@ -65,8 +65,8 @@ coverage: test  ## The same, measured: what is covered of domain, services, brid
 # Every change measures the domain alone: its tests need no database, and measuring costs them little.
 test-domain: COVERAGE := 1
 test-domain: $(READY)  ## Run the tests of the domain, measured: lines and branches have floors
-	$(BIN)/python -m pytest -n $(WORKERS) $(if $(COVERAGE),--cov=hub/domain --cov-report=) tests/domain $(TEST_ARGS)
-	$(if $(COVERAGE),$(BIN)/python -m tests.coverage_floors hub/domain)
+	$(BIN)/python -m pytest -n $(WORKERS) $(if $(COVERAGE),--cov=hub/domain --cov-report=) tests/domain tests/offline $(TEST_ARGS)
+	$(if $(COVERAGE),$(BIN)/python -m tests.coverage_floors --own)
 
 # A worker imports every file that it is given: only those that have such tests.
 SLOW = $(shell grep -rl --include='test_*.py' 'mark\.slow' tests)
