@@ -19,7 +19,9 @@ BENCH ?= dispatch
 BENCH_ARGS ?=
 SEEDS ?=
 SIMULATE_ARGS ?=
-MODELLED := 1,20000
+# Seeds of `make simulations`: of the model, and of whole hubs.
+MODELLED ?= 1,20000
+HUBS ?= 1,1000
 CHAOS_ARGS ?=
 PLANTED ?=
 MODULE ?= hub/domain/quota/ledger.py
@@ -28,7 +30,7 @@ RELEASE_ARGS ?=
 EXAMPLES ?= 100
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo simulate test coverage test-api test-slow test-postgres test-browser test-real chaos soak planted mutate check check-format check-lint check-types check-imports \
+.PHONY: help setup demo simulate simulations test test-domain coverage test-api test-slow test-postgres test-browser test-real chaos soak planted mutate check check-format check-lint check-types check-imports \
 	check-yaml format bench helm lock manifests realkube release clean
 
 help:  ## List the targets
@@ -60,8 +62,18 @@ test: $(READY)  ## Run the tests that need nothing installed (TEST_ARGS="-k name
 coverage: COVERAGE := 1
 coverage: test  ## The same, measured: what is covered of domain, services, bridge and agent
 
+# Every change measures the domain alone: its tests need no database, and measuring costs them little.
+test-domain: COVERAGE := 1
+test-domain: $(READY)  ## Run the tests of the domain, measured: lines and branches have floors
+	$(BIN)/python -m pytest -n $(WORKERS) $(if $(COVERAGE),--cov=hub/domain --cov-report=) tests/domain tests/offline $(TEST_ARGS)
+	$(if $(COVERAGE),$(BIN)/python -m tests.coverage_floors --own)
+
+# A worker imports every file that it is given: only those that have such tests.
+SLOW = $(shell grep -rl --include='test_*.py' 'mark\.slow' tests)
+ON_ANY_KUBE = tests/kubesim $(shell grep -rlE --include='test_*.py' 'mark\.realkube|any_cluster|cluster_kubeconfig' tests)
+
 test-slow: $(READY)  ## Run the tests of whole processes: kill -9, restarts, fleets
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "slow and not browser and not soak" $(TEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "slow and not browser and not soak" $(SLOW) $(TEST_ARGS)
 
 test-api: $(READY)  ## Ask each operation of the API what its description allows and what not: EXAMPLES=100
 	API_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/openapi/test_any_request.py $(TEST_ARGS)
@@ -69,9 +81,19 @@ test-api: $(READY)  ## Ask each operation of the API what its description allows
 simulate: $(READY)  ## Play seeds of the deterministic simulation: SEEDS=first,count
 	@$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),$(MODELLED)) $(SIMULATE_ARGS)
 
-test-postgres: $(READY)  ## Run the tests of hubs on PostgreSQL (needs its server on this host)
-	$(BIN)/python -m pytest -n $(WORKERS) --store=postgres -m "not slow" tests/services/members \
-		tests/services/scheduling tests/services/works tests/services/jobs tests/attack $(TEST_ARGS)
+simulations: $(READY)  ## Play every level of the simulation before a release (MODELLED=1,20000 HUBS=1,1000)
+	@$(BIN)/python -m tests.simulation --seeds $(MODELLED)
+	@for level in services replicas restores; do \
+		$(BIN)/python -m tests.simulation --seeds $(HUBS) --level $$level || exit 1; done
+
+# POSTGRES=few: what every change is held to (tests/on_postgres.txt says why these).
+POSTGRES ?=
+ON_POSTGRES := tests/services/members tests/services/scheduling tests/services/works tests/services/jobs tests/attack
+FEW_ON_POSTGRES = $(shell sed 's/ *\#.*//' tests/on_postgres.txt)
+
+test-postgres: $(READY)  ## Run the tests of hubs on PostgreSQL (needs its server; POSTGRES=few: those of every change)
+	$(BIN)/python -m pytest -n $(WORKERS) --store=postgres -m "not slow" \
+		$(if $(POSTGRES),$(FEW_ON_POSTGRES),$(ON_POSTGRES)) $(TEST_ARGS)
 
 test-browser: $(READY)  ## Run the tests of the live page in a real browser (needs chromium on PATH)
 	$(BIN)/python -m pytest -m browser tests/web $(TEST_ARGS)
@@ -83,7 +105,7 @@ KUBE ?=
 test-real realkube: export REALKUBE_VERSION := $(KUBE)
 
 test-real: $(READY) realkube helm  ## Run what Kubernetes must agree with on a real control plane (needs Go; KUBE=1.30)
-	$(BIN)/python -m pytest -n $(PLANES) --dist loadgroup --kube=real -m "realkube or anykube" $(TEST_ARGS)
+	$(BIN)/python -m pytest -n $(PLANES) --dist loadgroup --kube=real -m "realkube or anykube" $(ON_ANY_KUBE) $(TEST_ARGS)
 
 # A comma in a default would end an argument of $(or).
 FEW := 1,2
@@ -92,7 +114,10 @@ MANY := 1,100
 chaos: $(READY)  ## Play random fault schedules on real processes: SEEDS=first,count (1,2)
 	@$(BIN)/python -m tests.chaos --seeds=$(or $(SEEDS),$(FEW)) $(CHAOS_ARGS)
 
-soak: $(READY)  ## The same for hours, also of two hubs, every kill, the oldest Kubernetes: SEEDS=1,100
+soak: $(READY)  ## What is too long for every change, for hours: campaigns, every kill, the oldest Kubernetes (SEEDS=1,100)
+	@$(MAKE) simulations
+	@$(MAKE) test-api
+	@$(MAKE) test-postgres
 	@$(BIN)/python -m tests.chaos --seeds=$(or $(SEEDS),$(MANY)) $(CHAOS_ARGS)
 	@$(BIN)/python -m tests.chaos --replicas=2 --seeds=$(or $(SEEDS),$(MANY)) $(CHAOS_ARGS)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "slow and soak" $(TEST_ARGS)

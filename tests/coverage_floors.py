@@ -1,9 +1,14 @@
 """What the last measured run of the tests covered, and the floors that it must not fall below.
 
-`make test COVERAGE=1` measures (pyproject, `tool.coverage`) and then calls this: a line for each part, with
-the share of its lines and of its branches that were taken, and every module of the domain that is below
-the average. Ends with 1 where a share is below its floor. A floor is what was reached, rounded
-down: raise it when tests are added, and lower it only with a reason.
+`make coverage` measures all parts (pyproject, `tool.coverage`). `make test-domain` measures the domain by its
+own tests and then calls this with `--own`. It prints a line for each part, with the share of its lines and
+of its branches that were taken, and every module of the domain that is below the average. Ends with 1
+where a share is below its floor. A floor is what was reached, rounded down: raise it when tests are
+added, and lower it only with a reason.
+
+`.ci/run` measures the domain alone, by its own tests: that adds half a minute of CPU time. Measuring doubles
+what a test costs, and the tests of services, store, bridge and agent take two thirds of the CPU time of
+all tests. They reach 3 % of the domain's branches that its own do not: `make coverage` holds those.
 """
 
 import json
@@ -20,6 +25,8 @@ FLOORS = {
     "hub/bridge": (90.0, 80.0),
     "agent": (90.0, 80.0),
 }
+# The same of parts that are measured by their own tests alone.
+OWN_FLOORS = {"hub/domain": (98.0, 95.0)}
 COUNTS = ("covered_lines", "num_statements", "covered_branches", "num_branches")
 
 
@@ -48,10 +55,11 @@ def shares(counts: Counter[str]) -> tuple[float, float]:
 
 def main() -> int:
     """Print the table; 1 where a part is below its floor."""
+    wanted = OWN_FLOORS if sys.argv[1:] == ["--own"] else FLOORS
     files = measured()
     below = []
     print(f"{'covered':<46} {'lines':>7} {'floor':>6} {'branches':>9} {'floor':>6}")
-    for part, floors in FLOORS.items():
+    for part, floors in wanted.items():
         inside = {path: each for path, each in files.items() if path.startswith(part + "/")}
         lines, branches = shares(sum(inside.values(), Counter()))
         print(f"{part:<46} {lines:>6.1f}% {floors[0]:>5.1f}% {branches:>8.1f}% {floors[1]:>5.1f}%")

@@ -5,7 +5,7 @@ out); one that every test passes with survives, and is printed as a diff: either
 or the change makes no difference. mutmut makes and runs them, in a copy of the sources below `.cache`,
 so that the checkout is left alone. The tests are those that specify the module: the folders named in
 `SPECIFIED_BY`, or `MUTATE_ARGS="--tests folder file …"`. Of these, mutmut runs for each mutant those that
-call it.
+call it, on SQLite alone: mutmut runs pytest many times in one process, and each run ends its server.
 
 Ends with 0 if every mutant was killed, 1 if some survived, 2 if the tests fail without any, 3 out of time.
 """
@@ -42,7 +42,7 @@ CONFIGURATION = """
 source_paths = ["{root}"]
 only_mutate = ["{module}"]
 also_copy = {others}
-pytest_add_cli_args = ["-m", "not slow", "-p", "no:cacheprovider"]
+pytest_add_cli_args = ["-m", "not slow", "-k", "not postgres", "-p", "no:cacheprovider"]
 pytest_add_cli_args_test_selection = {tests}
 timeout_constant = 5.0
 timeout_multiplier = 5.0

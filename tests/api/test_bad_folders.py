@@ -22,7 +22,7 @@ def used(tmp_path_factory):
     folder = tmp_path_factory.mktemp("used")
     with running(folder) as (process, _):
         process.send_signal(signal.SIGTERM)
-        process.wait(10)
+        process.wait(60)
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
@@ -40,7 +40,7 @@ def damaged(content: bytes) -> bytes:
 def refused(folder: Path, code: int, *words: str) -> None:
     """It ends with `code` and one line that holds `words`."""
     command = [sys.executable, "-m", "hub", "--data", str(folder), "--listen", "127.0.0.1:0"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (ended.returncode, ended.stdout) == (code, "")
     (line,) = ended.stderr.splitlines()
     assert all(word in line for word in ("hub: ", *words)), line

@@ -23,7 +23,7 @@ def test_a_hub_starts_serves_and_ends(tmp_path):
         assert (tmp_path / "admin.token").stat().st_mode & 0o777 == 0o600
         token = (tmp_path / "admin.token").read_text()
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
     with running(tmp_path) as (_, address), admin(tmp_path, address) as http:
         assert (tmp_path / "admin.token").read_text() == token
         assert [job["name"] for job in http.get("/v1/jobs").json()["items"]] == ["ok"]
@@ -91,7 +91,7 @@ def _refused(folder, token_file, words, *more):
     """A hub with this file for its token ends with 2 and one line that holds the words."""
     command = [*(sys.executable, "-m", "hub", "--listen=127.0.0.1:0"), f"--data={folder / 'data'}"]
     command += [f"--admin-token-file={token_file}", *more]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     (line,) = done.stderr.splitlines()
     assert (done.returncode, words in line) == (2, True), line
 
@@ -119,7 +119,7 @@ def test_one_process_per_folder(tmp_path):
     """A second hub on the same folder says so and ends."""
     with running(tmp_path):
         command = [sys.executable, "-m", "hub", "--data", str(tmp_path), "--listen", "127.0.0.1:0"]
-        second = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        second = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         assert second.returncode != 0
         assert "another hub is running" in second.stderr
 

@@ -121,7 +121,7 @@ class Fleet:
                 part.process.kill()
         for part in self.parts.values():
             if part.process is not None:
-                part.process.wait(20)
+                part.process.wait(60)
 
     def tick(self) -> None:
         """Start again what has died and is wanted."""
@@ -152,7 +152,7 @@ class Fleet:
         part = self.parts[name]
         assert part.process is not None
         part.process.terminate()
-        part.process.wait(20)
+        part.process.wait(60)
         part.armed, part.down_until, part.ends = point, 0.0, []
         self._spawn(part)
 
@@ -182,7 +182,7 @@ class Fleet:
         part = self.parts.pop(name, None)
         if part is not None and part.process is not None:
             part.process.kill()
-            part.process.wait(20)
+            part.process.wait(60)
 
     def start_agent(self, member: str, *, twin: str = "", linked: bool = True) -> None:
         """Start the agent of a member, or a second one: `twin` "copy" (of its credential) or "same"."""

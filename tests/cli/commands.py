@@ -75,7 +75,7 @@ def spawn(*arguments: str, stdin: str = "", **environment: str) -> Ran:
         text=True,
         check=False,
         input=stdin,
-        timeout=60,
+        timeout=180,
         cwd=REPOSITORY,
         env={**environment_without_ours(), **environment},
     )

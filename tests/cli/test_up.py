@@ -64,7 +64,7 @@ def _up(folder: Path, members: Path, *more: str) -> Iterator[RunningFleet]:
 def _end(fleet: RunningFleet, number: int = signal.SIGTERM) -> tuple[int, str, str]:
     """Signal the supervisor; its exit code, and what it printed after `ready`."""
     fleet.process.send_signal(number)
-    out, err = fleet.process.communicate(timeout=60)
+    out, err = fleet.process.communicate(timeout=180)
     return fleet.process.returncode, out, err
 
 
@@ -162,7 +162,7 @@ def test_a_folder_in_use_is_refused(fleet, members):
     """A second `up` on the same folder ends with 1, names the process, and harms nothing."""
     before = _pids(fleet.folder)
     process = _start(fleet.folder, members)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=180)
     assert (process.returncode, out) == (1, "")
     assert f"is in use by another `roadstead up`, process {fleet.process.pid}" in err
     assert _pids(fleet.folder) == before
@@ -173,7 +173,7 @@ def test_a_port_in_use_is_named(tmp_path, members):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         process = _start(tmp_path / "data", members, listen=f"127.0.0.1:{port}")
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=180)
     assert (process.returncode, out) == (1, "")
     assert err.startswith(f"error: can not listen on 127.0.0.1:{port}: the port is in use")
     assert "--listen" in err
@@ -257,6 +257,6 @@ def test_ended_while_starting(tmp_path, members):
     until((tmp_path / "data" / "pids" / "sim-south").exists, 60, "children start")
     pids = _pids(tmp_path / "data")
     process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=180)
     assert (process.returncode, out, err) == (0, "", "")
     assert not any(map(_alive, pids.values()))

@@ -22,7 +22,7 @@ def leading(server: databases.Server, after: int = 0) -> tuple[int, int]:
         return None if row is None else (int(row[0].rpartition("/")[2]), int(row[1]))
 
     try:
-        held = until(found, LEADS_WITHIN_S, "somebody leads")
+        held = until(found, LEADS_WITHIN_S, "somebody leads", patience=1)
     except AssertionError as late:
         raise AssertionError(f"{late}\n{_sessions(server)}") from late
     assert held is not None

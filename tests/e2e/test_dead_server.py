@@ -18,7 +18,7 @@ def test_a_dead_member_gets_no_new_work_and_keeps_nobody(tmp_path):
         os.kill(server, signal.SIGSTOP)
         try:
             early = [hub.submit(a_job(f"early-{n}")) for n in range(6)]
-            until(lambda: _state(hub, "m1") == "Unhealthy", 15, "the hub knows")
+            until(lambda: _state(hub, "m1") == "Unhealthy", 15, "the hub knows", patience=1)
             late = [hub.submit(a_job(f"late-{n}")) for n in range(20)]
             for job in late:
                 ended = hub.wait(job.uid, timeout_s=90)

@@ -14,7 +14,7 @@ LONG_S = 600
 
 def test_a_job_leaves_a_drained_member_and_runs_in_one_place(tmp_path):
     """What would leave is shown first; the new Job is made when nothing of the old one is left."""
-    with running_fleet(tmp_path, equal_members(2)) as fleet:
+    with running_fleet(tmp_path, equal_members(2), packed=True) as fleet:
         members = {name: fleet.kubeconfig(name) for name in ("m1", "m2")}
         with Recorder(members, "team-a") as seen:
             submit(fleet, ["long"], LONG_S)

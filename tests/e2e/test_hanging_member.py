@@ -77,8 +77,12 @@ def _nothing_is_left_in(story: Story, member: str, uid: str) -> None:
 
 def _starts_on(story: Story, uid: str, member: str) -> bool:
     """Whether a Job of it appears in a member within the time that is looked at."""
+
+    def started() -> bool:
+        return any(copy.member == member for copy in story.copies(uid))
+
     try:
-        until(lambda: any(c.member == member for c in story.copies(uid)), _LOOKED_AT_S, "started")
+        until(started, _LOOKED_AT_S, "started", patience=1)
     except AssertionError:
         return False
     return True

@@ -63,7 +63,7 @@ def test_a_job_that_allows_it_leaves_a_silent_cluster_and_the_older_goes_on_its_
 
 def test_a_job_that_fails_in_one_cluster_is_tried_in_another(tmp_path):
     """Two epochs, as its annotation allows, in two clusters, one after the other; then it has failed."""
-    with running_fleet(tmp_path, equal_members(2)) as fleet:
+    with running_fleet(tmp_path, equal_members(2), packed=True) as fleet:
         members = {name: fleet.kubeconfig(name) for name in ("m1", "m2")}
         with Recorder(members, "team-a") as seen:
             job = a_job("fails", run_s=1)
@@ -83,7 +83,7 @@ def test_a_job_that_fails_in_one_cluster_is_tried_in_another(tmp_path):
 
 def test_a_job_that_its_time_to_live_has_removed_stays_finished(tmp_path):
     """The member's Job goes, and is not made again; the hub keeps the result."""
-    with running_fleet(tmp_path, equal_members(2)) as fleet:
+    with running_fleet(tmp_path, equal_members(2), packed=True) as fleet:
         members = {name: fleet.kubeconfig(name) for name in ("m1", "m2")}
         with Recorder(members, "team-a") as seen:
             apply(fleet, "brief", 1, {}, ttlSecondsAfterFinished=2)

@@ -22,7 +22,8 @@ pytestmark = [
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     """A fleet of one member with a queue manager, the guide's queues placed there."""
     members = [{"name": MEMBER, "queueManager": True, "pools": [a_pool(3)]}]
-    with running_fleet(tmp_path_factory.mktemp("queue"), members) as fleet, fleet.client() as hub:
+    folder = tmp_path_factory.mktemp("queue")
+    with running_fleet(folder, members, packed=True) as fleet, fleet.client() as hub:
         watching = Watching(fleet.kubeconfig(MEMBER))
         with watching:
             made = Scene(hub, _typed(fleet, "hub"), _typed(fleet, MEMBER), watching)

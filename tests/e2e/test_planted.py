@@ -9,7 +9,7 @@ import pytest
 from tests.e2e import exactly_once
 from tests.e2e.running import REPOSITORY
 
-pytestmark = [pytest.mark.slow, pytest.mark.kubectl, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow, pytest.mark.soak, pytest.mark.kubectl, pytest.mark.timeout(400)]
 
 
 @dataclass(frozen=True)

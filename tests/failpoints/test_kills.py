@@ -31,7 +31,7 @@ _ENVS = {
 }
 _OFTEN = {
     *((databases.SQLITE, name) for name in ("hub-2", "hub-3", "agent")),
-    *((databases.POSTGRES, name) for name in ("hub-1", "hub-2")),
+    (databases.POSTGRES, "hub-1"),
 }
 
 

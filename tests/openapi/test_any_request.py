@@ -2,7 +2,7 @@
 
 No error of the hub, no status, media type or header that is not described, answers as their schemas say;
 what breaks the description is refused. `API_EXAMPLES` says how many requests are drawn for an operation:
-few by default, a hundred by `make test-api`, which also plays every boundary of every parameter.
+ten by default, a hundred by `make test-api`, which also plays every boundary of every parameter.
 """
 
 import asyncio

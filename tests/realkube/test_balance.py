@@ -37,7 +37,7 @@ def test_a_member_whose_api_server_hangs_gets_no_new_work_and_keeps_nobody(real_
         os.kill(server, signal.SIGSTOP)
         try:
             early = [hub.submit(a_job(f"early-{number}")) for number in range(6)]
-            until(lambda: _state(hub, "m1") == "Unhealthy", 15, "the hub knows")
+            until(lambda: _state(hub, "m1") == "Unhealthy", 15, "the hub knows", patience=1)
             late = [hub.submit(a_job(f"late-{number}")) for number in range(10)]
             for job in late:
                 ended = hub.wait(job.uid, timeout_s=90)
