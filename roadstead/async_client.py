@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class AsyncClient(Calls, Awaiting):
-    """A hub to talk to from one event loop; its tasks may share it. `ca` and `timeout_s` as for `Client`.
+    """A hub to talk to from one event loop; its tasks may share it. The arguments are those of `Client`.
 
     Lists are asked for when `async for` begins; a stream is opened by `async with`, or then.
     """
@@ -36,12 +36,12 @@ class AsyncClient(Calls, Awaiting):
         token: str | None = None,
         *,
         ca: str | None = None,
+        context: str | None = None,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
-        context = resolve(server, token, ca)
-        self.server = context.server
-        renewed = renewal_of(context.token)
-        self._address = Address(context.server, context.token, context.ca, renewed)
+        found = resolve(server, token, ca, name=context)
+        self.server = found.server
+        self._address = Address(found.server, found.token, found.ca, renewal_of(found))
         from roadstead.async_transport import AsyncTransport  # noqa: PLC0415 - as in Client
 
         self._transport = AsyncTransport(self._address, timeout_s)

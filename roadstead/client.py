@@ -32,6 +32,7 @@ class Client(Calls, Blocking):
     """A hub to talk to. May be shared by threads; what a call returns to iterate is for one of them.
 
     `ca`: a file with the authorities (PEM) that the hub's certificate may be signed by, and no others.
+    `context`: the name of a context of `roadstead login`; it goes before the environment.
     `timeout_s`: the longest silence of the hub within a request, and the longest wait for a connection.
     """
 
@@ -41,12 +42,12 @@ class Client(Calls, Blocking):
         token: str | None = None,
         *,
         ca: str | None = None,
+        context: str | None = None,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
-        context = resolve(server, token, ca)
-        self.server = context.server
-        renewed = renewal_of(context.token)
-        self._address = Address(context.server, context.token, context.ca, renewed)
+        found = resolve(server, token, ca, name=context)
+        self.server = found.server
+        self._address = Address(found.server, found.token, found.ca, renewal_of(found))
         from roadstead.transport import Transport  # noqa: PLC0415 - httpx takes a tenth of a second
 
         self._transport = Transport(self._address, timeout_s)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from roadstead import contexts
@@ -14,13 +14,16 @@ DEFAULT_SERVER = "http://127.0.0.1:8080"
 class Context:
     """Address and credential of one hub, the CA of its certificate ("": what the machine trusts).
 
-    `namespace` is that of what names none; "" where nobody has said so.
+    `namespace` is that of what names none; "" where nobody has said so. Where the token is that of a stored
+    context, `name` and `login` are that context's, so that it alone is refreshed.
     """
 
     server: str
     token: str
     ca: str = ""
     namespace: str = ""
+    name: str = ""
+    login: contexts.Stored | None = field(default=None, repr=False)
 
 
 def default_data_dir() -> Path:
@@ -40,54 +43,55 @@ def resolve(
     Order: the arguments; the context `name`; ROADSTEAD_SERVER, ROADSTEAD_TOKEN, ROADSTEAD_CA and
     ROADSTEAD_NAMESPACE; the context that ROADSTEAD_CONTEXT names; the files `server` and `admin.token` in
     the folder that ROADSTEAD_DATA names; the context that is in use; the same files in ~/.roadstead.
-    A context's token goes to its own hub only, and so does the folder's. A token or CA of "" is none: that
-    of the environment is not taken in its place. Raises WrongContext.
+    A context's token goes to its own hub only, and so does the folder's. A token of "" is none, and neither
+    the environment's nor a context's is used instead; a CA of "" is none, and the environment's is not used.
+    Raises WrongContext.
     """
     env = _environment(named=bool(name))
-    stored = _stored(name)
+    chosen = name_in_force(name)
+    stored = contexts.load().find(chosen)
     folder = default_data_dir()
     own = _read(folder / "server") or DEFAULT_SERVER
     address = server or env["SERVER"] or (stored.server if stored and stored.server else own)
-    token = env["TOKEN"] if token is None else token
+    given = (env["TOKEN"] or None) if token is None else token
     kept = stored if stored and _is_same(stored.server or own, address) else None
-    if not token and kept:
-        token = kept.token
-    if not token and (not stored or not stored.server) and _is_same(own, address):
-        token = _read(folder / "admin.token")
+    login = kept if given is None and kept and kept.token else None
+    found = login.token if login else given
+    if found is None and (not stored or not stored.server) and _is_same(own, address):
+        found = _read(folder / "admin.token")
     return Context(
         address,
-        token or "",
+        found or "",
         (env["CA"] if ca is None else ca) or (kept.ca if kept else ""),
         env["NAMESPACE"] or (kept.namespace if kept else ""),
+        chosen if login else "",
+        login,
     )
 
 
-def default_namespace() -> str:
-    """The namespace of what names none, where no flag says which hub; "" where nobody has said so."""
-    return resolve().namespace
+def name_in_force(name: str | None = None) -> str:
+    """The name of the context that commands use: `name`, else as the environment or the file says."""
+    named = name or os.environ.get("ROADSTEAD_CONTEXT")
+    if named:
+        return named
+    if os.environ.get("ROADSTEAD_DATA"):
+        return contexts.LOCAL
+    return contexts.load().current or contexts.LOCAL
 
 
-def renewal_of(token: str) -> Callable[[], str] | None:
-    """What gives the token of now, where a provider issued this one; it may ask the provider, and wait."""
-    if token.count(".") != 2:
+def renewal_of(context: Context) -> Callable[[], str] | None:
+    """Returns the current token of a login that a provider issued; it may ask the provider, and wait."""
+    if context.login is None or not context.login.refresh:
         return None
     from roadstead import sign_in  # noqa: PLC0415 - few tokens are of a provider
 
-    return sign_in.renewal(token)
+    return sign_in.Renewal(context.name, context.login).token
 
 
 def _environment(*, named: bool) -> dict[str, str]:
     """What the environment says; nothing where a context was named, which is as good as flags."""
     names = ("SERVER", "TOKEN", "CA", "NAMESPACE")
     return {each: "" if named else os.environ.get(f"ROADSTEAD_{each}") or "" for each in names}
-
-
-def _stored(name: str | None) -> contexts.Stored | None:
-    named = name or os.environ.get("ROADSTEAD_CONTEXT")
-    if named:
-        return contexts.load().find(named)
-    kept = contexts.load()
-    return kept.find(contexts.LOCAL if os.environ.get("ROADSTEAD_DATA") else kept.current)
 
 
 def _is_same(one: str, other: str) -> bool:

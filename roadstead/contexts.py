@@ -1,14 +1,16 @@
 """Contexts: hubs that somebody has logged in to, in a file that nobody else may read.
 
 `$XDG_CONFIG_HOME/roadstead/contexts.json` (else `~/.config/roadstead`), 0600 in a folder of 0700. It holds
-credentials, so a file that others may read is not read at all. Each write replaces the file whole.
+credentials, so a file that others may read is not read at all. Each write replaces the file whole. Every
+change reads and writes under one lock (`change`), so that two processes never undo each other's changes.
 """
 
+import base64
 import contextlib
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +20,7 @@ from roadstead.errors import WrongContext
 LOCAL: Final = "local"  # the hub of the data folder: always there, and in force where no other is
 _TEXTS: Final = (
     *("server", "token", "ca", "namespace"),
-    *("issuer", "client", "issuer_ca", "refresh", "ends"),
+    *("issuer", "client", "issuer_ca", "refresh", "ends", "user"),
 )
 
 
@@ -27,7 +29,8 @@ class Stored:
     """One hub: its address, a credential for it alone, its CA, and the namespace of what names none.
 
     Where a provider issued the credential: its issuer, the client there, its CA, what refreshes the
-    credential, and when that ends (seconds since 1970, in digits).
+    credential, and when that ends (seconds since 1970, in digits). `user` is the person's name at the hub,
+    as the hub reported it at login; "" in a file of an older release.
     """
 
     server: str
@@ -39,6 +42,18 @@ class Stored:
     issuer_ca: str = ""
     refresh: str = field(default="", repr=False)
     ends: str = ""
+    user: str = ""
+
+    def is_same_login(self, other: "Stored") -> bool:
+        """Whether both are logins of one person at one hub. Unknown persons are never the same."""
+        if self.server.rstrip("/") != other.server.rstrip("/"):
+            return False
+        if self.user and other.user:
+            return self.user == other.user
+        subject = subject_of(self.token)
+        return bool(self.token) and (
+            self.token == other.token or (bool(subject) and subject == subject_of(other.token))
+        )
 
 
 @dataclass(frozen=True)
@@ -122,6 +137,51 @@ def save(contexts: Contexts) -> None:
         made.replace(file)
     except OSError as failure:
         raise WrongContext(f"{file} can not be written: {failure.strerror}") from failure
+
+
+def change(edit: Callable[[Contexts], Contexts]) -> Contexts:
+    """Read, edit and write the file under its lock; returns what was there before. Raises WrongContext."""
+    with locked("contexts.lock"):
+        before = load()
+        save(edit(before))
+        return before
+
+
+@contextlib.contextmanager
+def locked(name: str) -> Iterator[None]:
+    """Hold the lock file `name` beside the contexts; other processes and threads wait."""
+    import fcntl  # noqa: PLC0415 - only writers need it
+
+    file = path().with_name(name)
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as failure:
+        raise WrongContext(f"{file} can not be written: {failure.strerror}") from failure
+    with os.fdopen(descriptor):
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+
+
+def subject_of(token: str) -> tuple[str, str] | None:
+    """Issuer and subject that a JWT names, unverified; None where the token is no JWT."""
+    claims = claims_of(token)
+    issuer, subject = claims.get("iss"), claims.get("sub")
+    if isinstance(issuer, str) and isinstance(subject, str) and subject:
+        return issuer, subject
+    return None
+
+
+def claims_of(token: str) -> dict[str, Any]:
+    """The claims of a JWT, unverified; {} where the token is no JWT."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        return {}
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except (ValueError, RecursionError):
+        return {}
+    return claims if isinstance(claims, dict) else {}
 
 
 def _read(told: Any) -> Contexts:

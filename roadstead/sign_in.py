@@ -4,14 +4,12 @@ The hub says which provider, and which client the command line is there. What th
 the context, and shown to the hub and to nobody else; the hub judges it, nothing is verified here.
 """
 
-import base64
 import contextlib
-import fcntl
+import hashlib
 import json
-import os
 import ssl
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -173,44 +171,62 @@ def kept_of(stored: Stored, told: Json, now_s: float) -> Stored:
     )
 
 
-def renewal(token: str) -> Callable[[], str] | None:
-    """What gives the token of now, in place of one that a provider issued; None: it is not such a one."""
-    with contextlib.suppress(RoadsteadError):
-        for each in contexts.load().named.values():
-            if token and each.token == token and each.refresh:
-                return _Renewal(each).token
-    return None
+def alone(name: str) -> contextlib.AbstractContextManager[None]:
+    """Hold the credential of the context `name` alone: a refresh token may be good only once."""
+    digest = hashlib.sha256(name.encode(errors="replace")).hexdigest()[:16]
+    return contexts.locked(f"refresh-{digest}.lock")
 
 
-class _Renewal:
-    """The token of a context, refreshed when it ends: once, however many commands run."""
+class Renewal:
+    """The token of one login, refreshed in its own context when it ends: once, however many commands run."""
 
-    def __init__(self, stored: Stored) -> None:
-        self._stored = stored
+    def __init__(self, name: str, stored: Stored) -> None:
+        self._name, self._stored = name, stored
 
     def token(self) -> str:
-        """One that is good now. Raises NotAllowed, Unreachable."""
-        if self._is_fresh(self._stored):
-            return self._stored.token
-        with _alone():
-            kept = contexts.load()
-            name, held = next(
-                (
-                    (name, each)
-                    for name, each in kept.named.items()
-                    if (each.server, each.issuer, each.client)
-                    == (self._stored.server, self._stored.issuer, self._stored.client)
-                ),
-                ("", self._stored),
-            )
-            if not name:
-                raise NotAllowed(f"this context was forgotten; {_AGAIN}")
-            if not self._is_fresh(held):  # nobody else has refreshed it meanwhile
-                provider = ProviderClient(held.issuer, held.client, held.issuer_ca)
-                held = kept_of(held, provider.refresh(held.refresh), now_s())
-                contexts.save(kept.having(name, held))
-            self._stored = held
+        """A token that is valid now. Raises NotAllowed, Unreachable."""
+        stored = self._stored
+        if self._is_fresh(stored):
+            return stored.token
+        with alone(self._name):
+            held = self._held(contexts.load())
+            if not self._is_fresh(held):  # no other process has refreshed it meanwhile
+                held = self._refreshed(held)
+        self._stored = held
         return held.token
+
+    def _held(self, kept: contexts.Contexts) -> Stored:
+        """What the context holds of the login now. Raises NotAllowed where it holds another login."""
+        held = kept.named.get(self._name)
+        if held is None:
+            raise NotAllowed(f"context {self._name} was removed meanwhile; {_AGAIN}")
+        ours = self._stored
+        if (held.issuer, held.client) != (ours.issuer, ours.client) or not held.is_same_login(
+            ours
+        ):
+            raise NotAllowed(f"context {self._name} is another login by now; {_AGAIN}")
+        return held
+
+    def _refreshed(self, held: Stored) -> Stored:
+        provider = ProviderClient(held.issuer, held.client, held.issuer_ca)
+        fresh = kept_of(held, provider.refresh(held.refresh), now_s())
+        before, after = contexts.subject_of(held.token), contexts.subject_of(fresh.token)
+        if before and after and before != after:
+            raise NotAllowed(f"{held.issuer} gave the token of another person; {_AGAIN}")
+
+        def write(kept: contexts.Contexts) -> contexts.Contexts:
+            now = self._held(
+                kept
+            )  # its namespace may have changed, and a login may have replaced it
+            if now.refresh != held.refresh:
+                return kept
+            return kept.having(
+                self._name,
+                replace(now, token=fresh.token, refresh=fresh.refresh, ends=fresh.ends),
+            )
+
+        contexts.change(write)
+        return fresh
 
     @staticmethod
     def _is_fresh(stored: Stored) -> bool:
@@ -232,25 +248,11 @@ def is_safe(address: str) -> bool:
     return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
 
 
-@contextlib.contextmanager
-def _alone() -> Iterator[None]:
-    """One process at a time: a refresh token is good once."""
-    file = contexts.path().with_name("contexts.lock")
-    try:
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as failure:
-        raise RoadsteadError(f"{file} can not be written: {failure.strerror}") from failure
-    with os.fdopen(descriptor):
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-
-
 def _life_s(token: str, told: Json) -> float:
     """How long a token lasts, as it says or the provider does; of a machine's clock only the pace counts."""
     lives = [_seconds(told.get("expires_in"), 300.0)]
-    with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
-        part = token.split(".")[1]
-        claims = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        claims = contexts.claims_of(token)
         lives.append(float(claims["exp"]) - float(claims["iat"]))
     return max(0.0, min(lives))
 

@@ -25,7 +25,10 @@ _QUOTAS: Final = frozenset(
 def judged(request: Request, drafts: Iterable[Draft | Rejected]) -> list[Draft | Rejected]:
     """The drafts, each that the caller may not hand in as its refusal: Forbidden."""
     if is_unbounded(request):
-        return list(drafts)
+        return [
+            given if isinstance(given, Rejected) else replace(given, may_set_priority=True)
+            for given in drafts
+        ]
     rights = caller(request).rights
     return [given if isinstance(given, Rejected) else _judged(rights, given) for given in drafts]
 
@@ -68,7 +71,11 @@ def _judged(rights: Rights, given: Draft) -> Draft | Rejected:
     if given.is_job or given.is_bare:
         queue = given.queue or DEFAULT
         if rights.allows(Verb.CREATE, Noun.JOBS, parsed.namespace, queue):
-            return replace(given, sees=rights.scope(Verb.GET, Noun.JOBS))
+            return replace(
+                given,
+                sees=rights.scope(Verb.GET, Noun.JOBS),
+                may_set_priority=rights.allows(Verb.CHANGE, Noun.JOBS, parsed.namespace, queue),
+            )
         said, field = f"no job in queue {queue} of namespace {parsed.namespace}", _NAMESPACE
     elif kind == (KUEUE, "LocalQueue"):
         if rights.allows(Verb.CREATE, Noun.QUEUES, parsed.namespace):

@@ -8,7 +8,7 @@ changes. Deletions are `hub.bridge.deletion`'s.
 import asyncio
 import datetime as dt
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import orjson
@@ -296,7 +296,9 @@ def _draft(obj: Object, now: dt.datetime) -> Draft | Rejected:
     try:
         parsed = parse(obj, strict=False, origin="hub-cluster", lenient_versions=True)
         created = dt.datetime.fromisoformat(obj["metadata"]["creationTimestamp"])
-        return draft(parsed, now, origin=Origin.HUB_CLUSTER, uid=_uid(obj), created_at=created)
+        given = draft(parsed, now, origin=Origin.HUB_CLUSTER, uid=_uid(obj), created_at=created)
+        # On the hub cluster only roles that administer queues may write Workloads.
+        return replace(given, may_set_priority=given.is_bare)
     except Rejected as refusal:
         return refusal
     except (KeyError, TypeError, ValueError) as fault:

@@ -6,18 +6,19 @@ import click
 
 from roadstead import contexts
 from roadstead.cli.examples import examples
+from roadstead.cli.names import context_meant
 from roadstead.cli.visible import visible
-from roadstead.client import TIMEOUT_S, Client
+from roadstead.client import TIMEOUT_S
 from roadstead.errors import RoadsteadError
 from roadstead.models.access import ProviderOfHub, WaysIn
 from roadstead.responses import Address
-from roadstead.sign_in import ProviderClient, kept_of, now_s
+from roadstead.sign_in import ProviderClient, alone, kept_of, now_s
 from roadstead.steps import Request
 from roadstead.transport import Transport
 
 
 def by_device(wanted: contexts.Stored) -> contexts.Stored:
-    """The context with what the hub's provider gave to the person, once the hub has accepted it."""
+    """The context with the credential that the hub's provider gave to the person."""
     oidc = _provider_of(wanted)
     if oidc is None:
         raise RoadsteadError(f"{wanted.server} has no provider to sign in at: give a token")
@@ -25,7 +26,7 @@ def by_device(wanted: contexts.Stored) -> contexts.Stored:
     asked = provider.begin(oidc.scopes)
     click.echo(f"open {visible(asked.address)}\nand type in {visible(asked.code)}", err=True)
     given = provider.wait(asked)
-    kept = kept_of(
+    return kept_of(
         contexts.Stored(
             wanted.server,
             "",
@@ -38,9 +39,6 @@ def by_device(wanted: contexts.Stored) -> contexts.Stored:
         given,
         now_s(),
     )
-    with Client(wanted.server, kept.token, ca=wanted.ca or None) as hub:
-        click.echo(f"you are {visible(hub.whoami().name)}", err=True)
-    return kept
 
 
 def _provider_of(wanted: contexts.Stored) -> ProviderOfHub | None:
@@ -59,12 +57,10 @@ def logout(name: str | None) -> None:
     The provider is asked to take the refresh token back, if it can. A token of the hub's own goes on being
     good: `roadstead tokens revoke` ends it.
     """
-    kept = contexts.load()
-    name = name or kept.current
-    if not name:
-        raise click.UsageError("No login is in use: roadstead context ls lists them.")
-    held = kept.find(name)
-    contexts.save(kept.without(name))  # whatever the provider says
+    name = context_meant(name)
+    with alone(name):  # no refresh is under way, so the refresh token revoked below is the latest
+        before = contexts.change(lambda kept: _without(kept, name))
+    held = before.find(name)
     click.echo(f"logged out of {name}")
     if held is None or not held.refresh:
         return
@@ -72,3 +68,10 @@ def logout(name: str | None) -> None:
     if not provider.revoke(held.refresh):
         said = f"{held.issuer} takes no tokens back: what it gave ends by itself"
         click.echo(said, err=True)
+
+
+def _without(kept: contexts.Contexts, name: str) -> contexts.Contexts:
+    """Raises click.UsageError where the hub of the data folder is in use, which nobody logs in to."""
+    if name == contexts.LOCAL:
+        raise click.UsageError("No login is in use: roadstead context ls lists them.")
+    return kept.without(name)

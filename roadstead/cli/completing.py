@@ -6,11 +6,12 @@ What a word stands for is told by its option or its metavar, so that verbs need 
 
 from collections.abc import Callable, Iterable
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 import click
 from click.shell_completion import CompletionItem
 
+from roadstead.cli.names import default_namespace
 from roadstead.client import Client
 
 _WITHIN_S: Final = 1.0
@@ -33,7 +34,9 @@ def offer(command: click.Command, noun: str) -> None:
 def _completer(names: Names) -> Callable[[click.Context, str], list[CompletionItem]]:
     def complete(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         try:
-            with _client(ctx) as hub:
+            root = ctx.find_root()
+            root.obj = dict(root.params)  # as the command would: completion runs no command
+            with ctx.scope(cleanup=False), _client(root.obj) as hub:
                 found = [n for n in names(hub, incomplete) if n.startswith(incomplete)]
         except Exception:  # noqa: BLE001 - a shell that completes is told nothing
             return []
@@ -44,20 +47,18 @@ def _completer(names: Names) -> Callable[[click.Context, str], list[CompletionIt
     return complete
 
 
-def _client(ctx: click.Context) -> Client:
-    from roadstead.context import resolve
-
-    given = ctx.find_root().params
-    found = resolve(
-        given.get("server"), given.get("token"), given.get("ca"), name=given.get("context")
+def _client(given: dict[str, Any]) -> Client:
+    return Client(
+        given.get("server"),
+        given.get("token"),
+        ca=given.get("ca"),
+        context=given.get("context"),
+        timeout_s=_WITHIN_S,
     )
-    return Client(found.server, found.token, ca=found.ca, timeout_s=_WITHIN_S)
 
 
 def _jobs(hub: Client, incomplete: str) -> Iterable[str]:
     """Full names; also names alone where a namespace is set."""
-    from roadstead.context import default_namespace
-
     within, slash, name = incomplete.rpartition("/")
     if slash:
         return [job.full_name for job in hub.jobs(namespace=within, name=name, limit=_MOST)]

@@ -5,14 +5,17 @@ from dataclasses import replace
 import click
 
 from roadstead import contexts
+from roadstead.cli.names import context_meant
 from roadstead.cli.output import dump, is_data, output_option
 from roadstead.cli.tables import Column, table
 from roadstead.context import default_data_dir
+from roadstead.sign_in import alone
 
 _COLUMNS = [
     Column("IN USE", lambda c: "*" if c["inUse"] else " "),
     Column("NAME", lambda c: c["name"]),
     Column("SERVER", lambda c: c["server"], shrinks=True),
+    Column("USER", lambda c: c["user"], shrinks=True),
     Column("NAMESPACE", lambda c: c["namespace"]),
     Column("TOKEN", lambda c: c["hasToken"]),
     Column("CA", lambda c: c["ca"], wide=True),
@@ -32,13 +35,16 @@ def context() -> None:
 def listed(output: str) -> None:
     """List them; tokens are never shown."""
     kept = contexts.load()
+    used = context_meant()
+    kept.find(used)
     local = contexts.Stored(f"of {default_data_dir()}")
     local = replace(kept.named.get(contexts.LOCAL, local), server=local.server)
     rows = [
         {
             "name": name,
-            "inUse": name == (kept.current or contexts.LOCAL),
+            "inUse": name == used,
             "server": each.server,
+            "user": each.user,
             "namespace": each.namespace,
             "hasToken": bool(each.token) or (name == contexts.LOCAL and _is_there()),
             "ca": each.ca,
@@ -59,7 +65,8 @@ def use(name: str) -> None:
 
     `local` is the hub of the data folder.
     """
-    contexts.save(contexts.load().using(name))
+    name = context_meant(name)
+    contexts.change(lambda kept: kept.using(name))
     click.echo(f"context {name} is used from now on")
 
 
@@ -71,10 +78,13 @@ def set_namespace(namespace: str, name: str | None) -> None:
 
     Of jobs that are made, of names without a namespace, and of lists of jobs; '' for all of them again.
     """
-    kept = contexts.load()
-    name = name or kept.current or contexts.LOCAL
-    stored = kept.find(name) or contexts.Stored("")
-    contexts.save(kept.having(name, replace(stored, namespace=namespace)))
+    name = context_meant(name)
+
+    def write(kept: contexts.Contexts) -> contexts.Contexts:
+        stored = kept.find(name) or contexts.Stored("")
+        return kept.having(name, replace(stored, namespace=namespace))
+
+    contexts.change(write)
     click.echo(f"context {name}: namespace {namespace or 'not set'}")
 
 
@@ -85,7 +95,9 @@ def rm(name: str) -> None:
 
     The hub still knows the token: `roadstead tokens revoke` ends it.
     """
-    contexts.save(contexts.load().without(name))
+    name = context_meant(name)
+    with alone(name):
+        contexts.change(lambda kept: kept.without(name))
     click.echo(f"context {name} is forgotten")
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from roadstead.cli import kinds
+from roadstead.cli.names import default_namespace
 from roadstead.cli.nouns import list_verb
 from roadstead.cli.output import age, client
 from roadstead.cli.tables import Column
@@ -75,7 +76,9 @@ def _verb(how: str) -> click.Command:
             raise click.UsageError("say what is meant as KIND/NAME, as in configmap/settings")
         with client(ctx) as hub:
             named = kinds.kind_of(hub, kind)
-            inside = "" if named.namespaced is False else namespace or "default"
+            inside = (
+                "" if named.namespaced is False else namespace or default_namespace() or "default"
+            )
             told = hub.settle_drift(how, cluster, named.name, name, namespace=inside, path=path)
         place = f"{told.kind} {inside}/{name}" if inside else f"{told.kind} {name}"
         click.echo(
@@ -88,7 +91,7 @@ def _verb(how: str) -> click.Command:
             "--path", default="", metavar="POINTER", help="One field [default: all that drifted]."
         ),
         click.option(
-            "-n", "--namespace", metavar="NAME", help="Where it lives [default: default]."
+            "-n", "--namespace", metavar="NAME", help="Its namespace [default: the one set]."
         ),
         click.argument("what", metavar="KIND/NAME"),
         click.argument("cluster"),

@@ -3,6 +3,7 @@
 import click
 
 from roadstead.cli import kinds
+from roadstead.cli.names import default_namespace
 from roadstead.cli.output import client
 
 _SAID = {
@@ -16,7 +17,7 @@ _WHOM = {"rest": "REST", "hub-cluster": "kubectl on the hub cluster"}
 @click.command("hand-over")
 @click.argument("kind")
 @click.argument("name")
-@click.option("-n", "--namespace", metavar="NAME", help="Where it lives [default: default].")
+@click.option("-n", "--namespace", metavar="NAME", help="Its namespace [default: the one set].")
 @click.option(
     "--to",
     type=click.Choice(["rest", "hub-cluster"]),
@@ -35,7 +36,9 @@ def hand_over(ctx: click.Context, kind: str, name: str, namespace: str | None, t
     with client(ctx) as hub:
         named = kinds.kind_of(hub, kind)
         within, slash, short = name.rpartition("/")
-        inside = within if slash else "" if named.namespaced is False else namespace or "default"
+        inside = within if slash else namespace or default_namespace() or "default"
+        if named.namespaced is False and not slash:
+            inside = ""
         told = hub.hand_over(named.name, short, group=named.group, namespace=inside, to=to)
     what = f"{named.name} {inside}/{short}" if inside else f"{named.name} {short}"
     click.echo(_SAID[told.result].format(what=what, whom=_WHOM[to]))

@@ -13,7 +13,6 @@ from roadstead.cli.messages import plain
 from roadstead.cli.tables import UNLIMITED, Column, is_coloured, table
 from roadstead.cli.visible import visible_json, visible_page, visible_yaml
 from roadstead.client import Client
-from roadstead.context import resolve
 from roadstead.errors import Unreachable
 from roadstead.models.record import Record
 
@@ -27,12 +26,9 @@ def client(ctx: click.Context) -> Client:
     given = ctx.find_root().obj or {}
     # httpx has a command of its own, with rich and all its colours: 50 ms that no other command needs.
     sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]  # None: there is no such module
-    if not given.get("context"):
-        return Client(given.get("server"), given.get("token"), ca=given.get("ca"))
-    found = resolve(
-        given.get("server"), given.get("token"), given.get("ca"), name=given["context"]
+    return Client(
+        given.get("server"), given.get("token"), ca=given.get("ca"), context=given.get("context")
     )
-    return Client(found.server, found.token, ca=found.ca)
 
 
 class _How(click.Choice[str]):

@@ -53,4 +53,9 @@ def say(text: str, *, err: bool = False) -> None:
 def hint(*commands: str) -> None:
     """What to type next: for a person, on a terminal's standard error, and nowhere else."""
     if sys.stderr.isatty():
+        ctx = click.get_current_context(silent=True)
+        given = (ctx.find_root().obj if ctx else None) or {}
+        if name := given.get("context"):
+            own = f"roadstead --context {name} "
+            commands = tuple(each.replace("roadstead ", own, 1) for each in commands)
         say(f"Next: {'  |  '.join(commands)}", err=True)

@@ -11,7 +11,7 @@ from roadstead.contexts import Contexts, Stored
 from roadstead.errors import WrongContext
 from tests.cli.build import a_job, a_listed_job, text
 from tests.cli.commands import run, spawn
-from tests.cli.scripted import answering, items, problem
+from tests.cli.scripted import Answer, answering, items, problem
 
 SECRET = "s3cret-of-mine"
 VARIABLES = ("SERVER", "TOKEN", "CA", "DATA", "CONTEXT", "NAMESPACE")
@@ -33,15 +33,24 @@ def token_file(tmp_path):
     return str(file)
 
 
+def known(name="ana", role="administrator", **listed):
+    """A hub that knows who asks; of everything else it lists `listed`."""
+    who = {"name": name, "role": role, "groups": [], "roles": []}
+    return lambda path: Answer(who) if path == "/v1/whoami" else items(*listed.values())
+
+
 def login(script, token_file, *more):
     return run("login", "--server", script.address, "--token-file", token_file, *more)
 
 
 def test_a_login_is_used_from_then_on(token_file):
     """The hub is asked with the token, which is kept and sent; nothing of it is printed."""
-    with answering(items(a_listed_job())) as script:
+    with answering(asked=known(job=a_listed_job())) as script:
         done = login(script, token_file, "--name", "prod")
-        assert (done.code, done.out) == (0, f"logged in to {script.address} as context prod\n")
+        assert (done.code, done.out) == (
+            0,
+            f"logged in to {script.address} as ana, context prod\n",
+        )
         listed = run("jobs", "ls", "-o", "name")
         shown = run("context", "ls", "-o", "json")
     assert listed.lines == ["team-a/ok"]
@@ -55,7 +64,7 @@ def test_a_login_is_used_from_then_on(token_file):
 
 def test_who_has_no_role_yet_logs_in(token_file):
     """The hub knows the token, which is all that a login asks; it is said what is missing."""
-    with answering(problem(403, "Forbidden", "no role that ana has allows to get jobs")) as script:
+    with answering(asked=known(role="user")) as script:
         done = login(script, token_file, "--name", "prod")
     assert (done.code, "no role lets you look at jobs yet" in done.err) == (0, True)
     assert contexts.load().current == "prod"
@@ -63,13 +72,14 @@ def test_who_has_no_role_yet_logs_in(token_file):
 
 def test_nobody_else_may_read_the_file(token_file):
     """0600 in a folder of 0700, after each write; one that others may read is not used."""
-    with answering(items()) as script:
+    with answering(asked=known()) as script:
         login(script, token_file)
         login(script, token_file, "--name", "again")
     file = contexts.path()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
-    assert [each.name for each in file.parent.iterdir()] == ["contexts.json"]
+    assert {each.suffix for each in file.parent.iterdir()} == {".json", ".lock"}
+    assert {stat.S_IMODE(each.stat().st_mode) for each in file.parent.iterdir()} == {0o600}
     file.chmod(0o640)
     done = run("jobs", "ls")
     assert (done.code, f"chmod 600 {file}" in done.err) == (2, True)
@@ -77,7 +87,7 @@ def test_nobody_else_may_read_the_file(token_file):
 
 def test_the_token_may_come_through_a_pipe(tmp_path):
     """--token-stdin reads it, so that no file need hold it and no list of processes shows it."""
-    with answering(items()) as script:
+    with answering(asked=known()) as script:
         done = spawn("login", "--server", script.address, "--token-stdin", stdin=f"{SECRET}\n",
                      XDG_CONFIG_HOME=str(tmp_path / "config"))  # fmt: skip
     assert done.code == 0, done.err
@@ -134,9 +144,10 @@ def keep(**named):
 def test_flags_then_variables_then_the_context(monkeypatch):
     """Each alone, and the token of a context for its own hub only."""
     keep()
-    assert vars(resolve()) == {
-        "server": "http://prod", "token": "t-prod", "ca": "ca", "namespace": "ns"
-    }  # fmt: skip
+    found = resolve()
+    assert (found.server, found.token, found.ca, found.namespace) == (
+        *("http://prod", "t-prod", "ca", "ns"),
+    )
     assert resolve("http://prod/").token == "t-prod"
     other = resolve("http://other")
     assert (other.token, other.ca, other.namespace) == ("", "", "")
@@ -195,7 +206,7 @@ def test_contexts_are_changed_and_forgotten():
 
 def test_a_list_of_the_contexts_namespace(token_file):
     """A namespace that was set narrows `jobs ls` and completes names; --context says of which."""
-    with answering(items(a_listed_job())) as script:
+    with answering(asked=known(job=a_listed_job())) as script:
         login(script, token_file, "--name", "one", "-n", "team-z")
         login(script, token_file, "--name", "two")
         run("--context", "one", "jobs", "ls")

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -43,7 +44,7 @@ class Running:
         """Apply manifests as a user would; uids in order."""
 
         def run(tx: Transaction) -> list[str]:
-            drafts = [draft(parse(m), tx.now) for m in manifests]
+            drafts = [replace(draft(parse(m), tx.now), may_set_priority=True) for m in manifests]
             applied = apply_documents(tx, drafts, self.hub.settings.intake)
             assert all(a.error is None for a in applied), applied
             return [d.uid for d in drafts]

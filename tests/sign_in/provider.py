@@ -47,6 +47,7 @@ class LocalProvider:
     said: dict[str, str] = field(default_factory=dict)  # parameters of the last authorization
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
     refreshes: set[str] = field(default_factory=set)
+    whose: dict[str, dict[str, Any]] = field(default_factory=dict)  # refresh token → claims
     extra: dict[str, Any] = field(
         default_factory=dict
     )  # claims of tokens of codes, in their place
@@ -133,7 +134,7 @@ class LocalProvider:
             if form["refresh_token"] not in self.refreshes:
                 return JSONResponse({"error": "invalid_grant"}, 400)
             self.refreshes.discard(form["refresh_token"])  # each is good once
-            return self._tokens(aud=CLI_CLIENT)
+            return self._tokens(self.whose[form["refresh_token"]], aud=CLI_CLIENT)
         if self.slow_downs:
             self.slow_downs -= 1
             return JSONResponse({"error": "slow_down"}, 400)
@@ -156,14 +157,17 @@ class LocalProvider:
             return JSONResponse({"error": "invalid_grant"}, 400)
         return self._tokens(**{"nonce": asked["nonce"], **self.extra})
 
-    def _tokens(self, **claims: Any) -> Response:
+    def _tokens(self, person: dict[str, Any] | None = None, **claims: Any) -> Response:
+        """Tokens of a person, else of who sits before the browser; a refresh keeps the person."""
+        person = self.person if person is None else person
         refresh = secrets.token_urlsafe(16)
         self.refreshes.add(refresh)
+        self.whose[refresh] = person
         told = {
             "access_token": "opaque",
             "token_type": "Bearer",
             "expires_in": int(self.life_s),
-            "id_token": self.token(**claims),
+            "id_token": self.token(**person, **claims),
             "refresh_token": refresh,
         }
         return JSONResponse(told)

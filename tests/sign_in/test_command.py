@@ -60,7 +60,7 @@ def test_a_scientist_signs_in_works_on_and_signs_out(tmp_path, provider):
         done = run("login", "--oidc", "--server", address, "--name", "lab")
         assert done.code == 0, done.err
         assert f"open {provider.issuer}/type-it-here\nand type in WDJB-MJHT\n" in done.err
-        assert "you are oidc:ana@example.org" in done.err
+        assert done.out == f"logged in to {address} as oidc:ana@example.org, context lab\n"
         file = contexts.path()
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         held = contexts.load().named["lab"]

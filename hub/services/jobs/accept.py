@@ -5,7 +5,6 @@ The one way in for Jobs: REST, batches, `apply` and the bridge all end in `submi
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from hub.domain.workloads.origin import place_of
 from hub.domain.workloads.states import State, WithdrawTo
@@ -13,6 +12,7 @@ from hub.services.chains import bind
 from hub.services.context.settings import Intake
 from hub.services.jobs import bare
 from hub.services.jobs.contradictions import Contradictions
+from hub.services.jobs.priorities import Priorities, no_such_class
 from hub.services.jobs.unsuspendable import NOT_SUSPENDABLE, misplaced
 from hub.services.queues.defaults import (
     DEFAULT,
@@ -38,7 +38,6 @@ Identity = tuple[str, str, str]  # kind, namespace, name
 MOST_OF_NAME = 253  # of an owner
 QUEUE_NOT_FOUND = "QueueNotFound"
 PRIORITY_CLASS_NOT_FOUND = "PriorityClassNotFound"
-_NAMED_CLASSES: Final = 10
 
 
 def noun(given: Draft) -> str:
@@ -75,8 +74,8 @@ def submit_jobs(
 
     `strict` (REST submit) refuses a queue or priority class that does not exist; otherwise a job
     without queue waits, one without class has priority 0, and both say so. Codes: AlreadyExists,
-    BeingDeleted, OwnedElsewhere, QueueNotFound, PriorityClassNotFound, Contradiction, and those of
-    `pod_security` and of `chains.bind`.
+    BeingDeleted, OwnedElsewhere, QueueNotFound, PriorityClassNotFound, PriorityNotAllowed, Contradiction,
+    and those of `pod_security` and of `chains.bind`.
     """
     taken = _taken(tx, drafts)
     queues = resolve_queues(tx, drafts, intake)
@@ -84,10 +83,12 @@ def submit_jobs(
     answers: list[Workload | Rejected] = []
     accepted: list[tuple[Draft, Workload]] = []
     gatekeeper, contradictions = Gatekeeper(tx, intake.pods), Contradictions(tx)
+    numbers = Priorities(tx)
     for given in drafts:
         answer = (
             gatekeeper.refuse(given)
             or contradictions.refuse(given)
+            or numbers.refuse(given)
             or _judge(tx, given, taken, queues, priorities, strict=strict)
         )
         answers.append(answer)
@@ -186,15 +187,6 @@ def priority_class(given: Draft) -> str:
     if given.is_bare:
         return ""
     return str(given.parsed.labels.get(keys.PRIORITY_CLASS) or "")
-
-
-def no_such_class(tx: Transaction, named: str) -> str:
-    """What is said to who names a WorkloadPriorityClass that does not exist: some of those that do."""
-    names = [row.name for row in objects.list_kind(tx, KUEUE, "WorkloadPriorityClass")]
-    shown = sorted(names)[:_NAMED_CLASSES]
-    more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
-    there = f"there are {', '.join(shown)}{more}" if shown else "there is none"
-    return f"WorkloadPriorityClass {named} does not exist; {there}"
 
 
 def missing_classes(tx: Transaction, drafts: Sequence[Draft]) -> dict[str, str]:

@@ -7,6 +7,7 @@ once it is gone the job is held, in an epoch beyond all that were given
 (docs/explain/exactly-once.md, rules 12 and 13).
 """
 
+from dataclasses import replace
 from typing import Final
 
 from hub.domain.quota.declared import read_cluster_queue, read_local_queue
@@ -70,7 +71,7 @@ def _submitted(tx: Transaction, uid: str, left: ForgottenJob, intake: Intake) ->
             "can be removed there (roadstead admin forget), or left to its end"
         )
         raise Rejected(RejectCode.NOT_FOUND, text)
-    given = draft(parse_job(manifest), tx.now, uid=uid)
+    given = replace(draft(parse_job(manifest), tx.now, uid=uid), may_set_priority=True)
     (answer,) = submit_jobs(tx, [given], intake, strict=False)
     if isinstance(answer, Rejected):
         raise answer

@@ -5,6 +5,7 @@ that holds nothing and says so; once the queue appears, or it was mended, it bec
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from hub.domain.workloads.states import QUEUED, TERMINAL, State, WithdrawTo
@@ -13,6 +14,7 @@ from hub.services.jobs.accept import submit_jobs
 from hub.services.jobs.bare import INACTIVE, INACTIVE_MESSAGE, KIND, is_active, spec_columns
 from hub.services.jobs.generations import keep_next, standing_before
 from hub.services.jobs.hold import release
+from hub.services.jobs.priorities import Priorities
 from hub.services.queues.defaults import local_queues
 from hub.services.reading.draft import Draft, draft
 from hub.services.works.evict import evict
@@ -82,13 +84,14 @@ def revise_bare(tx: Transaction, given: Draft, row: Workload, intake: Intake) ->
     """Bring the Workload of `row` to the manifest of `given`; False if they are equal already.
 
     `active: false` takes its quota back and holds it; true lets it wait again. Raises Rejected:
-    Immutable, naming every field that may not change while quota is held; and what it can not be
-    admitted for.
+    Immutable, naming every field that may not change while quota is held; what it can not be admitted for;
+    and those of `Priorities`.
     """
     refuse_hindered(given.parsed)
     before = standing_before(tx, given, row)
     if before is None:
         return False
+    Priorities(tx).require(given, before.manifest)
     _refuse_immutable(before.manifest, given, row)
     keep_next(tx, given, row, before, intake, spec_columns(given))
     _follow_active(tx, before.manifest, given, row)
@@ -137,6 +140,7 @@ def _draft_of(tx: Transaction, row: StoredObject) -> Draft | None:
             lenient_versions=True,
             default_namespace=row.namespace,
         )
-        return draft(parsed, tx.now, origin=row.origin, uid=row.uid, created_at=row.created_at)
+        given = draft(parsed, tx.now, origin=row.origin, uid=row.uid, created_at=row.created_at)
+        return replace(given, may_set_priority=True)  # judged when it was kept as an object
     except Rejected:
         return None

@@ -1,6 +1,7 @@
 """Changing and deleting bare Workloads, and the units they hand in one by one: what REST needs of them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -66,6 +67,10 @@ def patch_workload(
         raise Rejected(RejectCode.IMMUTABLE, "kind, namespace and name stay", "metadata")
     given = draft(parsed, tx.now, origin=row.origin, uid=row.uid)
     jobs.require(tx, row._replace(queue=given.queue))
+    administers = tx.scope.allows(
+        namespace, given.queue
+    )  # of nobody in particular: not only one's own
+    given = replace(given, may_set_priority=administers)
     if revise_bare(tx, given, row, intake):
         audit.note(
             tx,

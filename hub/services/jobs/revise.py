@@ -13,11 +13,11 @@ from hub.domain.workloads.states import CHARGED, QUEUED, TERMINAL, WithdrawTo
 from hub.services.context.settings import Intake
 from hub.services.jobs.accept import (
     missing_classes,
-    no_such_class,
     priority_class,
     resolve_priorities,
 )
 from hub.services.jobs.generations import keep_next, standing_before
+from hub.services.jobs.priorities import no_such_class
 from hub.services.jobs.resize import follow_size
 from hub.services.questions import jobs
 from hub.services.reading.draft import Draft, draft

@@ -13,6 +13,7 @@ from hub.services.context.settings import Intake
 from hub.services.jobs import bare_intake
 from hub.services.jobs.accept import missing_classes, occupied, say_missing_class, submit_jobs
 from hub.services.jobs.bare import kind_of
+from hub.services.jobs.priorities import Priorities
 from hub.services.jobs.revise import revise_job
 from hub.services.objects import effects, evictions
 from hub.services.objects.hand_over import is_handed_over, refuse_meanwhile
@@ -57,7 +58,7 @@ def apply_documents(
     """Create or update what each document declares; one result per document, in order.
 
     A draft carries its origin (and from the hub cluster its uid). Codes of refusals: OwnedElsewhere,
-    AlreadyExists, BeingDeleted, Immutable, and those of `pod_security`.
+    AlreadyExists, BeingDeleted, Immutable, and those of `pod_security` and of `Priorities`.
     """
     results: dict[int, Applied] = {}
     fresh: list[tuple[int, Draft]] = []
@@ -208,6 +209,7 @@ def _settle(
     evictions.refuse_change(row, new)
     if row is None or row.hash != new.hash:
         Gatekeeper(tx, intake.pods).require(given)
+        Priorities(tx).require(given, None if row is None else row.manifest)
     if row is None:
         if given.parsed.namespace:
             ensure_namespaces(tx, {given.parsed.namespace})

@@ -42,7 +42,8 @@ class Draft:
 
     `submitted_by`: who sent it by REST; what comes from the hub cluster says so itself.
     `resource_version`: the declaration that it is to replace, and no other; "": any. `sees`: which jobs
-    there are for whoever sent it.
+    there are for whoever sent it. `may_set_priority`: its sender administers its queue, and may give it a
+    priority that no class says.
     """
 
     parsed: Parsed
@@ -57,6 +58,7 @@ class Draft:
     submitted_by: str = ""
     resource_version: str = ""
     sees: Scope = EVERYTHING
+    may_set_priority: bool = False
 
     @property
     def is_job(self) -> bool:

@@ -1,0 +1,122 @@
+"""Priority comes from a class: the one rule on numbers, which every intake of jobs applies.
+
+A Job names a WorkloadPriorityClass by its label and carries no number of its own. A Workload carries a number
+beside its class, as Kueue's controllers write it, and a pod template may carry one too. A number is accepted
+where it is 0, where it equals the value of the class that is named, where it was there before, and from
+whoever administers the queue (`Draft.may_set_priority`).
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from hub.services.reading.draft import Draft
+from hub.store import objects
+from hub.store.transaction import Transaction
+from shared.documents import Json
+from shared.errors import FieldError, Rejected
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.reject_codes import RejectCode
+
+_WORKLOAD_CLASS: Final = (KUEUE, "WorkloadPriorityClass")
+_POD_CLASS: Final = ("scheduling.k8s.io", "PriorityClass")
+_NAMED_CLASSES: Final = 10
+_CODE: Final = RejectCode.PRIORITY_NOT_ALLOWED
+
+
+class Priorities:
+    """Judges the numbers of one transaction's drafts; classes are read only for those."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+        self._values: dict[tuple[str, str, str], int | None] = {}
+
+    def refuse(self, given: Draft, before: Json | None = None) -> Rejected | None:
+        """Why a draft is not taken, or None; `before` is the manifest that it replaces.
+
+        Codes: PriorityNotAllowed, PriorityClassNotFound.
+        """
+        if given.may_set_priority or not (given.is_job or given.is_bare):
+            return None
+        found = next(self._faults(given, before), None)
+        if found is None:
+            return None
+        return Rejected(found.code, f"{found.field}: {found.message}", found.field, (found,))
+
+    def require(self, given: Draft, before: Json | None = None) -> None:
+        """Raise what `refuse` returns."""
+        refusal = self.refuse(given, before)
+        if refusal is not None:
+            raise refusal
+
+    def _faults(self, given: Draft, before: Json | None) -> Iterator[FieldError]:
+        if given.is_bare and (fault := self._of_workload(given.parsed.spec, _spec(before))):
+            yield fault
+        if before is None:
+            for field, pod in _templates(given):
+                if fault := self._of_pod(field, pod):
+                    yield fault
+
+    def _of_workload(self, spec: Json, old: Json) -> FieldError | None:
+        """The fault of a Workload's own number."""
+        number, named = spec.get("priority") or 0, spec.get("priorityClassRef") or {}
+        if (number, named) == (old.get("priority") or 0, old.get("priorityClassRef") or {}):
+            return None
+        if not named:
+            what = f"{number} is the number of no class: name a class by spec.priorityClassRef"
+            return FieldError("spec.priority", _CODE, f"{what} with its value, or leave both out")
+        group, kind, name = named["group"], named["kind"], named["name"]
+        value = self._value(group, kind, name)
+        if value is None:
+            what = no_such_class(self._tx, name, (group, kind))
+            return FieldError(
+                "spec.priorityClassRef.name", RejectCode.PRIORITY_CLASS_NOT_FOUND, what
+            )
+        if value != number:
+            what = f"is {number}, and {kind} {name} is {value}: set it to {value}"
+            return FieldError("spec.priority", _CODE, what)
+        return None
+
+    def _of_pod(self, field: str, pod: Json) -> FieldError | None:
+        """The fault of the number in a pod template."""
+        number = pod.get("priority")
+        name = pod.get("priorityClassName")
+        if number in (None, 0) or (name and self._value(*_POD_CLASS, str(name)) == number):
+            return None
+        what = "leave the number out and name a PriorityClass by priorityClassName, which sets it"
+        return FieldError(f"{field}.priority", _CODE, what)
+
+    def _value(self, group: str, kind: str, name: str) -> int | None:
+        """The value of a class; None: the hub has no such class."""
+        key = (group, kind, name)
+        if key not in self._values:
+            rows = objects.list_kind(self._tx, group, kind, names=[name])
+            self._values[key] = int(rows[0].manifest.get("value") or 0) if rows else None
+        return self._values[key]
+
+
+def no_such_class(tx: Transaction, named: str, of: tuple[str, str] = _WORKLOAD_CLASS) -> str:
+    """The message for a priority class that does not exist: it names some of those that do."""
+    names = [row.name for row in objects.list_kind(tx, *of)]
+    shown = sorted(names)[:_NAMED_CLASSES]
+    more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+    there = f"there are {', '.join(shown)}{more}" if shown else "there is none"
+    return f"{of[1]} {named} does not exist; {there}"
+
+
+def _spec(manifest: Json | None) -> Json:
+    found: Json = (manifest or {}).get("spec") or {}
+    return found
+
+
+def _templates(given: Draft) -> Iterator[tuple[str, Json]]:
+    """The pod templates of a Job or a Workload, each with its field."""
+    spec = given.parsed.spec
+    if given.is_job:
+        found: list[tuple[str, Any]] = [("spec.template", spec.get("template"))]
+    else:
+        sets = enumerate(spec.get("podSets") or ())
+        found = [(f"spec.podSets[{place}].template", each.get("template")) for place, each in sets]
+    for field, template in found:
+        pod = (template or {}).get("spec")
+        if pod:
+            yield f"{field}.spec", pod
