@@ -18,7 +18,9 @@ from agent.decide.decision import (
     Seen,
     troubled,
 )
+from agent.decide.plain_objects import removal
 from agent.objects.facts import (
+    JOB,
     Object,
     epoch_of,
     finished,
@@ -86,9 +88,19 @@ def decide_orphan(seen: Seen, moment: Moment) -> Decision:
     if uid == seen.acknowledged and is_deleting(live):
         return _release_or(Decision(phase, reason="Orphan"), live, seen, moment)
     if uid == seen.ordered or (uid == seen.left and is_deleting(live)):
+        if not is_deleting(live) and (live.get("apiVersion"), live.get("kind")) != JOB:
+            return _remove_object(live, seen, moment)
         return replace(_clear_the_way(live, seen, moment, "Orphan"), phase=phase)
     where = f"{live['metadata'].get('namespace') or ''}/{live['metadata'].get('name')}"
     return Decision(phase, reason="Orphan", message=f"{where}: the hub does not ask for it")
+
+
+def _remove_object(live: Object, seen: Seen, moment: Moment) -> Decision:
+    """An orphan that is no Job: deleted if the agent created it, else released."""
+    do, text = removal(live, moment.hub_id)
+    if moment.now < seen.not_before:
+        return Decision("Applied", reason="Orphan", message=text, wake_at=seen.not_before)
+    return Decision("Applied", do, reason="Orphan", message=text)
 
 
 # --- the way up ----------------------------------------------------------------------------------
