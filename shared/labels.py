@@ -6,7 +6,14 @@ PREFIX = "roadstead.dev/"
 MANAGED_BY = "roadstead.dev/managed-by"
 JOB_UID = "roadstead.dev/job-uid"
 EPOCH = "roadstead.dev/epoch"
-RESERVED_LABELS = frozenset({MANAGED_BY, JOB_UID, EPOCH})
+# Written once, on CREATE, on every object but a Job: the agent of this hub created it and may delete it.
+CREATED_BY = "roadstead.dev/created-by"
+RESERVED_LABELS = frozenset({MANAGED_BY, JOB_UID, EPOCH, CREATED_BY})
+# On a member's Namespace, or on a cluster-scoped object: its administrator lets this hub take over what is
+# there. Never written by hub or agent.
+ACCEPT = "roadstead.dev/accept"
+ACCEPT_TOKENS = "roadstead.dev/accept-tokens"
+CONSENT = frozenset({ACCEPT, ACCEPT_TOKENS})
 # The same in the environment of each container, first, where nobody can edit it.
 JOB_UID_VARIABLE = "ROADSTEAD_JOB_UID"
 EPOCH_VARIABLE = "ROADSTEAD_EPOCH"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from agent.objects.facts import Object, epoch_of, is_unstarted
-from shared.wire.agent_v1 import Order, Phase
+from shared.wire.agent_v1 import NAMESPACE_NOT_EMPTY, Order, Phase
 
 Do = Literal[
     "Nothing",
@@ -21,6 +21,7 @@ Do = Literal[
     "Apply",
     "Compare",  # an object with what is there, past every cache, writing nothing
     "Abandon",  # an object, no Job: it stays, and nothing of ours on it
+    "DeleteNamespace",  # if nothing is left in it
     "ReadBack",  # look by name, past every cache
     "CountPods",  # look for pods of the job, past every cache
 ]
@@ -76,6 +77,7 @@ class Seen:
     )
     compared_at: float | None = None  # when an object that is only compared was last, and how:
     comparison: Comparison = Comparison()
+    kept: str = ""  # why a withdrawn namespace stays in the member
     make_room: bool = False  # a newer job of the same name needs the place of this ended one
 
     def order(self, order: Order) -> None:
@@ -137,9 +139,10 @@ def troubled(seen: Seen, moment: Moment) -> Decision | None:
 
 
 PODS_LEFT = "PodsRemain"
+NOT_EMPTY = NAMESPACE_NOT_EMPTY
 DELETING = "Deleting"  # by somebody in the member
 # Reasons that say "not yet", not "no".
-TRANSIENT = frozenset({"Unavailable", "Throttled", "NameTaken", "Retrying", PODS_LEFT})
+TRANSIENT = frozenset({"Unavailable", "Throttled", "NameTaken", "Retrying", PODS_LEFT, NOT_EMPTY})
 
 
 OBSERVING = Decision("Waiting", reason="Observing", message="reading the member's objects")
@@ -151,7 +154,8 @@ class Outcome:
     """How a step ended. `live`: the object as it now is.
 
     `absent_at`, `podless_at`: a read that began then (monotonic) found no object of this epoch, no
-    pods. `taken_by`: the uid of another work of ours that holds the name.
+    pods. `taken_by`: the uid of another work of ours that holds the name. `kept`: why a namespace that
+    is withdrawn stays.
     """
 
     live: Object | None = None
@@ -159,3 +163,4 @@ class Outcome:
     podless_at: float | None = None
     trouble: Trouble | None = None
     taken_by: str = ""
+    kept: str = ""

@@ -18,7 +18,9 @@ from agent.decide.decision import (
     Seen,
     troubled,
 )
+from agent.decide.plain_objects import removal
 from agent.objects.facts import (
+    JOB,
     Object,
     epoch_of,
     finished,
@@ -89,6 +91,14 @@ def decide_orphan(seen: Seen, moment: Moment) -> Decision:
         return replace(_clear_the_way(live, seen, moment, "Orphan"), phase=phase)
     where = f"{live['metadata'].get('namespace') or ''}/{live['metadata'].get('name')}"
     return Decision(phase, reason="Orphan", message=f"{where}: the hub does not ask for it")
+
+
+def _remove_object(live: Object, seen: Seen, moment: Moment) -> Decision:
+    """An orphan that is no Job: deleted if the agent created it, else released."""
+    do, text = removal(live, moment.hub_id)
+    if moment.now < seen.not_before:
+        return Decision("Applied", reason="Orphan", message=text, wake_at=seen.not_before)
+    return Decision("Applied", do, reason="Orphan", message=text)
 
 
 # --- the way up ----------------------------------------------------------------------------------
@@ -264,6 +274,8 @@ def _clear_the_way(
     what = (
         "the hub does not want it" if reason == "Orphan" else f"epoch {epoch_of(live)} goes first"
     )
+    if not is_deleting(live) and (live.get("apiVersion"), live.get("kind")) != JOB:
+        return _remove_object(live, seen, moment)
     if not is_deleting(live):
         return _delete(live, seen, moment, reason, what, phase=phase)
     if not _has_ended(live, seen):

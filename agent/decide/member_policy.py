@@ -10,9 +10,11 @@ from fnmatch import fnmatchcase
 from typing import Final, Literal
 
 from agent.decide.decision import Do, Trouble
-from agent.objects.facts import JOB, Object
+from agent.objects import managed_fields
+from agent.objects.facts import JOB, Object, is_namespace
 from shared import podsecurity
 from shared.errors import FieldError
+from shared.labels import CONSENT, FIELD_MANAGER
 from shared.podsecurity import LEVELS, Rules, level_named, listed
 from shared.podsecurity.rules import ENFORCE
 from shared.reject_codes import RejectCode
@@ -73,6 +75,9 @@ class MemberPolicy:
         if named != (work.api_version, work.kind, work.namespace, work.name):
             text = "the manifest is not of the object that was announced"
             return [FieldError("metadata", RejectCode.POLICY_VIOLATION, text)]
+        if odd := sorted(CONSENT & (metadata.get("labels") or {}).keys()):
+            text = f"only people of this member write {odd[0]}"
+            return [FieldError("metadata.labels", RejectCode.FORBIDDEN_FIELD, text)]
         if not self._takes(work):
             text = f"this member takes no {work.kind} (profile {self.profile})"
             return [FieldError("kind", RejectCode.UNSUPPORTED_KIND, text)]
@@ -106,6 +111,23 @@ class MemberPolicy:
             return []
         text = f"namespace {name} is {own} in this member"
         return [FieldError(f"metadata.labels[{ENFORCE}]", RejectCode.POLICY_VIOLATION, text)]
+
+
+def lowered(manifest: Object, live: Object) -> str:
+    """Refuse an apply that lowers or removes the Pod Security level a live Namespace enforces; "" if none."""
+    held = (live["metadata"].get("labels") or {}).get(ENFORCE)
+    if held is None or not is_namespace(live):
+        return ""
+    asked = (manifest["metadata"].get("labels") or {}).get(ENFORCE)
+    code, of = RejectCode.POLICY_VIOLATION, f"metadata.labels[{ENFORCE}]"
+    where = f"namespace {live['metadata']['name']} enforces {held} in this member"
+    if asked is None:
+        owned = managed_fields.owned_by(live, FIELD_MANAGER) or {}
+        ours = held != LEVELS[0] and managed_fields.covers(owned, ("metadata", "labels", ENFORCE))
+        return f"{code}: {of}: {where}, and the manifest would remove it" if ours else ""
+    if LEVELS.index(level_named(asked)) >= LEVELS.index(level_named(held)):
+        return ""
+    return f"{code}: {of}: {where}, and the manifest would lower it to {asked}"
 
 
 def _is_namespace(work: Work) -> bool:

@@ -6,9 +6,21 @@ Pure.
 from dataclasses import replace
 from typing import Final
 
-from agent.decide.decision import DELETING, LEASE_WAIT, OBSERVING, Decision, Moment, Seen, troubled
-from agent.objects.facts import Object, is_deleting, outdated
-from shared.wire.agent_v1 import DIFF_REPORTED, Phase, Work
+from agent.decide.decision import (
+    DELETING,
+    LEASE_WAIT,
+    NOT_EMPTY,
+    OBSERVING,
+    Decision,
+    Do,
+    Moment,
+    Seen,
+    Trouble,
+    troubled,
+)
+from agent.objects.facts import Object, is_created, is_deleting, is_namespace, outdated
+from shared.labels import CREATED_BY
+from shared.wire.agent_v1 import DIFF_REPORTED, NAMESPACE_KEPT, Phase, Work
 
 COMPARED_EVERY_S: Final = 60.0
 UNREAD_S: Final = 5.0  # until it is asked again whether a kind could be read
@@ -58,18 +70,32 @@ def _observe(work: Work, moment: Moment) -> Decision:
 
 
 def _withdraw_object(seen: Seen, moment: Moment) -> Decision:
-    """Delete an object and say Gone; a late copy of it is an orphan, which the hub orders away."""
+    """Delete what the agent created, release what it took over, and say Gone.
+
+    A late copy of the object is an orphan, which the hub orders away.
+    """
     live = seen.live
     if live is None:
         if moment.settled_at is None:
             return LEASE_WAIT
-        return Decision("Gone")
+        return Decision("Gone", reason=NAMESPACE_KEPT if seen.kept else "", message=seen.kept)
     if is_deleting(live):
         return Decision("Applied", reason="Withdrawing", message="being deleted")
     if moment.now < seen.not_before:
-        why = seen.trouble.message if seen.trouble is not None else "being deleted"
-        return Decision("Applied", reason="Withdrawing", message=why, wake_at=seen.not_before)
-    return Decision("Applied", "Delete", reason="Withdrawing", message="being deleted")
+        trouble = seen.trouble or Trouble("Withdrawing", "being deleted")
+        reason = trouble.reason if trouble.reason == NOT_EMPTY else "Withdrawing"
+        return Decision("Applied", reason=reason, message=trouble.message, wake_at=seen.not_before)
+    do, text = removal(live, moment.hub_id)
+    return Decision("Applied", do, reason="Withdrawing", message=text)
+
+
+def removal(live: Object, hub_id: str) -> tuple[Do, str]:
+    """The step that removes an object, no Job, from a hub's care: only what it created is deleted."""
+    if not is_created(live, hub_id):
+        return "Abandon", f"being released: it has no label {CREATED_BY}={hub_id}"
+    if is_namespace(live):
+        return "DeleteNamespace", "being deleted, once nothing is left in it"
+    return "Delete", "being deleted"
 
 
 def _compare_object(seen: Seen, moment: Moment) -> Decision:

@@ -1,6 +1,7 @@
 """Leaves an object to the member: it stays as it is, without our marks and without our ownership.
 
-Read past every cache and by name, so that what an earlier session did, or left half done, is found too.
+For works that are abandoned, and for withdrawn objects that the agent did not create. The object is read
+past every cache and by name, so that what an earlier session did, or left half done, is found too.
 Of an object that is not provably ours nothing is touched.
 """
 
@@ -15,24 +16,26 @@ from agent.objects.manifests import abandon_patch
 from shared import labels
 from shared.kube import errors
 from shared.kube.client import KubeClient
-from shared.wire.agent_v1 import Work
 
 log = structlog.get_logger(__name__)
 
+Address = tuple[str, str, str, str]  # apiVersion, kind, namespace, name
+
 
 class Ours(NamedTuple):
-    """By what an object is told to be ours: this hub's, or the one that was the work's last."""
+    """The evidence that an object is ours: the marks of hub and work, or the uid that the work had last."""
 
     hub_id: str
+    uid: str  # of the work
     known_uid: str  # "": none is known
 
 
-async def abandon(client: KubeClient, work: Work, ours: Ours, began: float) -> Outcome:
+async def abandon(client: KubeClient, at: Address, ours: Ours, began: float) -> Outcome:
     """Take everything of ours off; `absent_at` (`began`) where nothing of ours is there (any more)."""
-    at = (work.api_version, work.kind, work.namespace, work.name)
+    _, kind, namespace, name = at
     try:
         live = await client.get(*at)
-        if not _is_ours(live, work, ours):
+        if not _is_ours(live, ours):
             return Outcome(absent_at=began)
         await client.merge_patch(*at, abandon_patch(live), field_manager=labels.FIELD_MANAGER)
     except errors.NotFound:
@@ -41,14 +44,14 @@ async def abandon(client: KubeClient, work: Work, ours: Ours, began: float) -> O
         return Outcome(trouble=Trouble("Retrying", changed.message))
     except errors.KubeError as refusal:
         return Outcome(trouble=refused(refusal))
-    log.info("object.abandoned", object=f"{work.namespace}/{work.name}", kind=work.kind)
+    log.info("object.abandoned", object=f"{namespace}/{name}", kind=kind)
     return Outcome(absent_at=began)
 
 
-def _is_ours(live: Object, work: Work, ours: Ours) -> bool:
+def _is_ours(live: Object, ours: Ours) -> bool:
     metadata = live["metadata"]
     marks = metadata.get("labels") or {}
     if marks.get(labels.MANAGED_BY, ours.hub_id) != ours.hub_id:
         return False  # another hub's, by now
     made_for = marks.get(labels.JOB_UID)
-    return made_for == work.uid or (made_for is None and metadata.get("uid") == ours.known_uid)
+    return made_for == ours.uid or (made_for is None and metadata.get("uid") == ours.known_uid)

@@ -11,19 +11,21 @@ from dataclasses import replace
 import structlog
 
 from agent.decide.decision import PODS_LEFT, Outcome, Trouble
-from agent.member.abandon import Ours, abandon
+from agent.decide.member_policy import REFUSED, lowered
+from agent.member.abandon import Address, Ours, abandon
 from agent.member.comparison import Compared, compare
+from agent.member.namespaces import delete_namespace
 from agent.member.refusals import conflicting, missing_what, refused
+from agent.member.take_over import Permission, TakeOver, stranger
 from agent.objects import drift
 from agent.objects.facts import (
     Object,
-    epoch_of,
+    is_created,
     is_deleting,
     is_made_for,
     owner_of,
     owners_of,
 )
-from agent.objects.full_comparison import additions
 from agent.objects.manifests import stamped, unstarted
 from agent.objects.pods import is_of_copy, is_over, owner_name
 from shared import labels
@@ -37,6 +39,9 @@ log = structlog.get_logger(__name__)
 
 _WRITE_S = 15.0
 CO_OWNED = "OwnedByOthers"
+# No object ever has this version, the largest one. An apply that carries it creates the object if there is
+# none, as every apply does, and is refused as stale (409) if one exists by then.
+NO_VERSION = str(2**63 - 1)
 
 
 class Applier:
@@ -46,6 +51,7 @@ class Applier:
         self._client = client
         self._hub_id = hub_id
         self._clock = clock
+        self._take_over = TakeOver(client, hub_id)
 
     # --- Jobs ------------------------------------------------------------------------------------
 
@@ -99,7 +105,7 @@ class Applier:
         if owner is not None:
             text = f"the name is held by {owner} until that is gone"
             return Outcome(trouble=Trouble("NameTaken", text), taken_by=owner)
-        return Outcome(trouble=Trouble("NameConflict", _stranger(live)))
+        return Outcome(trouble=Trouble("NameConflict", stranger(live)))
 
     async def patch_job(self, work: Work, patch: Object, timeout_s: float = _WRITE_S) -> Outcome:
         """Merge-patch a Job; `metadata.uid` (and resourceVersion) in it are the precondition."""
@@ -229,23 +235,19 @@ class Applier:
         `leave`: paths that the user told us to leave as they are. `known_uid`: of the object that
         was ours last, should its labels have been taken off.
         """
-        manifest, ours = stamped(work, self._hub_id), live is not None
-        if leave:
-            manifest = drift.without(manifest, leave)
+        ours = live is not None
         try:
+            permission = Permission(Outcome(live=live), force=True)
             if live is None:
-                outcome, force = await self._may_take(work, known_uid)
-                if outcome.trouble is not None:
-                    return outcome
-                live = outcome.live
-            else:
-                force = True
-            if live is not None:
-                if not work.co_ownership and (owners := owners_of(live)):
-                    text = f"{', '.join(owners)} owns it too, and allowCoOwnership is not set"
-                    return Outcome(trouble=Trouble(CO_OWNED, text))
-                manifest["metadata"] |= _preconditions(work, live, self._hub_id)
-            force = force if work.force is None else work.force
+                permission = await self._take_over.permit(work, known_uid)
+                if permission.outcome.trouble is not None:
+                    return permission.outcome
+                live = permission.outcome.live
+            trouble = _forbidden(work, live)
+            if trouble is not None:
+                return Outcome(trouble=trouble)
+            manifest = self._manifest(work, live, leave)
+            force = permission.force if work.force is None else work.force
             applied = await self._client.apply(
                 manifest, field_manager=labels.FIELD_MANAGER, force=force
             )
@@ -259,39 +261,36 @@ class Applier:
             return Outcome(trouble=refused(refusal))
         return Outcome(live=applied)
 
-    async def _may_take(self, work: Work, known_uid: str) -> tuple[Outcome, bool]:
-        """Whether a first apply is allowed, and whether it may force. The outcome has the live object."""
-        try:
-            live = await self._get(work)
-        except errors.KindNotServed:
-            raise
-        except errors.NotFound:
-            return Outcome(), False
-        owner = owner_of(live, self._hub_id)
-        if owner == work.uid or live["metadata"].get("uid") == known_uid:
-            return Outcome(live=live), True
-        if owner is not None:
-            text = f"the name is held by {owner} until that is gone"
-            return Outcome(trouble=Trouble("NameTaken", text), taken_by=owner), False
-        if _made_for_a_job(live, self._hub_id):
-            return Outcome(live=live), True  # whatever the rule for strangers says
-        if work.when_to_take_over == "Never":
-            return Outcome(trouble=Trouble("NameConflict", _stranger(live))), False
-        if work.when_to_take_over == "IfNoDiff":
-            assert work.manifest is not None
-            found = drift.compared(work.manifest, live)
-            if work.compare_all:
-                found += additions(work.manifest, live, labels.FIELD_MANAGER)
-            if found:
-                paths = ", ".join(difference.pointer for difference in found[:3])
-                text = f"{_stranger(live)}; it differs in {len(found)} fields: {paths}"
-                return Outcome(trouble=Trouble("NameConflict", text)), False
-        return Outcome(live=live), work.when_to_take_over == "Always"
+    def _manifest(self, work: Work, live: Object | None, leave: Sequence[drift.Path]) -> Object:
+        """Compose the apply. Without a live object it creates one, or the API server refuses it."""
+        created = live is None or is_created(live, self._hub_id)
+        manifest = stamped(work, self._hub_id, created=created)
+        if leave:
+            manifest = drift.without(manifest, leave)
+        held = {"resourceVersion": NO_VERSION}
+        if live is not None:
+            held = _preconditions(work, live, self._hub_id)
+        return {**manifest, "metadata": {**manifest["metadata"], **held}}
 
     async def abandon(self, work: Work, known_uid: str) -> Outcome:
         """Leave the object of a work to the member (`agent.member.abandon`)."""
+        at = (work.api_version, work.kind, work.namespace, work.name)
+        return await self._abandon(at, Ours(self._hub_id, work.uid, known_uid))
+
+    async def abandon_orphan(self, live: Object, uid: str) -> Outcome:
+        """Leave an object that nothing desires to the member; `uid`: of the work that it was made for."""
+        known = live["metadata"].get("uid") or ""
+        return await self._abandon(_address(live), Ours(self._hub_id, uid, known))
+
+    async def _abandon(self, at: Address, ours: Ours) -> Outcome:
+        return await abandon(self._client, at, ours, self._clock.monotonic())
+
+    async def delete_namespace(self, live: Object, *, may_delete: bool) -> Outcome:
+        """Delete a namespace that the agent created, if nothing is in it (`agent.member.namespaces`)."""
         began = self._clock.monotonic()
-        return await abandon(self._client, work, Ours(self._hub_id, known_uid), began)
+        return await delete_namespace(
+            self._client, live, self._hub_id, began, may_delete=may_delete
+        )
 
     async def compare(self, work: Work) -> Compared:
         """How the object of a work differs from it (`agent.member.comparison`)."""
@@ -299,7 +298,7 @@ class Applier:
 
     async def dry_run(self, work: Work, live: Object) -> Object | None:
         """What a forced apply would make of the live object; None if the server does not say."""
-        manifest = stamped(work, self._hub_id)
+        manifest = stamped(work, self._hub_id, created=is_created(live, self._hub_id))
         manifest["metadata"]["uid"] = live["metadata"]["uid"]
         try:
             return await self._client.apply(
@@ -337,7 +336,10 @@ class Applier:
         namespace = {
             "apiVersion": "v1",
             "kind": "Namespace",
-            "metadata": {"name": name, "labels": {labels.MANAGED_BY: self._hub_id}},
+            "metadata": {
+                "name": name,
+                "labels": dict.fromkeys((labels.MANAGED_BY, labels.CREATED_BY), self._hub_id),
+            },
         }
         try:
             await self._client.create(namespace, field_manager=labels.FIELD_MANAGER)
@@ -362,7 +364,19 @@ def _preconditions(work: Work, live: Object, hub_id: str) -> Object:
     return held
 
 
-def _address(live: Object) -> tuple[str, str, str, str]:
+def _forbidden(work: Work, live: Object | None) -> Trouble | None:
+    """Refuse an apply on account of the live object: its owners, or the level it enforces."""
+    if live is None:
+        return None
+    if not work.co_ownership and (owners := owners_of(live)):
+        text = f"{', '.join(owners)} owns it too, and allowCoOwnership is not set"
+        return Trouble(CO_OWNED, text)
+    assert work.manifest is not None
+    text = lowered(work.manifest, live)
+    return Trouble(REFUSED, text, final=True) if text else None
+
+
+def _address(live: Object) -> Address:
     """Where an object is: apiVersion, kind, namespace, name."""
     metadata = live["metadata"]
     return live["apiVersion"], live["kind"], metadata.get("namespace") or "", metadata["name"]
@@ -372,21 +386,3 @@ def _last_seen(event: Object) -> str:
     series = event.get("series") or {}
     at = series.get("lastObservedTime") or event.get("lastTimestamp") or event.get("eventTime")
     return str(at or "")
-
-
-def _made_for_a_job(live: Object, hub_id: str) -> bool:
-    """A namespace that we made ourselves because a Job came first: nobody's work, and ours to place."""
-    marks = live["metadata"].get("labels") or {}
-    mine = marks.get(labels.MANAGED_BY) == hub_id and not marks.get(labels.JOB_UID)
-    return mine and live["kind"] == "Namespace"
-
-
-def _stranger(live: Object) -> str:
-    """Who seems to own an object that is not ours."""
-    managed = live["metadata"].get("labels") or {}
-    other = managed.get(labels.MANAGED_BY)
-    if other:
-        return f"an object of this name belongs to another hub ({other}, epoch {epoch_of(live)})"
-    managers = [str(entry.get("manager")) for entry in live["metadata"].get("managedFields") or ()]
-    by = f", managed by {managers[0]}," if managers else ""
-    return f"an object of this name{by} is there that Roadstead did not make"

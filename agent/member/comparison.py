@@ -10,6 +10,7 @@ from agent.decide.decision import Comparison, Trouble
 from agent.member.refusals import refused
 from agent.objects import drift
 from agent.objects.drift import ABSENT, Difference, Object
+from agent.objects.facts import is_created
 from agent.objects.full_comparison import additions
 from agent.objects.manifests import stamped
 from shared import labels
@@ -50,7 +51,7 @@ async def compare(client: KubeClient, work: Work, hub_id: str) -> Compared:
 async def _as_applied(
     client: KubeClient, work: Work, live: Object, hub_id: str, suspected: list[Difference]
 ) -> tuple[list[Difference], str]:
-    manifest = stamped(work, hub_id)
+    manifest = stamped(work, hub_id, created=is_created(live, hub_id))
     manifest["metadata"]["uid"] = live["metadata"]["uid"]
     try:
         dry = await client.apply(

@@ -21,6 +21,15 @@ def owner_of(obj: Object, hub_id: str) -> str | None:
     return _fenced(obj, labels.JOB_UID_VARIABLE) or marks.get(labels.JOB_UID) or None
 
 
+def is_created(obj: Object, hub_id: str) -> bool:
+    """Tell a created object from one that was taken over: an agent of this hub created it."""
+    return (obj["metadata"].get("labels") or {}).get(labels.CREATED_BY) == hub_id
+
+
+def is_namespace(obj: Object) -> bool:
+    return (obj.get("apiVersion"), obj.get("kind")) == ("v1", "Namespace")
+
+
 def is_made_for(job: Object, work: Work) -> bool:
     """Whether an agent made a Job for this work, whatever labels it has now: it is held by us."""
     return is_held_by_us(job) and _fenced(job, labels.JOB_UID_VARIABLE) == work.uid

@@ -83,12 +83,20 @@ def _without_fence(pod: Object) -> Object:
     return told
 
 
-def stamped(work: Work, hub_id: str) -> Object:
-    """The manifest with the marks that say whose it is, where the hub left any out."""
+def stamped(work: Work, hub_id: str, *, created: bool = False) -> Object:
+    """The manifest with the marks that say whose it is, where the hub left any out.
+
+    `created`: the object is being created, or carries `created-by` already. Server-side apply removes a
+    label that an apply leaves out, so later applies repeat it; on an object that was taken over it is
+    never written, whatever the manifest says.
+    """
     assert work.manifest is not None
     metadata = dict(work.manifest["metadata"])
+    marks = {k: v for k, v in (metadata.get("labels") or {}).items() if k != labels.CREATED_BY}
+    if created:
+        marks[labels.CREATED_BY] = hub_id
     metadata["labels"] = {
-        **(metadata.get("labels") or {}),
+        **marks,
         labels.MANAGED_BY: hub_id,
         labels.JOB_UID: work.uid,
         labels.EPOCH: str(work.epoch),
@@ -139,7 +147,11 @@ def abandon_patch(live: Object) -> Object:
     metadata = live["metadata"]
     patch: Object = {"uid": metadata["uid"], "resourceVersion": metadata.get("resourceVersion")}
     for part in ("labels", "annotations"):
-        ours = [key for key in metadata.get(part) or {} if key.startswith(labels.PREFIX)]
+        ours = [
+            key
+            for key in metadata.get(part) or {}
+            if key.startswith(labels.PREFIX) and key not in labels.CONSENT
+        ]
         if ours:
             patch[part] = dict.fromkeys(ours)
     entries = metadata.get("managedFields") or []

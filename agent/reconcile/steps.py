@@ -40,12 +40,12 @@ class Steps:
             return Outcome()
         failpoint("A05")
         self._meters.steps.labels(decision.do).inc()
-        if decision.do in {"Delete", "Release"}:
+        if decision.do in {"Delete", "DeleteNamespace", "Release"}:
             return await self._let_go(tracked, decision)
         if decision.do == "CountPods":
             return await self._count_pods(tracked)
-        if decision.do == "Abandon" and tracked.work is not None:
-            return await self._applier.abandon(tracked.work, tracked.known_uid)
+        if decision.do == "Abandon":
+            return await self._abandon(tracked)
         if decision.do == "Compare" and tracked.work is not None:
             return await self._compare(tracked, tracked.work)
         if tracked.work is None:
@@ -56,6 +56,13 @@ class Steps:
         if refusal is not None:
             return Outcome(trouble=refusal)
         return await self._write(tracked, tracked.work, decision)
+
+    async def _abandon(self, tracked: TrackedWork) -> Outcome:
+        if tracked.work is not None:
+            return await self._applier.abandon(tracked.work, tracked.known_uid)
+        if tracked.seen.live is None:
+            return Outcome()
+        return await self._applier.abandon_orphan(tracked.seen.live, tracked.uid)
 
     async def _compare(self, tracked: TrackedWork, work: Work) -> Outcome:
         told = await self._applier.compare(work)
@@ -77,7 +84,10 @@ class Steps:
             return Outcome()
         if decision.do == "Release":
             return await self._applier.release(live, decision.patch)
-        return await self._applier.delete(live, decision.propagation, strict=tracked.is_job)
+        if decision.do == "DeleteNamespace":
+            may_delete = self._policy.profile != "jobs"
+            return await self._applier.delete_namespace(live, may_delete=may_delete)
+        return await self._applier.delete(live, decision.propagation, strict=True)
 
     async def _count_pods(self, tracked: TrackedWork) -> Outcome:
         live, work = tracked.seen.live, tracked.work

@@ -190,7 +190,7 @@ class TrackedWork:
         elif outcome.absent_at is not None:
             seen.live = None
             seen.vanished = False
-            seen.absent_at = outcome.absent_at
+            seen.absent_at, seen.kept = outcome.absent_at, outcome.kept
         if outcome.podless_at is not None:
             self._is_podless(outcome.podless_at)
         if outcome.trouble is None:

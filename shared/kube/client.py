@@ -18,6 +18,7 @@ from shared.kube.connection import (
     APPLY_PATCH,
     JSON,
     MERGE_PATCH,
+    METADATA_LIST,
     POOL_SIZE,
     TIMEOUT_S,
     Connection,
@@ -105,11 +106,13 @@ class KubeClient:
         groups = (await self._connection.request("GET", "/apis")).get("groups") or []
         served = ["v1", *(v["groupVersion"] for g in groups for v in g.get("versions") or ())]
         self._discovery.forget_others(set(served))
+        unanswered = set()
         for api_version in served:
             try:
                 await self._learn(api_version)
             except errors.Unavailable:
-                continue
+                unanswered.add(api_version)
+        self._discovery.unanswered = unanswered
         self._discovery.complete = True
         return self._discovery
 
@@ -159,6 +162,7 @@ class KubeClient:
         field_selector: str | None = None,
         *,
         page: int = 500,
+        metadata_only: bool = False,
     ) -> Listing:
         """All objects of a kind (None: in all namespaces), read in pages of one consistent snapshot.
 
@@ -168,19 +172,20 @@ class KubeClient:
         endpoint = await self.endpoint(api_version, kind)
         path = endpoint.path(namespace)
         params = selectors(label_selector, field_selector)
+        accept = METADATA_LIST if metadata_only else JSON
         try:
-            return await self._pages(endpoint, path, params, page)
+            return await self._pages(endpoint, path, params, page, accept)
         except errors.Gone:
-            return await self._pages(endpoint, path, params, 0)
+            return await self._pages(endpoint, path, params, 0, accept)
 
     async def _pages(
-        self, endpoint: Endpoint, path: str, params: dict[str, str], page: int
+        self, endpoint: Endpoint, path: str, params: dict[str, str], page: int, accept: str
     ) -> Listing:
         items: list[Object] = []
         asked = params | {"limit": str(page)} if page else dict(params)
         while True:
             answer = await self._connection.request(
-                "GET", path, params=asked, timeout_s=_LIST_TIMEOUT_S
+                "GET", path, params=asked, timeout_s=_LIST_TIMEOUT_S, accept=accept
             )
             for item in answer.get("items") or ():
                 # The items of a list carry no type of their own.

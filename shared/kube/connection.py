@@ -25,6 +25,7 @@ from shared.retry import retrying
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"  # JSON is YAML
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 _USER_AGENT = "roadstead"
 POOL_SIZE = 100
@@ -96,6 +97,7 @@ class Connection:
         body: Any = None,
         content_type: str = JSON,
         timeout_s: float = TIMEOUT_S,
+        accept: str = JSON,
     ) -> Any:
         """Send one request and return the decoded answer. A 429 is waited out five times.
 
@@ -112,7 +114,8 @@ class Connection:
             asked=_throttle,
             until=deadline,
         )
-        return await again(self._once, method, path, params, payload, content_type, deadline)
+        forms = {"Content-Type": content_type, "Accept": accept}
+        return await again(self._once, method, path, params, payload, forms, deadline)
 
     async def _once(
         self,
@@ -120,7 +123,7 @@ class Connection:
         path: str,
         params: Params | None,
         payload: bytes | None,
-        content_type: str,
+        forms: dict[str, str],
         deadline: float,
     ) -> Any:
         if self._interval:
@@ -131,7 +134,7 @@ class Connection:
         timeout = aiohttp.ClientTimeout(total=timeout_s)
         try:
             async with self._send(
-                method, path, params, payload, await self._headers(content_type), timeout
+                method, path, params, payload, {**await self._headers(), **forms}, timeout
             ) as response:
                 raw = await response.read()
                 if response.status >= 400:
@@ -156,7 +159,7 @@ class Connection:
         """One GET beside the pace of the others. Raises `Unavailable` unless it is answered below 500."""
         timeout = aiohttp.ClientTimeout(total=timeout_s)
         try:
-            headers = await self._headers(JSON)
+            headers = await self._headers()
             async with self._send("GET", path, None, None, headers, timeout) as response:
                 await response.read()
                 if response.status >= 500:
@@ -178,7 +181,7 @@ class Connection:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=10.0, sock_read=stall_s)
         try:
             response: aiohttp.ClientResponse = await self._send(
-                "GET", path, params, None, await self._headers(JSON), timeout, buffer
+                "GET", path, params, None, await self._headers(), timeout, buffer
             )
             if response.status < 400:
                 return response
@@ -214,8 +217,8 @@ class Connection:
             read_bufsize=buffer,
         )
 
-    async def _headers(self, content_type: str) -> dict[str, str]:
-        headers = {"Accept": JSON, "Content-Type": content_type, "User-Agent": _USER_AGENT}
+    async def _headers(self) -> dict[str, str]:
+        headers = {"Accept": JSON, "Content-Type": JSON, "User-Agent": _USER_AGENT}
         # Asked each time: the token's refresh hook runs in there.
         for setting in (await self._config.auth_settings()).values():
             if setting["in"] == "header":

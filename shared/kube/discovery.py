@@ -36,10 +36,14 @@ class Endpoint:
 
 
 class Discovery(Mapping[tuple[str, str], Endpoint]):
-    """Endpoints by (apiVersion, kind). `complete`: every group version was asked for."""
+    """Endpoints by (apiVersion, kind). `complete`: every group version was asked for.
+
+    `unanswered`: group versions whose API server did not answer the last time all were read.
+    """
 
     def __init__(self) -> None:
         self.complete = False
+        self.unanswered: set[str] = set()
         self._endpoints: dict[tuple[str, str], Endpoint] = {}
 
     def __getitem__(self, key: tuple[str, str]) -> Endpoint:

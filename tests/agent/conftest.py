@@ -10,9 +10,10 @@ import pytest
 
 from agent.config import Settings
 from agent.main import Agent
+from shared import labels
 from shared.kube.client import KubeClient
 from shared.kubesim.cluster import SimCluster
-from tests.agent.scripted_hub import ScriptedHub, eventually
+from tests.agent.scripted_hub import HUB_ID, ScriptedHub, eventually
 
 POOLS = [
     {"name": "cpu", "count": 2, "allocatable": {"cpu": "8", "memory": "32Gi", "pods": "110"}},
@@ -57,8 +58,11 @@ class Member:
                 await self.running
             self.running = None
 
-    async def namespace(self, name: str = "team") -> None:
-        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    async def namespace(self, name: str = "team", *, accept: bool = True) -> None:
+        """A namespace of the member's own people, who let the hub take over what is in it."""
+        marks = {labels.ACCEPT: HUB_ID} if accept else {}
+        metadata = {"name": name, "labels": marks}
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
         await self.kube.create(body, field_manager="test")
 
     async def job(self, name: str = "job", namespace: str = "team") -> dict[str, Any]:

@@ -20,6 +20,7 @@ from hub.domain.workloads.placement_policy import Policy, read_policy
 from hub.domain.workloads.states import CHARGED, State
 from hub.services.placements.abandon import compares
 from hub.services.placements.bindings import EVICTED, FOR_A_JOB
+from hub.services.placements.place_jobs import without_placed_by_others
 from hub.services.works.evict import evict
 from hub.store import objects, placements, works
 from hub.store.records.objects import StoredObject
@@ -93,11 +94,12 @@ def look(tx: Transaction, kind: str, namespace: str, name: str, cluster: str) ->
     if row is None:
         absent = EvictedPlacement(kind, found=False)
         return Evictable(may_evict(absent, cluster, None))
-    jobs = [
-        job.uid
+    there = [
+        job
         for job in placements.jobs_of(tx, row.uid)
         if job.cluster == cluster and job.state in GOING
     ]
+    jobs = [job.uid for job in without_placed_by_others(tx, row.uid, there)]
     down = {at for _, at in works.not_standing(tx, [row.uid])}
     bound = placements.bindings_of(tx, row.uid)
     return look_at(row, cluster, bound, _budget(tx, row), jobs, down=down)

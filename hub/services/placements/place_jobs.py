@@ -1,5 +1,8 @@
 """Jobs of a placement: they get its name, and the scheduler places them by its policy.
 
+A Job that its queue placed is not one of them. The placement reports it and never moves it: neither when
+it selects the Job, nor when it no longer does, nor when it is deleted.
+
 With annotation roadstead.dev/per-object a policy of any type picks one cluster for each Job by itself: the
 same path, one Job at a time through its queue, with what is promised to those before it counted.
 """
@@ -8,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from hub.domain.workloads.placement_policy import Policy
-from hub.domain.workloads.states import TERMINAL, WithdrawTo
+from hub.domain.workloads.states import QUEUED, TERMINAL, WithdrawTo
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.selecting import NAMESPACE, resource_of_job
 from hub.services.works.withdraw import withdraw_jobs
-from hub.store import placements, workloads
+from hub.store import placements, workloads, works
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared import labels
@@ -42,7 +45,10 @@ def one_cluster(policy: Policy, *, per_object: bool = False) -> bool:
 
 
 def place_jobs(tx: Transaction, outcome: ReconcileOutcome, policy: Policy) -> list[Workload]:
-    """Give selected Jobs this placement; those that it no longer selects wait again or come back."""
+    """Give waiting Jobs this placement; return all that its status names.
+
+    Jobs of this placement that it no longer selects are released (`release_jobs`).
+    """
     uid = outcome.row.uid
     selected = outcome.selection.jobs
     own = {row.uid: row for row in placements.jobs_of(tx, uid)}
@@ -50,7 +56,9 @@ def place_jobs(tx: Transaction, outcome: ReconcileOutcome, policy: Policy) -> li
         _leave_out(tx, [job for job in selected.values() if job.uid not in own])
         outcome.selection.jobs = {}
         selected = {}
-    new = [job for job in selected.values() if not job.placement]
+    free = [job for job in selected.values() if not job.placement]
+    new = [job for job in free if job.state in QUEUED]
+    elsewhere = [job for job in free if job.cluster and job.state not in QUEUED]
     workloads.change(tx, [{"uid": job.uid, "placement": uid} for job in new])
     for job in selected.values():
         if job.placement not in ("", uid):
@@ -60,19 +68,37 @@ def place_jobs(tx: Transaction, outcome: ReconcileOutcome, policy: Policy) -> li
         for job in own.values()
         if job.uid not in selected and job.live and job.state not in TERMINAL
     ]
-    release_jobs(tx, lost, "PlacementChanged", "its placement no longer selects it")
+    release_jobs(tx, uid, lost, "PlacementChanged", "its placement no longer selects it")
     kept = [job for job in own.values() if job.uid in selected]
-    if kept or new:
-        return [*kept, *(job._replace(placement=uid) for job in new)]
+    if kept or new or elsewhere:
+        return [*kept, *(job._replace(placement=uid) for job in new), *elsewhere]
     gone = {job.uid for job in lost}
     ended = [job for job in own.values() if job.uid not in gone]
     return ended[:MOST_ENDED]  # the record of Jobs that finished and were deleted since
 
 
-def release_jobs(tx: Transaction, jobs: Sequence[Workload], reason: str, message: str) -> None:
-    """They are of no placement any more; those in a cluster are taken back and wait again."""
+def release_jobs(
+    tx: Transaction, placement: str, jobs: Sequence[Workload], reason: str, message: str
+) -> None:
+    """Take the placement off Jobs, and withdraw those that it placed: they wait again."""
     workloads.change(tx, [{"uid": job.uid, "placement": ""} for job in jobs])
-    withdraw_jobs(tx, [job.uid for job in jobs], WithdrawTo.PENDING, reason, message)
+    mine = [job.uid for job in without_placed_by_others(tx, placement, jobs)]
+    withdraw_jobs(tx, mine, WithdrawTo.PENDING, reason, message)
+
+
+def without_placed_by_others(
+    tx: Transaction, placement: str, jobs: Sequence[Workload]
+) -> list[Workload]:
+    """Leave out Jobs whose work another placement or a queue placed.
+
+    Jobs without a work (waiting, or reserved) stay in.
+    """
+    foreign = {
+        (work.cluster, work.uid, work.epoch)
+        for work in works.of_uids(tx, [job.uid for job in jobs])
+        if work.placed_by != placement
+    }
+    return [job for job in jobs if (job.cluster, job.uid, job.epoch) not in foreign]
 
 
 def _leave_out(tx: Transaction, jobs: Sequence[Workload]) -> None:

@@ -237,9 +237,9 @@ def _nothing(spec: JsonView) -> str:
 
 
 def _take_back(tx: Transaction, uid: str, row: StoredObject | None) -> None:
-    """A placement goes: what it placed is withdrawn or left, save Jobs that finished; then its record."""
+    """Withdraw or abandon what a deleted placement placed, except Jobs that finished; then its record."""
     jobs = [j for j in placements.jobs_of(tx, uid) if j.state not in TERMINAL]
-    release_jobs(tx, jobs, "PlacementDeleted", "its placement was deleted")
+    release_jobs(tx, uid, jobs, "PlacementDeleted", "its placement was deleted")
     left = [w for w in works.of_placement(tx, uid) if w.action != "Keep" or w.epoch == 0]
     give_up(tx, left, None if row is None else row.spec or {})
     if row is not None:

@@ -1,0 +1,192 @@
+"""Deletes a namespace of a member only if this hub's agent created it and nothing is left in it.
+
+The agent lists every served kind as metadata. It does not count objects that Kubernetes creates in every
+namespace, objects that those own, and Jobs of this hub that have ended and whose end the hub has stored.
+While work of the hub is inside, the namespace waits. If other objects are inside, or the agent cannot look,
+the namespace is kept: it loses the marks of the work and keeps `managed-by` and `created-by`, and a later
+placement or Job may use it.
+
+An object that is created between the last list and the deletion goes with the namespace.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import structlog
+
+from agent.decide.decision import NOT_EMPTY, Outcome, Trouble
+from agent.member.refusals import refused
+from agent.objects.facts import Object, finished, is_created, is_deleting, is_held_by_us
+from shared import labels
+from shared.kube import errors
+from shared.kube.client import KubeClient
+from shared.kube.discovery import Endpoint
+
+log = structlog.get_logger(__name__)
+
+_MOST_NAMED: Final = 5
+_NEEDED: Final = frozenset({"list", "delete"})  # a kind that cannot be deleted is a view of others
+_EVENTS: Final = frozenset({("v1", "Event"), ("events.k8s.io/v1", "Event")})
+_MADE_BY_KUBERNETES: Final = frozenset(
+    {("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")}
+)
+
+
+@dataclass(slots=True)
+class Contents:
+    """Objects that hold a namespace, as Kind/name: the hub's own and others. `unread`: why it is unknown."""
+
+    ours: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+    unread: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.ours or self.others or self.unread)
+
+    @property
+    def message(self) -> str:
+        """Name the objects inside, or the reason why the agent does not know them."""
+        held = [*self.ours, *self.others]
+        if not held:
+            return f"the agent cannot tell what is inside: {self.unread}"
+        more = f" and {len(held) - _MOST_NAMED} more" if len(held) > _MOST_NAMED else ""
+        return f"it holds {', '.join(held[:_MOST_NAMED])}{more}"
+
+
+async def delete_namespace(
+    client: KubeClient, seen: Object, hub_id: str, began: float, *, may_delete: bool
+) -> Outcome:
+    """Delete, keep, or say what to wait for. `may_delete`: False in profile `jobs`."""
+    name = seen["metadata"]["name"]
+    try:
+        live = await client.get("v1", "Namespace", "", name)
+        if live["metadata"].get("uid") != seen["metadata"].get("uid"):
+            return Outcome(absent_at=began)
+        if is_deleting(live):
+            return Outcome(live=live)
+        if not is_created(live, hub_id):
+            text = f"label {labels.CREATED_BY} was removed"
+            return Outcome(live=live, trouble=Trouble("Retrying", text))
+        found = await _contents(client, name, hub_id) if may_delete else _of_profile_jobs()
+        if found.ours:
+            return Outcome(live=live, trouble=Trouble(NOT_EMPTY, found.message))
+        if not found.is_empty:
+            return await _keep(client, live, found, began)
+        metadata = live["metadata"]
+        last = await client.delete(
+            "v1",
+            "Namespace",
+            "",
+            name,
+            uid=metadata["uid"],
+            resource_version=metadata.get("resourceVersion"),
+        )
+    except errors.NotFound:
+        return Outcome(absent_at=began)
+    except errors.Conflict as changed:
+        return Outcome(trouble=Trouble("Retrying", changed.message))
+    except errors.KubeError as refusal:
+        return Outcome(trouble=refused(refusal))
+    return Outcome(live=last) if last is not None else Outcome(absent_at=began)
+
+
+def _of_profile_jobs() -> Contents:
+    return Contents(unread="profile jobs deletes no namespace")
+
+
+async def _keep(client: KubeClient, live: Object, found: Contents, began: float) -> Outcome:
+    """Take the work's marks off, so that the namespace is of no work; it stays ours and created."""
+    metadata = live["metadata"]
+    patch: Object = {
+        "uid": metadata["uid"],
+        "resourceVersion": metadata.get("resourceVersion"),
+        "labels": {labels.JOB_UID: None, labels.EPOCH: None},
+    }
+    notes = [key for key in metadata.get("annotations") or {} if key.startswith(labels.PREFIX)]
+    if notes:
+        patch["annotations"] = dict.fromkeys(notes)
+    await client.merge_patch(
+        "v1",
+        "Namespace",
+        "",
+        metadata["name"],
+        {"metadata": patch},
+        field_manager=labels.FIELD_MANAGER,
+    )
+    log.warning("namespace.kept", namespace=metadata["name"], why=found.message)
+    return Outcome(absent_at=began, kept=f"namespace {metadata['name']} stays: {found.message}")
+
+
+async def _contents(client: KubeClient, namespace: str, hub_id: str) -> Contents:
+    """Everything in a namespace that holds it. Raises KubeError where the API server does not answer."""
+    found = Contents()
+    discovery = await client.server_resources(refresh=True)
+    if discovery.unanswered:
+        groups = ", ".join(sorted(discovery.unanswered))
+        raise errors.Unavailable(503, "ServiceUnavailable", f"{groups} cannot be discovered")
+    items: list[Object] = []
+    for endpoint in _kinds(discovery.values()):
+        try:
+            items += await _listed(client, endpoint, namespace)
+        except errors.Forbidden as refusal:
+            found.unread = refusal.message
+        except errors.KubeError as refusal:
+            if refusal.status not in {404, 405}:  # not served any more, or not as a list
+                raise
+    for item in _holding(items, hub_id):
+        named = f"{item['kind']}/{item['metadata']['name']}"
+        marks = item["metadata"].get("labels") or {}
+        mine = marks.get(labels.MANAGED_BY) == hub_id or is_deleting(item)
+        (found.ours if mine else found.others).append(named)
+    return found
+
+
+def _kinds(endpoints: Iterable[Endpoint]) -> Iterator[Endpoint]:
+    """One endpoint of each resource that lives in namespaces, whatever the number of its versions."""
+    seen: set[tuple[str, str]] = set()
+    for endpoint in endpoints:
+        key = (endpoint.api_version.rpartition("/")[0], endpoint.plural)
+        if endpoint.namespaced and endpoint.verbs >= _NEEDED and key not in seen:
+            seen.add(key)
+            yield endpoint
+
+
+async def _listed(client: KubeClient, endpoint: Endpoint, namespace: str) -> list[Object]:
+    """Jobs as a whole, to tell whether they have ended; all else as metadata."""
+    at = (endpoint.api_version, endpoint.kind, namespace)
+    is_job = (endpoint.plural, endpoint.api_version.partition("/")[0]) == ("jobs", "batch")
+    return (await client.list(*at, metadata_only=not is_job)).items
+
+
+def _holding(items: list[Object], hub_id: str) -> list[Object]:
+    """Those that hold a namespace: neither made by Kubernetes, nor ended Jobs of ours, nor owned by such."""
+    free = {_uid(item) for item in items if _is_free(item, hub_id)}
+    while True:
+        more = {
+            _uid(item)
+            for item in items
+            if _uid(item) not in free and (owners := _owners(item)) and owners <= free
+        }
+        if not more:
+            return [item for item in items if _uid(item) not in free]
+        free |= more
+
+
+def _is_free(item: Object, hub_id: str) -> bool:
+    if (item["apiVersion"], item["kind"]) in _EVENTS:
+        return True
+    if (item["kind"], item["metadata"]["name"]) in _MADE_BY_KUBERNETES:
+        return bool(item["apiVersion"] == "v1")
+    marks = item["metadata"].get("labels") or {}
+    ours = marks.get(labels.MANAGED_BY) == hub_id and item["kind"] == "Job"
+    return ours and finished(item) is not None and not is_held_by_us(item)
+
+
+def _uid(item: Object) -> str:
+    return str(item["metadata"].get("uid"))
+
+
+def _owners(item: Object) -> set[str]:
+    return {str(one.get("uid")) for one in item["metadata"].get("ownerReferences") or ()}

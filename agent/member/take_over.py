@@ -1,0 +1,104 @@
+"""Permits or refuses the first apply of a work over an object that exists in the member already.
+
+A foreign object needs the consent of the member's people: label `roadstead.dev/accept` on its namespace,
+or on the object itself if it is cluster-scoped (docs/explain/ownership.md). The member's admission policy
+requires the same label.
+"""
+
+from typing import NamedTuple
+
+from agent.decide.decision import Outcome, Trouble
+from agent.objects import drift
+from agent.objects.facts import Object, epoch_of, owner_of
+from agent.objects.full_comparison import additions
+from shared import labels
+from shared.kube import errors
+from shared.kube.client import KubeClient
+from shared.wire.agent_v1 import Work
+
+
+class Permission(NamedTuple):
+    """The live object to apply over (None: create it) or the trouble, and whether the apply may force."""
+
+    outcome: Outcome
+    force: bool = False
+
+
+class TakeOver:
+    """Decides by a read past every cache, for one member and one hub."""
+
+    def __init__(self, client: KubeClient, hub_id: str) -> None:
+        self._client = client
+        self._hub_id = hub_id
+
+    async def permit(self, work: Work, known_uid: str) -> Permission:
+        """Judge a first apply. Raises KubeError, save that the object is not there."""
+        try:
+            live = await self._client.get(work.api_version, work.kind, work.namespace, work.name)
+        except errors.KindNotServed:
+            raise
+        except errors.NotFound:
+            return Permission(Outcome())
+        owner = owner_of(live, self._hub_id)
+        if owner == work.uid or live["metadata"].get("uid") == known_uid:
+            return Permission(Outcome(live=live), force=True)
+        if owner is not None:
+            text = f"the name is held by {owner} until that is gone"
+            return Permission(Outcome(trouble=Trouble("NameTaken", text), taken_by=owner))
+        if _has_no_work(live, self._hub_id):
+            return Permission(Outcome(live=live), force=True)  # whatever the take-over rule says
+        refusal = await self._refusal(work, live)
+        if refusal:
+            return Permission(Outcome(trouble=Trouble("NameConflict", refusal)))
+        return Permission(Outcome(live=live), force=work.when_to_take_over == "Always")
+
+    async def _refusal(self, work: Work, live: Object) -> str:
+        """Return the reason to leave a foreign object alone; "" if it may be taken over."""
+        if work.when_to_take_over == "Never":
+            return stranger(live)
+        if work.when_to_take_over == "IfNoDiff" and (found := _differences(work, live)):
+            paths = ", ".join(difference.pointer for difference in found[:3])
+            return f"{stranger(live)}; it differs in {len(found)} fields: {paths}"
+        if not await self._is_accepted(live):
+            return f"{stranger(live)}; to let this hub take it over: {self._command(live)}"
+        return ""
+
+    async def _is_accepted(self, live: Object) -> bool:
+        namespace = live["metadata"].get("namespace")
+        consenting = live
+        if namespace:
+            consenting = await self._client.get("v1", "Namespace", "", namespace)
+        marks = consenting["metadata"].get("labels") or {}
+        return bool(marks.get(labels.ACCEPT) == self._hub_id)
+
+    def _command(self, live: Object) -> str:
+        """Return the command with which a person of the member consents."""
+        namespace, name = live["metadata"].get("namespace"), live["metadata"]["name"]
+        target = f"namespace {namespace}" if namespace else f"{live['kind'].lower()} {name}"
+        return f"kubectl label {target} {labels.ACCEPT}={self._hub_id}"
+
+
+def stranger(live: Object) -> str:
+    """Name the apparent owner of an object that is not ours."""
+    managed = live["metadata"].get("labels") or {}
+    other = managed.get(labels.MANAGED_BY)
+    if other:
+        return f"an object of this name belongs to another hub ({other}, epoch {epoch_of(live)})"
+    managers = [str(entry.get("manager")) for entry in live["metadata"].get("managedFields") or ()]
+    by = f", managed by {managers[0]}," if managers else ""
+    return f"an object of this name{by} is there that Roadstead did not make"
+
+
+def _differences(work: Work, live: Object) -> list[drift.Difference]:
+    assert work.manifest is not None
+    found = drift.compared(work.manifest, live)
+    if work.compare_all:
+        found += additions(work.manifest, live, labels.FIELD_MANAGER)
+    return found
+
+
+def _has_no_work(live: Object, hub_id: str) -> bool:
+    """Ours, and of no work: a namespace that was created for a Job, or kept when its work ended."""
+    marks = live["metadata"].get("labels") or {}
+    mine = marks.get(labels.MANAGED_BY) == hub_id and not marks.get(labels.JOB_UID)
+    return mine and live["kind"] == "Namespace"
