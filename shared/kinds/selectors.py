@@ -10,9 +10,9 @@ from shared.reject_codes import RejectCode
 
 MOST_TERMS: Final = 100
 MOST_VALUES: Final = 1000
-# Keys and values of one object's labels, of one selector, of one pod template. Kubernetes has no bound but the
-# size of the object. The hub matches labels against selectors and keeps them in its caches: 16 KiB hold 250
-# labels of 64 bytes, more than node feature discovery gives a node.
+# Bytes of keys and values: of one object's labels, one selector, one pod template. Kubernetes bounds only the
+# object. The hub matches labels against selectors and keeps them in its caches: 16 KiB hold 250 labels of
+# 64 bytes, more than node feature discovery gives a node.
 LABEL_BYTES: Final = 16 * 1024
 TOO_LARGE: Final = (
     f"keys and values take more than {LABEL_BYTES} bytes in total, which is the most; move what nobody "

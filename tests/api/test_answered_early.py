@@ -54,7 +54,7 @@ async def closes_within_a_second(hub: Listening, line: Line) -> None:
 
 @pytest.mark.parametrize("case", EARLY)
 async def test_an_endless_chunked_body_is_closed_after_the_answer(tmp_path, case):
-    """The answer says `connection: close`; the hub drains one megabyte at most, then reads nothing and closes."""
+    """The answer says `connection: close`; the hub drains one megabyte at most, then closes."""
     method, path, token, status = EARLY[case]
     async with listening(tmp_path) as hub:
         line = await hub.line()
@@ -98,7 +98,7 @@ async def test_nothing_that_follows_on_the_connection_is_served(tmp_path):
 
 
 async def test_a_short_announced_body_keeps_its_connection(tmp_path):
-    """A client that sends header and body apart, and is refused in between, goes on with the same connection."""
+    """A client that is refused between header and body uses the same connection again."""
     content = json.dumps(a_job()).encode()
     about = (f"Content-Length: {len(content)}", "Content-Type: application/json")
     async with listening(tmp_path) as hub:

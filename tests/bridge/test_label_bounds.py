@@ -1,4 +1,4 @@
-"""Labels that are too large, by kubectl: the policy refuses them, and the bridge's caches do not keep them."""
+"""Labels that are too large, by kubectl: a policy refuses them, and the caches do not keep them."""
 
 from pathlib import Path
 from typing import Any
@@ -95,7 +95,7 @@ def test_the_policy_is_the_same_as_a_real_one():
 
 @pytest.mark.parametrize("where", ["own", "template"])
 async def test_without_the_policy_the_job_is_refused_by_an_event(tmp_path, where):
-    """The Warning names the field and the bound; the hub has no row of it, its cache no more than the bound."""
+    """The Warning names the field and the bound; the hub has no row of it."""
     cluster = await without_policy(tmp_path)
     try:
         async with world(tmp_path, cluster) as it:
@@ -133,7 +133,7 @@ def an_object(**metadata: Any) -> dict[str, Any]:
 
 
 def test_a_cache_keeps_little_of_what_is_too_large():
-    """Of 20,000 labels and their managed fields at most twice the bound remains, and it is still too large."""
+    """Of 20,000 labels and their managed fields at most twice the bound remains."""
     kept = slimmed(an_object(labels=LARGE))
     assert len(orjson.dumps(kept)) < 2 * LABEL_BYTES
     assert is_too_large(kept["metadata"])

@@ -23,7 +23,9 @@ def a_placement(selector: dict[str, Any], spread: dict[str, Any] | None = None) 
     policy: dict[str, Any] = {"placementType": "PickAll"}
     if spread is not None:
         terms = [{"labelSelector": spread}]
-        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"clusterSelectorTerms": terms}}
+        required = {
+            "requiredDuringSchedulingIgnoredDuringExecution": {"clusterSelectorTerms": terms}
+        }
         policy["affinity"] = {"clusterAffinity": required}
     return {
         "apiVersion": PLACEMENT,
@@ -79,8 +81,10 @@ PLACES: dict[str, tuple[Any, str]] = {
     ),
     "a placement's clusters": (
         lambda found: a_placement({}, {"matchLabels": found}),
-        "spec.policy.affinity.clusterAffinity.requiredDuringSchedulingIgnoredDuringExecution"
-        ".clusterSelectorTerms[0].labelSelector.matchLabels",
+        (
+            "spec.policy.affinity.clusterAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+            ".clusterSelectorTerms[0].labelSelector.matchLabels"
+        ),
     ),
     "a cluster": (
         lambda found: {
@@ -138,7 +142,7 @@ class Uncounted(dict[str, str]):
 
 
 def test_no_more_labels_are_looked_at_than_fit():
-    """Of 60,000 labels none is, for even with keys of one byte they exceed the bound; of fewer, those that fit."""
+    """Of 60,000 none is: one byte each exceeds the bound. Of fewer, those that fit."""
     flood = Uncounted({KEY % n: "" for n in range(60_000)})
     assert are_labels_too_large(flood)
     assert flood.looked == 0

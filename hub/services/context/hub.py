@@ -18,6 +18,7 @@ from hub.services.access.rotation import Rotation
 from hub.services.access.sign_in.ways import SignIn
 from hub.services.context.settings import Settings
 from hub.services.context.timeline import StoreTimeline
+from hub.services.context.turns import Turns
 from hub.store.engine import Database
 from hub.store.feed import Subscription
 from hub.store.transaction import Transaction
@@ -49,6 +50,7 @@ class Hub:
             None  # None: nobody asked whether the store went back
         )
         self.studying = asyncio.Semaphore(1)  # what-ifs cost CPU: one job at a time
+        self.lists = Turns()
         self.bulk = asyncio.Semaphore(BULK)  # their documents are in memory all at once
         self.waiting_writes = 0  # handed to the store and not committed yet
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="body-reader")
