@@ -72,7 +72,12 @@ async def test_a_page_of_workloads_ends_within_the_budget(tmp_path):
     async with opened(tmp_path) as db:
         await db.write(call(workloads.add, numbered(4, labels=LARGE)))
         sent = [
-            {"uid": f"u{n:03d}", "generation": 1, "manifest": b'"%b"' % THIRD.encode(), "hash": "h"}
+            {
+                "uid": f"u{n:03d}",
+                "generation": 1,
+                "manifest": b'"%b"' % THIRD.encode(),
+                "hash": "h",
+            }
             for n in range(4)
         ]
         await db.write(call(manifests.add, sent))
@@ -132,7 +137,14 @@ async def test_a_page_of_works_ends_within_the_budget(tmp_path, of):
 
 @pytest.mark.parametrize(
     ("sizes_of_rows", "room", "taken"),
-    [([], 10, 0), ([4, 4, 4], 12, 3), ([4, 4, 4], 9, 3), ([4, 4, 4], 8, 2), ([20, 1], 10, 1), ([1], 0, 0)],
+    [
+        ([], 10, 0),
+        ([4, 4, 4], 12, 3),
+        ([4, 4, 4], 9, 3),
+        ([4, 4, 4], 8, 2),
+        ([20, 1], 10, 1),
+        ([1], 0, 0),
+    ],
 )
 def test_a_page_takes_rows_until_its_room_is_used(sizes_of_rows, room, taken):
     """The row that exceeds the room is the last."""
