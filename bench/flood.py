@@ -224,7 +224,10 @@ def plant(it: LocalFleet, token: str, rows: int) -> None:
     if statuses != {201: rows}:
         raise SystemExit(f"the jobs to plant were answered {dict(statuses)}")
     large = json.dumps(LABELS).encode()
-    with contextlib.closing(sqlite3.connect(it.folder / "hub.db", timeout=60)) as store, store:
+    with (
+        contextlib.closing(sqlite3.connect(it.folder / "hub" / "hub.db", timeout=60)) as store,
+        store,
+    ):
         store.execute("UPDATE workloads SET labels = ? WHERE name LIKE 'old-%'", (large,))
 
 

@@ -80,6 +80,7 @@ class Sources:
             on_event=lambda event, old, new: self._noted(kind, event, old, new),
             forbidden_s=None if (kind.group, kind.kind) in STATIC else REFUSED_S,
             clock=self._clock,
+            slim=slimmed,
         )
         task = asyncio.create_task(informer.run(), name=f"bridge-{kind.kind}")
         self._sources[(kind.group, kind.kind)] = Source(kind, informer, task)

@@ -22,7 +22,6 @@ from sqlalchemy import (
     update,
 )
 
-from hub.store import scoping
 from hub.store.bulk import Bulk
 from hub.store.dialect import CHUNK, insert
 from hub.store.lookup import Lookup

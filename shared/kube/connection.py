@@ -6,7 +6,7 @@ cost five times the CPU (450 against 85 µs a create). Every request has a deadl
 """
 
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -96,9 +96,11 @@ class Connection:
         body: Any = None,
         content_type: str = JSON,
         timeout_s: float = TIMEOUT_S,
+        sized: Callable[[int], None] = lambda _: None,
     ) -> Any:
         """Send one request and return the decoded answer. A 429 is waited out five times.
 
+        `sized` is called with the number of its bytes.
         `timeout_s` bounds all of it, waits between tries and pacing included: nothing is sent after.
         Raises the members of `shared.kube.errors`; `Unavailable` when the time is over, `NotSent` if
         it was over before anything was sent.
@@ -112,7 +114,9 @@ class Connection:
             asked=_throttle,
             until=deadline,
         )
-        return await again(self._once, method, path, params, payload, content_type, deadline)
+        raw = await again(self._once, method, path, params, payload, content_type, deadline)
+        sized(len(raw))
+        return _decoded(method, path, raw)
 
     async def _once(
         self,
@@ -122,7 +126,7 @@ class Connection:
         payload: bytes | None,
         content_type: str,
         deadline: float,
-    ) -> Any:
+    ) -> bytes:
         if self._interval:
             await self._pace()
         timeout_s = deadline - self._clock.monotonic()
@@ -145,12 +149,7 @@ class Connection:
             raise errors.NotSent(0, "NoConnection", _told(method, path, failure)) from failure
         except (aiohttp.ClientError, OSError) as failure:
             raise errors.Unavailable(0, "NoConnection", _told(method, path, failure)) from failure
-        try:
-            return orjson.loads(raw) if raw else None
-        except orjson.JSONDecodeError as fault:
-            # Of a proxy before it: the write may have been done.
-            text = f"{method} {path}: the answer is no JSON"
-            raise errors.Unavailable(response.status, "BadAnswer", text) from fault
+        return raw
 
     async def probe(self, path: str, timeout_s: float) -> None:
         """One GET beside the pace of the others. Raises `Unavailable` unless it is answered below 500."""
@@ -229,6 +228,16 @@ class Connection:
         self._next_slot = slot + self._interval
         if slot > now:
             await self._clock.sleep(slot - now)
+
+
+def _decoded(method: str, path: str, raw: bytes) -> Any:
+    try:
+        return orjson.loads(raw) if raw else None
+    except orjson.JSONDecodeError as fault:
+        # Of a proxy before it: the write may have been done.
+        raise errors.Unavailable(
+            200, "BadAnswer", f"{method} {path}: the answer is no JSON"
+        ) from fault
 
 
 def _is_throttled(failure: BaseException) -> bool:

@@ -22,9 +22,11 @@ def lists(app: Any) -> list[str]:
     found = []
     for route in app.routes:
         fields = getattr(getattr(route, "response_model", None), "model_fields", {})
-        if isinstance(route, APIRoute) and "GET" in (route.methods or ()) and "items" in fields:
-            if PUBLIC not in (policy_of(route.endpoint) or ()) and route.path not in SMALL:
-                found.append(route.path)
+        if not isinstance(route, APIRoute) or "GET" not in (route.methods or ()):
+            continue
+        is_public = PUBLIC in (policy_of(route.endpoint) or ())
+        if "items" in fields and not is_public and route.path not in SMALL:
+            found.append(route.path)
     return found
 
 

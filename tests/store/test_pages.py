@@ -13,9 +13,9 @@ from hub.store import (
     jobs,
     manifests,
     objects,
+    work_pages,
     workload_pages,
     workloads,
-    work_pages,
     works,
 )
 from hub.store.transaction import Transaction

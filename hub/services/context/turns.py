@@ -1,4 +1,4 @@
-"""Who may read a list now: few at once in all, fewer of one person, and persons take turns.
+"""Who may read a list now, or have a large body read: few at once, one of a person, and persons take turns.
 
 A list costs processor time and memory by its page. Without turns, a dozen requests of one person would hold a
 dozen pages in memory at once, and every thread that reads the store.
@@ -43,7 +43,9 @@ class Turns:
             return
         line = self._waiting.setdefault(who, deque())
         if len(line) >= self._longest:
-            detail = f"{self._longest} lists of this credential wait already; ask again later"
+            detail = (
+                f"{self._longest} requests of this credential wait already; send it again later"
+            )
             raise Rejected(RejectCode.TOO_MANY_REQUESTS, detail)
         mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         line.append(mine)

@@ -14,8 +14,8 @@ from shared.kubesim.server.job_guard import denied
 
 POLICY: Final = "roadstead-labels"
 TOO_LARGE: Final = (
-    f"the labels of a Job of Roadstead, and those of its pod template, take at most {LABEL_BYTES} bytes, keys "
-    "and values together: move what nobody selects by to annotations"
+    f"the labels of a Job of Roadstead, and those of its pod template, take at most {LABEL_BYTES} bytes, "
+    "keys and values together: move what nobody selects by to annotations"
 )
 
 

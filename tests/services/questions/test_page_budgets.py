@@ -55,7 +55,7 @@ async def test_a_list_of_jobs_reads_no_labels(tmp_path):
 async def test_a_selector_reads_large_labels_within_a_budget(tmp_path, monkeypatch):
     """The page ends after as many bytes of labels; the cursor leads to every job that matches, once."""
     monkeypatch.setattr(jobs, "MOST_LABEL_BYTES", 2_000_000)
-    rows = numbered(6, labels={**LARGE, "team": "a"}) + [a_workload("v", labels={"team": "a"})]
+    rows = [*numbered(6, labels={**LARGE, "team": "a"}), a_workload("v", labels={"team": "a"})]
     async with opened(tmp_path) as db:
         await db.write(call(workloads.add, rows))
 
