@@ -1,12 +1,11 @@
-"""What one caller's floods do to everybody else: labels at every door, lists of old rows, bodies without end.
+"""Floods of one caller, and how others are served meanwhile: labels, lists of old rows, endless bodies.
 
     python -m bench.flood [--json] [--rows 360]
 
-A fleet of two simulated members and its hub cluster, on SQLite. For each flood first the same span without
-it, then the flood from a process of its own; in both `/healthz` is asked every 10 ms and somebody else's
-list every 250 ms. `rows` Jobs are given 60,000 labels each past the door, as a hub of before the bound may
-hold them. Shown are percentiles in ms of both spans and their difference, the hub's resident memory in MiB,
-and whether any member was Suspect.
+A fleet of two simulated members and its hub cluster, on SQLite. Each flood follows a quiet span and runs in a
+separate process; in both, `/healthz` is asked every 10 ms and another principal's list every 250 ms. `rows`
+Jobs get 60,000 labels each directly in the store, like rows from before the bound. Shown are percentiles in
+ms of both spans and their difference, the hub's resident memory in MiB, and whether any member was Suspect.
 """
 
 import argparse
@@ -79,7 +78,7 @@ class Asker:
         connection.close()
 
     def stop(self) -> None:
-        """No more questions."""
+        """Stop asking."""
         self._stop.set()
 
     def percentile(self, share: float) -> float:
@@ -90,7 +89,7 @@ class Asker:
 
 @dataclass
 class Watched:
-    """What was seen of the hub during a span."""
+    """The answers of the hub during a span."""
 
     health: Asker
     other: Asker
@@ -107,12 +106,12 @@ class Watched:
 
 
 def ask(server: str, token: str, path: str, body: bytes | None = None) -> int:
-    """One request on a connection of its own: its status."""
+    """Send one request on a new connection; its status."""
     return answer_of(server, token, path, body)[0]
 
 
 def answer_of(server: str, token: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
-    """One request on a connection of its own: status and body."""
+    """Send one request on a new connection; its status and body."""
     parts = urlsplit(server)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=600)
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
@@ -159,7 +158,7 @@ def read_lists(server: str, token: str, _kubeconfig: str) -> object:
 
 
 def create_by_kubectl(_server: str, _token: str, kubeconfig: str) -> object:
-    """Jobs of 20,000 labels on the hub cluster; and as many that no policy refuses, for they are nobody's."""
+    """Jobs of 20,000 labels on the hub cluster; and as many that have a controller."""
     some = dict(list(LABELS.items())[:20_000])
 
     async def create() -> dict[str, int]:
@@ -234,7 +233,7 @@ def plant(it: LocalFleet, token: str, rows: int) -> None:
 def watched(
     it: LocalFleet, admin: str, viewer: str, run: Callable[[], object]
 ) -> tuple[Watched, object]:
-    """What `run` answers, and what was seen of the hub meanwhile."""
+    """Call `run`: what the hub answered meanwhile, and the result."""
     seen = Watched(
         Asker(it.server, "/healthz"), Asker(it.server, "/v1/jobs?limit=10", viewer, 0.25)
     )

@@ -230,7 +230,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().shutdown()
 
     def hang_up(self) -> None:
-        """Close after an answer; where the body is still coming, once the client could read the answer."""
+        """Close after an answer; while the body still arrives, give the client time to read it first."""
         if self._phase is not _Phase.BODY or self.transport.is_closing():
             self.transport.close()
             return
@@ -306,7 +306,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._said_at = self.door.clock.monotonic()
 
     def _may_be_endless(self) -> bool:
-        """Whether more of a body may follow than is worth reading to keep the connection."""
+        """The body may be longer than is worth reading to keep the connection."""
         if self.expect_100_continue:
             return True  # a client that is answered at once does not send its body at all
         for name, value in self.headers:

@@ -1,8 +1,8 @@
-"""What the bridge's caches keep of an object whose metadata is too large to be taken.
+"""Cuts the labels of objects that the bridge will refuse, before it caches them.
 
 Kubernetes bounds neither the number nor the size of labels. The hub refuses an object whose labels exceed
-`LABEL_BYTES`, and keeps no more of it than that refusal and the deletion need: the labels that the hub reads
-itself, others up to the first that exceeds the bound, and of the managed fields who wrote what of ours.
+`LABEL_BYTES`. The cache keeps the labels that the hub reads, then others until they exceed the bound, so that
+the refusal stays; of the managed fields it keeps the managers, and whether the bridge wrote a mirror's mark.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,7 @@ from shared import labels
 from shared.kinds.selectors import LABEL_BYTES, are_labels_too_large
 from shared.kube.client import Object
 
-# Labels by which the hub tells whose an object is: kept however many others there are.
+# Labels by which the hub tells whose an object is: always kept.
 _READ: Final = (
     labels.ORIGIN,
     labels.QUEUE_NAME,
@@ -38,7 +38,7 @@ def slimmed(obj: Object, _previous: Object | None = None) -> Object:
 
 
 def is_too_large(metadata: Mapping[str, Any]) -> bool:
-    """Whether `slimmed` cuts these labels: of what was cut as well."""
+    """`slimmed` cuts these labels, or has cut them."""
     found = metadata.get("labels")
     return isinstance(found, dict) and are_labels_too_large(found)
 
@@ -57,7 +57,7 @@ def _cut(metadata: Mapping[str, Any]) -> Object:
 
 
 def _first(found: Mapping[str, Any]) -> Iterable[str]:
-    """Keys, those that are read before the others."""
+    """Keys: first those that the hub reads."""
     yield from (key for key in _READ if key in found)
     yield from (key for key in found if key not in _READ)
 
@@ -70,7 +70,7 @@ def _template(obj: Object) -> Mapping[str, Any] | None:
 
 
 def _managed(metadata: Mapping[str, Any]) -> list[Object]:
-    """Who wrote it; of the fields only whether the bridge wrote the annotation of a mirror."""
+    """The managers without their fields, but for the mark that the bridge writes on a mirror."""
     ours: Object = {"fieldsV1": {"f:metadata": {"f:annotations": {f"f:{labels.MIRROR_OF}": {}}}}}
     kept = []
     for entry in metadata.get("managedFields") or ():

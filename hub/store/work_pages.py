@@ -26,7 +26,7 @@ def list_page(
     """Works by (cluster, uid), after a position, at most `limit`.
 
     `placement` (uid), `cluster`: of that one alone, unless "". `failed`: refused, missing or not available.
-    Those that whoever asks may see.
+    Only works within the scope of the transaction.
     """
     query = _page(tx, select(works), placement, cluster, after, limit, failed=failed)
     return [Work._make(row) for row in tx.conn.execute(query)]

@@ -15,8 +15,8 @@ MOST_VALUES: Final = 1000
 # 64 bytes, more than node feature discovery gives a node.
 LABEL_BYTES: Final = 16 * 1024
 TOO_LARGE: Final = (
-    f"keys and values take more than {LABEL_BYTES} bytes in total, which is the most; move what nobody "
-    "selects by to annotations"
+    f"keys and values take more than {LABEL_BYTES} bytes in total, which is the most; move labels "
+    "that no selector uses to annotations"
 )
 
 _SELECTOR: Final = frozenset({"matchLabels", "matchExpressions"})
@@ -96,7 +96,7 @@ def _check_values(
 
 
 def are_labels_too_large(labels: Mapping[str, Any]) -> bool:
-    """Whether keys and values together take more than `LABEL_BYTES`; looks no further once they do."""
+    """Keys and values together exceed `LABEL_BYTES`; stops counting as soon as they do."""
     if len(labels) > LABEL_BYTES:
         return True
     size = 0
@@ -108,7 +108,7 @@ def are_labels_too_large(labels: Mapping[str, Any]) -> bool:
 
 
 def check_labels(labels: Mapping[str, Any], field: str, problems: Problems) -> None:
-    """Keys are qualified names, values label values, all within `LABEL_BYTES`, which is checked first."""
+    """Keys are qualified names, values label values, in total within `LABEL_BYTES` (checked first)."""
     if are_labels_too_large(labels):
         problems.add(field, RejectCode.LABELS_TOO_LARGE, TOO_LARGE)
         return

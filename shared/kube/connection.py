@@ -137,7 +137,7 @@ class Connection:
             async with self._send(
                 method, path, params, payload, await self._headers(content_type), timeout
             ) as response:
-                raw = await response.read()
+                raw: bytes = await response.read()
                 if response.status >= 400:
                     retry_after = response.headers.get("Retry-After")
                     raise errors.from_status(response.status, _readable(raw), retry_after)
@@ -182,7 +182,7 @@ class Connection:
             if response.status < 400:
                 return response
             async with response:
-                raw = await response.read()
+                raw: bytes = await response.read()
                 retry_after = response.headers.get("Retry-After")
                 raise errors.from_status(response.status, _readable(raw), retry_after)
         except TimeoutError:

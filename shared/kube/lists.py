@@ -45,7 +45,7 @@ async def read_pages(
         )
         listed = answer.get("items") or ()
         for item in listed:
-            # The items of a list carry no type of their own.
+            # A server leaves the type out of the items of a list.
             item["apiVersion"], item["kind"] = endpoint.api_version, endpoint.kind
             items.append(slim(item) if slim else item)
         metadata = answer.get("metadata") or {}

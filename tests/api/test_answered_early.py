@@ -12,7 +12,7 @@ pytestmark = pytest.mark.anyio
 CHUNKED = ("Transfer-Encoding: chunked", "Content-Type: application/json")
 LONG = {True: "Content-Length: 16000000", False: "Content-Length: 1000000"}
 PIECE = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
-EARLY = {  # what is asked, and the status it is answered with before the body ends
+EARLY = {  # request, and the status of the answer that comes before the body ends
     "no credential": ("POST", "/v1/jobs", False, 401),
     "an unknown path": ("POST", "/v1/nothing", True, 404),
     "a method that is not served": ("PUT", "/v1/jobs", True, 405),
@@ -85,7 +85,7 @@ async def test_a_long_announced_body_is_closed_after_the_answer(tmp_path, case):
 
 
 async def test_nothing_that_follows_on_the_connection_is_served(tmp_path):
-    """What looks like another request in the rest of a refused body is part of that body."""
+    """A second request inside the rest of a refused body gets no answer."""
     async with listening(tmp_path) as hub:
         line = await hub.line()
         await line.say(hub.head("POST", "/v1/jobs", *CHUNKED, token=False) + PIECE)

@@ -13,7 +13,7 @@ from hub.services.context.turns import Turns
 from tests.api.serving import a_job, served
 
 pytestmark = pytest.mark.anyio
-# Lists of settings, counts or what has bounds of its own: none grows with the fleet's jobs and objects.
+# Settings, counts, and streams with bounds elsewhere: none grows with the fleet's jobs and objects.
 SMALL = {"/v1/retention", "/v1/sign-in", "/v1/availability-rules", "/v1/jobs/{uid}/pods"}
 
 
@@ -31,7 +31,7 @@ def lists(app: Any) -> list[str]:
 
 
 async def test_every_list_waits_for_its_turn(tmp_path):
-    """Where nobody gets a turn and nobody may wait, each list is refused: TooManyRequests."""
+    """With no turns and no room to wait, each list is refused: TooManyRequests."""
     async with served(tmp_path) as it:
         it.hub.lists = Turns(0, 0, waiting=0)
         paths = lists(it.app)

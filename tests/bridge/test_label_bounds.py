@@ -25,7 +25,7 @@ QUEUE = {labels.QUEUE_NAME: "local-queue"}
 
 
 def a_job(name: str = "flood", *, own: Any = (), template: Any = ()) -> dict[str, Any]:
-    """A Job of the guide's queue; labels of its own and of its pods."""
+    """A Job of the guide's queue, with these labels on itself and on its pods."""
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",

@@ -1,4 +1,4 @@
-"""Labels are bounded in total, wherever a manifest holds them, before any of them is looked at."""
+"""Labels are bounded in total, in every field of a manifest, and counted before they are validated."""
 
 from typing import Any
 
@@ -125,13 +125,13 @@ def test_the_refusal_says_the_bound_and_the_remedy():
     with pytest.raises(Rejected) as refusal:
         kinds.parse(a_job(metadata={"labels": LARGE}))
     assert refusal.value.detail == (
-        "metadata.labels: keys and values take more than 16384 bytes in total, which is the most; move what "
-        "nobody selects by to annotations"
+        "metadata.labels: keys and values take more than 16384 bytes in total, which is the most; move "
+        "labels that no selector uses to annotations"
     )
 
 
 class Uncounted(dict[str, str]):
-    """Labels that note how many of them were looked at."""
+    """Labels that count how many of them were read."""
 
     looked = 0
 
@@ -141,7 +141,7 @@ class Uncounted(dict[str, str]):
             yield pair
 
 
-def test_no_more_labels_are_looked_at_than_fit():
+def test_counting_stops_at_the_bound():
     """Of 60,000 none is: one byte each exceeds the bound. Of fewer, those that fit."""
     flood = Uncounted({KEY % n: "" for n in range(60_000)})
     assert are_labels_too_large(flood)
@@ -159,7 +159,7 @@ def test_labels_from_the_hub_cluster_are_bounded_too():
 
 
 def test_annotations_are_measured_before_they_are_checked():
-    """Too many of them are one fault, not one for each key that is none."""
+    """Annotations beyond the bound give one fault, not one for each invalid key."""
     notes = {f"-{n:05d}": "x" * 100 for n in range(ANNOTATION_BYTES // 100)}
     assert refused(a_job(metadata={"annotations": notes})) == {
         "metadata.annotations": "AnnotationsTooLarge"

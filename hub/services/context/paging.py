@@ -74,9 +74,9 @@ class Pager:
 
 
 def within(sizes: Sequence[int], most: int) -> tuple[int, int]:
-    """How many of these rows a page takes that has room for `most` bytes, and what they take.
+    """The number of rows that fill a page of `most` bytes, and their bytes.
 
-    The row that exceeds the room is taken too: no row is so large that a list could not get past it.
+    The row that exceeds `most` is included: otherwise a list could not get past a large row.
     """
     size = 0
     for taken, each in enumerate(sizes):

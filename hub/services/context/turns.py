@@ -1,7 +1,7 @@
-"""Who may read a list now, or have a large body read: few at once, one of a person, and persons take turns.
+"""Limits how many lists and large bodies the hub reads at once, in all and per principal, in fair order.
 
-A list costs processor time and memory by its page. Without turns, a dozen requests of one person would hold a
-dozen pages in memory at once, and every thread that reads the store.
+A list costs processor time and memory by its page. Without this limit a dozen requests of one principal hold
+a dozen pages in memory and occupy every thread that reads the store.
 """
 
 import asyncio

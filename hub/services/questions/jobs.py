@@ -63,9 +63,9 @@ def _matching(
     limit: int,
     most_scanned: int,
 ) -> tuple[list[str], jobs.Position | None]:
-    """Uids of the next `limit` jobs whose labels match, and where to go on; None: there are no more.
+    """Uids of the next `limit` jobs whose labels match, and the position to continue from, None at the end.
 
-    Fewer where `most_scanned` rows were looked at, or `MOST_LABEL_BYTES` of labels.
+    Stops early after `most_scanned` rows or `MOST_LABEL_BYTES` of labels.
     """
     found: list[str] = []
     scanned = size = 0

@@ -23,7 +23,7 @@ def get_object(tx: Transaction, group: str, kind: str, namespace: str, name: str
 class Page:
     """Objects of a page so far; at most `limit` of them, and `PAGE_BYTES`.
 
-    What is read is measured first: no more is in memory than the page and its last object.
+    Rows are measured before they are read: memory holds one page and the object that exceeds it.
     """
 
     limit: int

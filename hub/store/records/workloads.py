@@ -102,7 +102,7 @@ class ListedJob(NamedTuple):
 
 
 class JobLabels(NamedTuple):
-    """What a selector matches of a job. `labels` None: they are large, and read one by one."""
+    """The labels of a job, for selectors. `labels` None: they are large, and read one by one."""
 
     uid: str
     created_at: dt.datetime

@@ -1,4 +1,4 @@
-"""What a hub cluster does with Jobs of Roadstead whose labels are too large: it refuses them.
+"""Admission on a hub cluster: refuses Jobs of Roadstead whose labels are too large.
 
 The built-in equivalent of policy roadstead-labels in deploy/hub-cluster/job-guard.yaml, word for word.
 """
@@ -15,7 +15,7 @@ from shared.kubesim.server.job_guard import denied
 POLICY: Final = "roadstead-labels"
 TOO_LARGE: Final = (
     f"the labels of a Job of Roadstead, and those of its pod template, take at most {LABEL_BYTES} bytes, "
-    "keys and values together: move what nobody selects by to annotations"
+    "keys and values together: move labels that no selector uses to annotations"
 )
 
 
@@ -26,7 +26,7 @@ def admit(
     if resource.key != "jobs.batch" or not _is_ours(new):
         return new
     for of in (_own, _of_template):
-        # What was too large before the policy came stays writable, so that it can be deleted.
+        # Labels that were too large before the policy was installed may stay: the Job can still be deleted.
         if are_labels_too_large(of(new)) and (old is None or of(old) != of(new)):
             raise denied(POLICY, new["metadata"]["name"], TOO_LARGE)
     return new

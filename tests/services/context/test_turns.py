@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Readers:
-    """Callers that read until they are told to stop, in the order in which their turns came."""
+    """Callers that read until `end`, in the order of their turns."""
 
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
@@ -70,7 +70,7 @@ async def test_another_person_does_not_wait_for_the_first_ones_line():
 
 
 async def test_persons_take_turns():
-    """Of those who wait, each gets one before anybody gets a second."""
+    """Each waiting person gets one turn before any person gets a second."""
     async with readers(Turns(1, 1)) as those:
         await those.start("ada-1", "ada-2", "ada-3", "bob-1", "bob-2", "eve-1")
         for name in ("ada-1", "ada-2", "bob-1", "eve-1", "ada-3"):

@@ -23,7 +23,7 @@ THIRD = "x" * (PAGE_BYTES // 3)
 
 
 async def sizes(db: Database, ask: Callable[[Transaction, str | None], Json]) -> list[int]:
-    """How many items each page has, to the last one."""
+    """The number of items on each page, to the last one."""
     found, token = [], None
     while token != "":
         page = await db.read(call(ask, token))
@@ -116,7 +116,7 @@ async def test_an_object_that_is_larger_than_a_page_is_shown_alone(tmp_path):
 
 @pytest.mark.parametrize("of", ["works", "drift"])
 async def test_a_page_of_works_ends_within_the_budget(tmp_path, of):
-    """What an agent said of each is counted."""
+    """The report of the agent counts."""
     said = {
         "observed_generation": 1, "phase": "Applied", "observed": {}, "seen": True, "reason": "",
         "drift": [{"path": "/a", "member": THIRD}], "message": "", "available": None,
