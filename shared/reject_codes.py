@@ -116,6 +116,7 @@ class RejectCode(StrEnum):
     INVALID_TYPE = "InvalidType"
     INVALID_VALUE = "InvalidValue"
     INVALID_WEIGHT = "InvalidWeight"
+    LABELS_TOO_LARGE = "LabelsTooLarge"
     MUTUALLY_EXCLUSIVE = "MutuallyExclusive"
     NAMESPACE_NOT_ALLOWED = "NamespaceNotAllowed"
     NEEDS_COHORT = "NeedsCohort"

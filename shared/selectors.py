@@ -14,6 +14,7 @@ from shared.reject_codes import RejectCode
 from shared.resources import Expression, expressions
 
 MOST_TERMS: Final = 100  # of one selector
+MOST_VALUES: Final = 1000  # … of `in` and `notin`, all requirements together
 
 
 _MARKS: Final = re.compile(r"[(),]")
@@ -83,8 +84,12 @@ def read_selector(spec: Mapping[str, Any] | None) -> LabelSelector | None:
 def parse_selector(text: str, field: str = "", most: int | None = MOST_TERMS) -> LabelSelector:
     """Kubectl's notation: `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1,m<2`.
 
-    Raises `Rejected`: InvalidSelector, or TooManyTerms beyond `most` requirements.
+    Raises `Rejected`: InvalidSelector, or TooManyTerms beyond `most` requirements, and beyond
+    `MOST_VALUES` where there is a `most`. Both are counted before anything is parsed.
     """
+    if most is not None and text.count(",") >= MOST_VALUES:
+        rule = f"lists more than {MOST_VALUES} requirements and values together, which is the most"
+        raise Rejected(RejectCode.TOO_MANY_TERMS, rule, field)
     parts: list[str] = []
     start = depth = 0
     for mark in _MARKS.finditer(text):

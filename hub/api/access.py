@@ -17,7 +17,7 @@ from hub.api.models.access import (
 from hub.api.models.sign_in import WaysIn
 from hub.api.parameters import AuditFilters, Question
 from hub.api.policy import ADMINISTRATOR, PUBLIC, USER, VIEWER, allow, caller, grants, hub_of
-from hub.api.reply import JsonResponse, pager
+from hub.api.reply import JsonResponse, listed, pager
 from hub.api.routing import new_router, refuses
 from hub.domain.access import KINDS, VERBS, Grant, Noun, Rights, Verb
 from hub.services.access import bindings
@@ -86,7 +86,7 @@ async def can_i(request: Request, asked: Annotated[Question, Query()]) -> Respon
 @allow(ADMINISTRATOR)
 async def list_role_bindings(request: Request) -> Response:
     """Who has which role where, by name of the binding."""
-    return JsonResponse(await hub_of(request).read(bindings.list_bindings))
+    return await listed(request, bindings.list_bindings)
 
 
 @router.put(_ONE, response_model=BoundRoleDetail)
@@ -125,8 +125,7 @@ async def list_audit(request: Request, asked: Annotated[AuditFilters, Query()]) 
     filters, token = asked.given(), asked.continue_ or None
     page = pager(request, filters)
     filters.pop("since", None)
-    found = hub_of(request).read(deeds.list_audit, filters, asked.since, page, token, asked.limit)
-    return JsonResponse(await found)
+    return await listed(request, deeds.list_audit, filters, asked.since, page, token, asked.limit)
 
 
 def _grant(each: Grant) -> Json:

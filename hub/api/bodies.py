@@ -67,8 +67,14 @@ async def read_object(request: Request, media_types: Sequence[str] = OBJECT) -> 
 async def off_loop(
     request: Request, size: int, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs
 ) -> T:
-    """Call `fn`, which reads `size` bytes: here, or beside the loop where that may take long."""
+    """Call `fn`, which reads `size` bytes: here, or beside the loop where that may take long.
+
+    There one person's bodies are read one at a time: each of them holds the interpreter for milliseconds.
+    """
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if size <= (YAML_AT_ONCE if media_type in YAML_TYPES else AT_ONCE):
         return fn(*args, **kwargs)
-    return await hub_of(request).beside(fn, *args, **kwargs)
+    hub = hub_of(request)
+    who = getattr(request.state, "principal", None)
+    async with hub.bodies.turn("" if who is None else who.id):
+        return await hub.beside(fn, *args, **kwargs)

@@ -13,7 +13,7 @@ from hub.api.models.checks import JobChecks, NewCheckState, ObjectStatus, OpenCh
 from hub.api.models.objects import ShownObject
 from hub.api.parameters import CheckFilters, GroupName, KindName
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, grants, hub_of
-from hub.api.reply import JsonResponse, pager
+from hub.api.reply import JsonResponse, listed, pager
 from hub.api.routing import new_router, refuses
 from hub.domain.access import Noun, Verb
 from hub.services.kueue_view import open_checks
@@ -30,10 +30,9 @@ async def list_open_checks(request: Request, asked: Annotated[CheckFilters, Quer
     """Workloads that hold quota and wait for a check's answer. Filters: check, controller."""
     check, controller = asked.check, asked.controller
     page, token = pager(request, {"check": check, "controller": controller}), asked.continue_
-    found = hub_of(request).read(
-        open_checks.list_open, check, controller, page, token or None, asked.limit
+    return await listed(
+        request, open_checks.list_open, check, controller, page, token or None, asked.limit
     )
-    return JsonResponse(await found)
 
 
 @router.get("/v1/jobs/{uid}/checks", response_model=JobChecks)
@@ -41,7 +40,7 @@ async def list_open_checks(request: Request, asked: Annotated[CheckFilters, Quer
 @grants(Verb.GET, Noun.JOBS)
 async def list_job_checks(request: Request, uid: str) -> Response:
     """The admission checks of one job, with what was answered."""
-    return JsonResponse(await hub_of(request).read(open_checks.checks_of, uid))
+    return await listed(request, open_checks.checks_of, uid)
 
 
 @router.put("/v1/jobs/{uid}/checks/{check}", response_model=JobChecks)

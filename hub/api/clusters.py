@@ -20,7 +20,7 @@ from hub.api.models.clusters import (
 from hub.api.models.objects import Deletion, Options, uid_of
 from hub.api.parameters import Leaving
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, from_page, hub_of
-from hub.api.reply import JsonResponse
+from hub.api.reply import JsonResponse, listed
 from hub.api.routing import new_router, refuses
 from hub.domain.workloads.origin import Origin
 from hub.services.context.hub import Hub
@@ -38,7 +38,7 @@ router = new_router("clusters")
 async def list_clusters(request: Request) -> Response:
     """All members with state, room and heartbeat."""
     hub = hub_of(request)
-    return JsonResponse(await hub.read(member_questions.list_clusters, hub.settings))
+    return await listed(request, member_questions.list_clusters, hub.settings)
 
 
 @router.post("/v1/clusters", status_code=201, response_model=DeclaredCluster)
@@ -64,7 +64,7 @@ async def create_cluster(request: Request, given: NewCluster) -> Response:
 async def get_cluster(request: Request, name: str) -> Response:
     """One member with its pools."""
     hub = hub_of(request)
-    return JsonResponse(await hub.read(member_questions.get_cluster, name, hub.settings))
+    return await listed(request, member_questions.get_cluster, name, hub.settings)
 
 
 @router.delete("/v1/clusters/{name}", response_model=Deletion)

@@ -4,10 +4,11 @@ The server's own protocol bounds neither: a header could grow for ever, a body c
 whoever connects would stay. What is refused here is answered as everywhere, by problem+json.
 """
 
+import asyncio
 import enum
 import socket
 from collections import Counter
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
 import structlog
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
@@ -30,6 +31,10 @@ _STREAMS: Final = frozenset({b"/v1/changes", b"/v1/workloads:watch", b"/live", b
 _LOGS: Final = b"/logs"
 _STREAM_BYTES: Final = 64 << 10
 _LEAST_RATE: Final = 1 << 16  # bytes a second that a body must come at, on the average
+# The rest of a body is read after an early answer, so that the client gets to read that answer: an announced
+# body up to _REST_BYTES keeps its connection; of any other at most _DRAINED_BYTES, for _LINGERS_S.
+_REST_BYTES: Final = 64 << 10
+_DRAINED_BYTES: Final = 1 << 20
 _logger = structlog.get_logger(__name__)
 
 
@@ -114,6 +119,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._network: str | None = None  # that it is counted for
         self._unread_since: float | None = None  # nothing of the answer is taken any more
         self._said_at: float | None = None  # that it is refused; what still comes is thrown away
+        self._drained = 0  # bytes that were thrown away
+        self._kept_alive = True  # after this request, if its body comes in full
         self._client: ClientCertificate | None = None
         self.generation = 0  # of the certificates that it was agreed with
 
@@ -155,6 +162,9 @@ class BoundedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Read on, within the bounds of a header."""
         if self._ended:
+            self._drained += len(data)
+            if self._drained > _DRAINED_BYTES:
+                self.flow.pause_reading()  # until the connection closes
             return
         if self._phase is not _Phase.BODY:
             self._head_bytes += len(data)
@@ -187,10 +197,16 @@ class BoundedProtocol(HttpToolsProtocol):
         self._enter(_Phase.BODY)
         super().on_headers_complete()
         trust = self.door.trust
-        if trust is not None and self.cycle is not None and self.generation != trust.generation:
+        if self.cycle is None:
+            return
+        if trust is not None and self.generation != trust.generation:
             self.cycle.keep_alive = (
                 False  # the next request comes by the certificates now in force
             )
+        self._kept_alive = self.cycle.keep_alive
+        if self._may_be_endless():
+            self.cycle.keep_alive = False
+            self.cycle.transport = cast("asyncio.Transport", _OfRequest(self))
 
     def on_body(self, body: bytes) -> None:
         """A piece of the body."""
@@ -204,7 +220,23 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._ended or self._refusal is not None:
             return
         self._enter(_Phase.SERVED)
+        if self.cycle is not None and not self.cycle.response_started:
+            self.cycle.keep_alive = self._kept_alive
         super().on_message_complete()
+
+    def shutdown(self) -> None:
+        """The server stops: no further request on this connection."""
+        self._kept_alive = False
+        super().shutdown()
+
+    def hang_up(self) -> None:
+        """Close after an answer; while the body still arrives, give the client time to read it first."""
+        if self._phase is not _Phase.BODY or self.transport.is_closing():
+            self.transport.close()
+            return
+        self._ended = True
+        self.door.refused["BodyNotRead"] += 1
+        self._linger()
 
     def send_400_response(self, msg: str) -> None:
         """What the parser can not read: conflicting lengths among it."""
@@ -264,13 +296,37 @@ class BoundedProtocol(HttpToolsProtocol):
         if is_answered or self not in self.door.connections or not self.transport.can_write_eof():
             self.transport.close()
         elif not self.transport.is_closing():
-            # Closed now, what it still sends would undo what it is told.
+            self._linger()
+
+    def _linger(self) -> None:
+        """Drain for a moment before closing: closed now, a reset would destroy the answer on its way."""
+        if self.transport.can_write_eof():
             self.transport.write_eof()
-            self.flow.resume_reading()
-            self._said_at = self.door.clock.monotonic()
+        self.flow.resume_reading()
+        self._said_at = self.door.clock.monotonic()
+
+    def _may_be_endless(self) -> bool:
+        """The body may be longer than is worth reading to keep the connection."""
+        if self.expect_100_continue:
+            return True  # a client that is answered at once does not send its body at all
+        for name, value in self.headers:
+            if name == b"transfer-encoding":
+                return True
+            if name == b"content-length":
+                return int(value) > _REST_BYTES
+        return False
 
     def _answer_began(self) -> bool:
         return self.cycle is not None and self.cycle.response_started
+
+
+class _OfRequest:
+    """The transport as one request's answer uses it: closing goes through the protocol."""
+
+    def __init__(self, protocol: BoundedProtocol) -> None:
+        self.write = protocol.transport.write
+        self.is_closing = protocol.transport.is_closing
+        self.close = protocol.hang_up
 
 
 def _raw(code: RejectCode, detail: str) -> bytes:

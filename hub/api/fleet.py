@@ -26,7 +26,7 @@ from hub.api.models.fleet import (
 from hub.api.models.queues import ClusterQueueFigures, LocalQueueDetail, QueueList
 from hub.api.parameters import EventFilters, ObjectPages
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, grants, hub_of
-from hub.api.reply import JsonResponse, pager
+from hub.api.reply import JsonResponse, listed, pager
 from hub.api.routing import new_router, refuses
 from hub.domain.access import Noun, Verb
 from hub.services.jobs import adopt, retention
@@ -43,14 +43,14 @@ router = new_router("fleet")
 async def get_overview(request: Request) -> Response:
     """Counts of jobs and clusters by state, and the clusters' room."""
     hub = hub_of(request)
-    return JsonResponse(await hub.read(overview.overview, hub.settings))
+    return await listed(request, overview.overview, hub.settings)
 
 
 @router.get("/v1/restored", response_model=Restored)
 @allow(ADMINISTRATOR, VIEWER)
 async def get_restored(request: Request) -> Response:
     """Why nothing is dispatched since the store went back, and Jobs from before: {"stopped", "items"}."""
-    return JsonResponse(await hub_of(request).read(overview.restored))
+    return await listed(request, overview.restored)
 
 
 @router.post("/v1/restored:accept", response_model=Incarnation)
@@ -108,7 +108,7 @@ async def run_retention(request: Request) -> Response:
 @grants(Verb.GET, Noun.QUEUES)
 async def list_queues(request: Request) -> Response:
     """Every ClusterQueue with quota, what is charged, what waits, and its LocalQueues."""
-    return JsonResponse(await hub_of(request).read(queues.list_queues))
+    return await listed(request, queues.list_queues)
 
 
 @router.get("/v1/queues/{name}", tags=["queues"], response_model=ClusterQueueFigures)
@@ -134,9 +134,7 @@ async def get_local_queue(request: Request, namespace: str, name: str) -> Respon
 async def list_placements(request: Request, asked: Annotated[ObjectPages, Query()]) -> Response:
     """Placements with their policy, conditions and clusters, page by page."""
     page, token = pager(request, {}), asked.continue_ or None
-    return JsonResponse(
-        await hub_of(request).read(placements.list_placements, page, token, asked.limit)
-    )
+    return await listed(request, placements.list_placements, page, token, asked.limit)
 
 
 @router.get("/v1/placements/{name}", tags=["placements"], response_model=PlacementFigures)
@@ -163,7 +161,7 @@ async def get_placement(request: Request, namespace: str, name: str) -> Response
 async def list_drift(request: Request, asked: Annotated[ObjectPages, Query()]) -> Response:
     """Fields that no longer are as the hub wants them: cluster, object, path and both values."""
     page, token = pager(request, {}), asked.continue_ or None
-    return JsonResponse(await hub_of(request).read(overview.list_drift, page, token, asked.limit))
+    return await listed(request, overview.list_drift, page, token, asked.limit)
 
 
 @router.post("/v1/drift:settle", response_model=SettledDrift)
@@ -191,6 +189,4 @@ async def list_events(request: Request, asked: Annotated[EventFilters, Query()])
     """What happened, the newest page, oldest first; `continue` goes back in time."""
     filters, token = asked.given(), asked.continue_ or None
     page = pager(request, filters)
-    return JsonResponse(
-        await hub_of(request).read(jobs.list_events, filters, page, token, asked.limit)
-    )
+    return await listed(request, jobs.list_events, filters, page, token, asked.limit)

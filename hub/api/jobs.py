@@ -27,7 +27,7 @@ from hub.api.policy import (
     hub_of,
     via_of,
 )
-from hub.api.reply import JsonResponse, idempotency_key, pager
+from hub.api.reply import JsonResponse, encoded, idempotency_key, listed, pager
 from hub.api.request_log import is_about
 from hub.api.rights import require
 from hub.api.routing import new_router, refuses
@@ -103,10 +103,9 @@ async def list_jobs(request: Request, asked: Annotated[JobFilters, Query()]) -> 
     selector = filters.pop("labelSelector", "")
     matches = parse_selector(selector, "labelSelector").matches if selector else None
     page = pager(request, {**filters, "labelSelector": selector})
-    found = hub_of(request).read(
-        jobs.list_jobs, filters, matches, page, asked.continue_ or None, asked.limit
+    return await listed(
+        request, jobs.list_jobs, filters, matches, page, asked.continue_ or None, asked.limit
     )
-    return JsonResponse(await found)
 
 
 @router.get("/v1/jobs/{uid}", response_model=JobDetail)
@@ -118,8 +117,7 @@ async def get_job(request: Request, uid: str) -> Response:
     Values of environment variables are shown to who may change the job.
     """
     shown = caller(request).rights.values
-    found = hub_of(request).read(secrecy.job_seen_by, shown, jobs.get_job, uid)
-    return JsonResponse(await found)
+    return await encoded(request, secrecy.job_seen_by, shown, jobs.get_job, uid)
 
 
 @router.get("/v1/namespaces/{namespace}/jobs/{name}", response_model=JobDetail)
@@ -128,8 +126,7 @@ async def get_job(request: Request, uid: str) -> Response:
 async def get_job_by_name(request: Request, namespace: str, name: str) -> Response:
     """The job that has this name now, else the newest that had it."""
     shown, get = caller(request).rights.values, jobs.get_job_by_name
-    found = hub_of(request).read(secrecy.job_seen_by, shown, get, namespace, name)
-    return JsonResponse(await found)
+    return await encoded(request, secrecy.job_seen_by, shown, get, namespace, name)
 
 
 @router.get("/v1/jobs/{uid}/events", response_model=JobEventList)
@@ -139,7 +136,7 @@ async def list_job_events(
     request: Request, uid: str, asked: Annotated[Newest, Query()]
 ) -> Response:
     """What happened to one job: its newest events, oldest first."""
-    return JsonResponse(await hub_of(request).read(jobs.job_events, uid, asked.limit))
+    return await listed(request, jobs.job_events, uid, asked.limit)
 
 
 @router.get("/v1/jobs/{uid}/explain", response_model=Explanation)

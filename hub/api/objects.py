@@ -18,7 +18,7 @@ from hub.api.models.objects import (
 )
 from hub.api.parameters import GroupName, KindName, ObjectFilters, Removal
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, grants, hub_of
-from hub.api.reply import JsonResponse, pager
+from hub.api.reply import JsonResponse, encoded, listed, pager
 from hub.api.rights import is_unbounded, may_change
 from hub.api.routing import new_router, refuses
 from hub.domain.access import Noun, Verb
@@ -41,7 +41,7 @@ _ONE_OF_NAMESPACE = "/v1/objects/{group}/{kind}/namespaces/{namespace}/{name}"
 @grants(Verb.GET, Noun.OBJECTS)
 async def list_kinds(request: Request) -> Response:
     """Kinds that the hub holds, with how many of each."""
-    return JsonResponse(await hub_of(request).read(objects.list_kinds))
+    return await listed(request, objects.list_kinds)
 
 
 @router.get("/v1/objects/{group}/{kind}", response_model=ObjectList)
@@ -55,18 +55,17 @@ async def list_objects(
 
     Of Secrets only marks of their values are shown, to anybody; viewers see no environment variables.
     """
-    return JsonResponse(
-        await hub_of(request).read(
-            secrecy.seen_by,
-            caller(request).role,
-            objects.list_objects,
-            _group(group, kind),
-            kind,
-            asked.namespace,
-            pager(request, {"namespace": asked.namespace}),
-            asked.continue_ or None,
-            asked.limit,
-        )
+    return await listed(
+        request,
+        secrecy.seen_by,
+        caller(request).role,
+        objects.list_objects,
+        _group(group, kind),
+        kind,
+        asked.namespace,
+        pager(request, {"namespace": asked.namespace}),
+        asked.continue_ or None,
+        asked.limit,
     )
 
 
@@ -89,8 +88,7 @@ async def get_namespaced_object(
 
 async def _get(request: Request, group: str, kind: str, namespace: str, name: str) -> Response:
     role, get = caller(request).role, objects.get_object
-    found = hub_of(request).read(secrecy.seen_by, role, get, group, kind, namespace, name)
-    return JsonResponse(await found)
+    return await encoded(request, secrecy.seen_by, role, get, group, kind, namespace, name)
 
 
 @router.delete(_ONE, response_model=Deletion)

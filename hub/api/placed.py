@@ -15,7 +15,7 @@ from hub.api.models.placed import (
 )
 from hub.api.parameters import BindingFilters, RevisionFilters, WorkFilters
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, grants, hub_of
-from hub.api.reply import JsonResponse, pager
+from hub.api.reply import JsonResponse, listed, pager
 from hub.api.routing import new_router, refuses
 from hub.domain.access import Noun, Verb
 from hub.services.placements.history import revisions
@@ -32,8 +32,7 @@ router = new_router("placements")
 @refuses(RejectCode.NOT_FOUND)
 async def list_revisions(request: Request, asked: Annotated[RevisionFilters, Query()]) -> Response:
     """Revisions of what a placement selects, newest first: what changed, and which clusters have which."""
-    found = await hub_of(request).read(revisions.list_revisions, asked.placement, asked.limit)
-    return JsonResponse(found)
+    return await listed(request, revisions.list_revisions, asked.placement, asked.limit)
 
 
 @router.get("/v1/bindings", response_model=BindingList)
@@ -44,9 +43,7 @@ async def list_bindings(request: Request, asked: Annotated[BindingFilters, Query
     """Decisions of placements for clusters, with scores, reasons, and the revision that each has."""
     page, of = pager(request, asked.given()), placed.Of(asked.placement, asked.cluster)
     token = asked.continue_ or None
-    return JsonResponse(
-        await hub_of(request).read(placed.list_bindings, of, page, token, asked.limit)
-    )
+    return await listed(request, placed.list_bindings, of, page, token, asked.limit)
 
 
 @router.get("/v1/works", response_model=WorkList)
@@ -57,10 +54,8 @@ async def list_works(request: Request, asked: Annotated[WorkFilters, Query()]) -
     """What clusters are given, Jobs among it, and what their agents say of it."""
     page, of = pager(request, asked.given()), placed.Of(asked.placement, asked.cluster)
     token = asked.continue_ or None
-    return JsonResponse(
-        await hub_of(request).read(
-            placed.list_works, of, page, token, asked.limit, failed=asked.failed
-        )
+    return await listed(
+        request, placed.list_works, of, page, token, asked.limit, failed=asked.failed
     )
 
 

@@ -1,15 +1,20 @@
 """Replies: JSON as bytes, ready-made; and what a request says of pages and of being repeated."""
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import Concatenate, ParamSpec
+
 import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.api.policy import caller, hub_of
 from hub.services.context.paging import Pager
+from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
+P = ParamSpec("P")
 _LONGEST_KEY = 200
 
 
@@ -20,6 +25,39 @@ class JsonResponse(Response):
 
     def render(self, content: object) -> bytes:
         return content if isinstance(content, bytes) else orjson.dumps(content)
+
+
+async def listed(
+    request: Request,
+    fn: Callable[Concatenate[Transaction, P], object],
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> JsonResponse:
+    """The answer of a list: read and encoded beside the event loop, when it is the caller's turn.
+
+    Raises Rejected: TooManyRequests, and what `fn` raises.
+    """
+    async with hub_of(request).lists.turn(caller(request).id):
+        return await encoded(request, fn, *args, **kwargs)
+
+
+async def encoded(
+    request: Request,
+    fn: Callable[Concatenate[Transaction, P], object],
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> JsonResponse:
+    """The answer of one object that may be large: read and encoded beside the event loop."""
+    return JsonResponse(await hub_of(request).read(_encoded, fn, args, kwargs))
+
+
+def _encoded(
+    tx: Transaction,
+    fn: Callable[..., object],
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+) -> bytes:
+    return orjson.dumps(fn(tx, *args, **kwargs))
 
 
 def pager(request: Request, filters: Json) -> Pager:

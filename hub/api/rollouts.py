@@ -10,7 +10,7 @@ from hub.api.models.rollouts import (
     RolloutReturn,
 )
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, grants, hub_of
-from hub.api.reply import JsonResponse
+from hub.api.reply import JsonResponse, listed
 from hub.api.routing import new_router, refuses
 from hub.domain.access import Noun, Verb
 from hub.services.objects import rollouts as acts
@@ -29,7 +29,7 @@ async def list_rollouts(request: Request) -> Response:
     Of the newest 500 runs: those that are not over come first, the newest 100 that are last; between them at
     most 200 placements.
     """
-    return JsonResponse(await hub_of(request).read(questions.list_rollouts))
+    return await listed(request, questions.list_rollouts)
 
 
 @router.get("/v1/rollouts/{name}", response_model=RolloutDetail)

@@ -5,7 +5,7 @@ from starlette.responses import Response
 
 from hub.api.models.tokens import IssuedToken, NewToken, Person, PersonList
 from hub.api.policy import ADMINISTRATOR, allow, caller, hub_of
-from hub.api.reply import JsonResponse
+from hub.api.reply import JsonResponse, listed
 from hub.api.routing import new_router, refuses
 from hub.services.access import people
 from shared.reject_codes import RejectCode
@@ -17,7 +17,7 @@ router = new_router("tokens")
 @allow(ADMINISTRATOR)
 async def list_tokens(request: Request) -> Response:
     """Who holds a token: role and name; never the token."""
-    return JsonResponse(await hub_of(request).read(people.list_people))
+    return await listed(request, people.list_people)
 
 
 @router.post("/v1/tokens", status_code=201, response_model=IssuedToken)

@@ -8,8 +8,8 @@ from starlette.responses import Response
 
 from hub.api.models.workloads import KueueWorkload, KueueWorkloadList, PendingWorkloadsSummary
 from hub.api.parameters import Window, WorkloadFilters
-from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, find_index_of, grants, hub_of
-from hub.api.reply import JsonResponse, pager
+from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, find_index_of, grants
+from hub.api.reply import encoded, listed, pager
 from hub.api.routing import new_router, refuses
 from hub.domain.access import Noun, Verb
 from hub.services.context import secrecy
@@ -32,16 +32,15 @@ async def list_workloads(request: Request, asked: Annotated[WorkloadFilters, Que
     Filters: namespace, queue, clusterQueue, state, and condition (`Admitted`, `Admitted=False`, …).
     """
     filters = asked.given()
-    return JsonResponse(
-        await hub_of(request).read(
-            secrecy.seen_by,
-            caller(request).role,
-            pages.list_workloads,
-            filters,
-            pager(request, filters),
-            asked.continue_ or None,
-            asked.limit,
-        )
+    return await listed(
+        request,
+        secrecy.seen_by,
+        caller(request).role,
+        pages.list_workloads,
+        filters,
+        pager(request, filters),
+        asked.continue_ or None,
+        asked.limit,
     )
 
 
@@ -51,7 +50,7 @@ async def list_workloads(request: Request, asked: Annotated[WorkloadFilters, Que
 async def get_workload(request: Request, namespace: str, name: str) -> Response:
     """One Workload; a Job's is called `job-<its name>-<5 digits>`."""
     role, get = caller(request).role, pages.get_workload
-    return JsonResponse(await hub_of(request).read(secrecy.seen_by, role, get, namespace, name))
+    return await encoded(request, secrecy.seen_by, role, get, namespace, name)
 
 
 @router.get(
@@ -64,10 +63,8 @@ async def list_pending_in_cluster_queue(
 ) -> Response:
     """Who waits in a ClusterQueue, in order, with positions from 0. Query: offset, limit."""
     line = visibility.line_view(_index(request), name, asked.offset + asked.limit)
-    return JsonResponse(
-        await hub_of(request).read(
-            visibility.in_cluster_queue, line, name, asked.offset, asked.limit
-        )
+    return await listed(
+        request, visibility.in_cluster_queue, line, name, asked.offset, asked.limit
     )
 
 
@@ -83,14 +80,8 @@ async def list_pending_in_local_queue(
     """Who waits in a LocalQueue, in order, with positions from 0. Query: offset, limit."""
     index = _index(request)
     line = visibility.line_view(index, visibility.queue_of(index, (namespace, name)))
-    return JsonResponse(
-        await hub_of(request).read(
-            visibility.in_local_queue,
-            line,
-            (namespace, name),
-            asked.offset,
-            asked.limit,
-        )
+    return await listed(
+        request, visibility.in_local_queue, line, (namespace, name), asked.offset, asked.limit
     )
 
 

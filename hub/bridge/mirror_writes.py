@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from hub.bridge import shown
+from hub.bridge.slimming import is_too_large
 from hub.bridge.sources import Source
 from hub.services.context.hub import Hub
 from hub.services.mirror import shown as store
@@ -70,6 +71,10 @@ async def remove(client: KubeClient, source: Source, live: Object) -> None:
 async def hand_over(client: KubeClient, source: Source, live: Object) -> None:
     """Make a mirror the hub cluster's own. Raises KubeError."""
     failpoint("H28")
+    metadata = live["metadata"]
+    if is_too_large(metadata):  # of its labels the cache has a part
+        where = metadata.get("namespace") or "", metadata["name"]
+        live = await client.get(source.informer.api_version, source.kind.kind, *where)
     made = shown.own_object(live, finalized=source.kind.finalized)
     await client.replace(made, field_manager=_BY)
 

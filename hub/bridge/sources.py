@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from hub.bridge.kinds import STATIC, Mirrored, mirror_of
+from hub.bridge.slimming import slimmed
 from shared.clock import Clock
 from shared.kube import errors
 from shared.kube.client import KubeClient, Object
-from shared.kube.informer import EventType, Informer, Key, as_is, key_of
+from shared.kube.informer import EventType, Informer, Key, key_of
 
 # How often a kind that some placement selects and the hub may not read is looked at again.
 REFUSED_S: Final = 300.0
@@ -75,10 +76,11 @@ class Sources:
             self._client,
             kind.api_version(version),
             kind.kind,
-            transform=as_is,
+            transform=slimmed,
             on_event=lambda event, old, new: self._noted(kind, event, old, new),
             forbidden_s=None if (kind.group, kind.kind) in STATIC else REFUSED_S,
             clock=self._clock,
+            slim=slimmed,
         )
         task = asyncio.create_task(informer.run(), name=f"bridge-{kind.kind}")
         self._sources[(kind.group, kind.kind)] = Source(kind, informer, task)

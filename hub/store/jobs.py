@@ -1,16 +1,27 @@
 """Lists and counts of jobs, as people ask for them: keyset pages over the narrow table."""
 
 import datetime as dt
-from collections.abc import Mapping
-from typing import Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import BindParameter, ColumnElement, func, literal, select, tuple_, type_coerce
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Select,
+    case,
+    func,
+    literal,
+    select,
+    tuple_,
+    type_coerce,
+)
 
 from hub.domain.access import UNKNOWN
 from hub.domain.workloads.states import CHARGED, State
 from hub.store import manifests, scoping
 from hub.store.columns import StateColumn
-from hub.store.records.workloads import ListedJob
+from hub.store.dialect import CHUNK
+from hub.store.records.workloads import JobLabels, ListedJob
 from hub.store.tables import workloads
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -19,6 +30,7 @@ _LISTED: Final = tuple(
     type_coerce(workloads.c[name], StateColumn) if name == "state" else workloads.c[name]
     for name in ListedJob._fields
 )
+SMALL_LABELS: Final = 4096  # bytes of labels that are read for a page of jobs at once
 Position = tuple[dt.datetime, str]
 
 
@@ -30,8 +42,47 @@ def page(
     `filters`: namespace, queue, state, cluster, owner, exact (owner `unknown`: nobody's known); name, a
     prefix.
     """
+    rows = tx.conn.execute(_page(tx, _LISTED, filters, after, limit))
+    return [ListedJob._make(row) for row in rows]
+
+
+def page_of_labels(
+    tx: Transaction, filters: Mapping[str, str], after: Position | None, limit: int
+) -> list[JobLabels]:
+    """The same jobs with their labels, for a selector to match. Large labels are left out: `labels_of`."""
     c = workloads.c
-    query = select(*_LISTED).where(_shown(), *scoping.of_jobs(tx))
+    size = func.length(c.labels)
+    labels = type_coerce(case((size <= SMALL_LABELS, c.labels), else_=None), c.labels.type)
+    columns = (c.uid, c.created_at, size, labels)
+    return [
+        JobLabels._make(row) for row in tx.conn.execute(_page(tx, columns, filters, after, limit))
+    ]
+
+
+def labels_of(tx: Transaction, uid: str) -> Mapping[str, str]:
+    """The labels of one job."""
+    found = tx.conn.execute(select(workloads.c.labels).where(workloads.c.uid == uid)).scalar()
+    return found or {}
+
+
+def listed(tx: Transaction, uids: Sequence[str]) -> list[ListedJob]:
+    """These jobs, newest first: the narrow columns."""
+    found: list[ListedJob] = []
+    for start in range(0, len(uids), CHUNK):
+        query = select(*_LISTED).where(workloads.c.uid.in_(uids[start : start + CHUNK]))
+        found += [ListedJob._make(row) for row in tx.conn.execute(query)]
+    return sorted(found, key=lambda row: (row.created_at, row.uid), reverse=True)
+
+
+def _page(
+    tx: Transaction,
+    columns: Sequence[ColumnElement[Any]],
+    filters: Mapping[str, str],
+    after: Position | None,
+    limit: int,
+) -> Select[Any]:
+    c = workloads.c
+    query = select(*columns).where(_shown(), *scoping.of_jobs(tx))
     for name in ("namespace", "queue", "state", "cluster", "owner"):
         if filters.get(name):
             query = query.where(c[name] == _kept(name, filters[name]))
@@ -40,8 +91,7 @@ def page(
         query = query.where(c.name >= prefix, c.name < prefix + "\uffff")
     if after is not None:
         query = query.where(tuple_(c.created_at, c.uid) < tuple_(*_bound(after)))
-    query = query.order_by(c.created_at.desc(), c.uid.desc()).limit(limit)
-    return [ListedJob._make(row) for row in tx.conn.execute(query)]
+    return query.order_by(c.created_at.desc(), c.uid.desc()).limit(limit)
 
 
 def failed_since(tx: Transaction, since: dt.datetime, limit: int) -> list[tuple[str, str]]:

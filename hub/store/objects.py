@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
-from sqlalchemy import Select, bindparam, delete, func, select, tuple_, update
+from sqlalchemy import Select, bindparam, delete, func, literal, select, tuple_, update
 
 from hub.store import scoping
 from hub.store.dialect import CHUNK
@@ -101,22 +101,53 @@ def list_kind(
 
     `shown`: those that whoever asks may see.
     """
-    query = select(objects).where(objects.c.api_group == group, objects.c.kind == kind)
+    query = _of_kind(tx, select(objects), group, kind, namespace, after, limit, shown=shown)
+    if names is not None:
+        query = query.where(objects.c.name.in_(names))
+    return [StoredObject._make(row) for row in tx.conn.execute(query)]
+
+
+def sizes_of_kind(
+    tx: Transaction,
+    group: str,
+    kind: str,
+    namespace: str,
+    after: tuple[str, str] | None,
+    limit: int,
+    *,
+    shown: bool = False,
+) -> list[int]:
+    """Bytes that are stored of each of the objects which `list_kind` would read, in its order."""
+    c = objects.c
+    heavy = (c.manifest, c.spec, c.status, c.labels, c.annotations)
+    size = sum((func.coalesce(func.length(column), 0) for column in heavy), literal(0))
+    query = _of_kind(tx, select(size), group, kind, namespace, after, limit, shown=shown)
+    return [int(each) for each in tx.conn.execute(query).scalars()]
+
+
+def _of_kind(
+    tx: Transaction,
+    query: Select[Any],
+    group: str,
+    kind: str,
+    namespace: str,
+    after: tuple[str, str] | None,
+    limit: int | None,
+    *,
+    shown: bool,
+) -> Select[Any]:
+    query = query.where(objects.c.api_group == group, objects.c.kind == kind)
     if namespace:
         query = query.where(objects.c.namespace == namespace)
     if shown:
         query = query.where(*scoping.of_objects(tx))
-    if names is not None:
-        query = query.where(objects.c.name.in_(names))
     if after is not None:
         query = query.where(
             (objects.c.namespace > after[0])
             | ((objects.c.namespace == after[0]) & (objects.c.name > after[1]))
         )
     query = query.order_by(objects.c.namespace, objects.c.name)
-    if limit is not None:
-        query = query.limit(limit)
-    return [StoredObject._make(row) for row in tx.conn.execute(query)]
+    return query if limit is None else query.limit(limit)
 
 
 def list_namespace(tx: Transaction, namespace: str, limit: int = 1) -> list[StoredObject]:

@@ -3,14 +3,14 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, literal, select, tuple_, type_coerce
+from sqlalchemy import ColumnElement, Select, func, literal, select, tuple_, type_coerce
 
 from hub.store import scoping, workloads as stored
 from hub.store.columns import StateColumn
 from hub.store.jobs import Position
 from hub.store.lookup import Lookup
 from hub.store.records.workloads import BareProgress, Workload, WorkloadProgress
-from hub.store.tables import workloads
+from hub.store.tables import manifests, shapes, workloads
 from hub.store.transaction import Transaction
 
 _STATES: Final = Lookup(
@@ -38,8 +38,41 @@ def page(
     `filters`: namespace, queue, state, cluster, exact; `states`: any of these, if there are any;
     `queues`: any of these LocalQueues (namespace, name).
     """
+    query = _page(tx, stored.select_whole(), filters, states, queues, after, limit)
+    return stored.read(tx, query)
+
+
+def sizes(
+    tx: Transaction,
+    filters: Mapping[str, str],
+    states: Collection[str],
+    queues: Collection[tuple[str, str]] | None,
+    after: Position | None,
+    limit: int,
+) -> list[int]:
+    """Bytes that are stored of each workload which `page` would read, with its manifest and its pod sets."""
     c = workloads.c
-    query = stored.select_whole().where(c.live.is_not(None), *scoping.of_jobs(tx))
+    heavy = (c.labels, c.annotations, c.scores, c.admission, c.nomination, c.checks)
+    parts: list[ColumnElement[Any]] = [func.length(column) for column in heavy]
+    sent = select(func.max(func.length(manifests.c.manifest))).where(manifests.c.uid == c.uid)
+    shape = select(func.length(shapes.c.pod_sets)).where(shapes.c.hash == c.shape)
+    parts += [each.correlate(workloads).scalar_subquery() for each in (sent, shape)]
+    size = sum((func.coalesce(part, 0) for part in parts), literal(0))
+    query = _page(tx, select(size), filters, states, queues, after, limit)
+    return [int(each) for each in tx.conn.execute(query).scalars()]
+
+
+def _page(
+    tx: Transaction,
+    query: Select[Any],
+    filters: Mapping[str, str],
+    states: Collection[str],
+    queues: Collection[tuple[str, str]] | None,
+    after: Position | None,
+    limit: int,
+) -> Select[Any]:
+    c = workloads.c
+    query = query.where(c.live.is_not(None), *scoping.of_jobs(tx))
     for name in ("namespace", "queue", "state", "cluster"):
         if filters.get(name):
             query = query.where(c[name] == filters[name])
@@ -50,8 +83,7 @@ def page(
     if after is not None:
         bound = (literal(after[0], c.created_at.type), literal(after[1], c.uid.type))
         query = query.where(tuple_(c.created_at, c.uid) < tuple_(*bound))
-    query = query.order_by(c.created_at.desc(), c.uid.desc()).limit(limit)
-    return stored.read(tx, query)
+    return query.order_by(c.created_at.desc(), c.uid.desc()).limit(limit)
 
 
 def states(tx: Transaction, uids: Collection[str]) -> list[WorkloadProgress]:

@@ -1,5 +1,5 @@
 """Works: what each member cluster should hold of each job and object, and what its agent said of it,
-drift included: `observe` writes it, `list_drifted` reads it.
+drift included: `observe` writes it, `hub.store.work_pages` lists it.
 
 A row is keyed (cluster, uid). Changes of what is desired touch `works`, changes of what is observed
 touch `observed`; both by the key `<cluster>/<uid>`, so that the agents' index need not read a row
@@ -22,14 +22,12 @@ from sqlalchemy import (
     update,
 )
 
-from hub.store import scoping
 from hub.store.bulk import Bulk
 from hub.store.dialect import CHUNK, insert
 from hub.store.lookup import Lookup
 from hub.store.records.works import (
     Composable,
     Desired,
-    DriftedWork,
     ObservedWork,
     OptionedWork,
     StandingWork,
@@ -326,58 +324,6 @@ def of_placements(tx: Transaction, placements: Sequence[str]) -> list[Work]:
         query = query.order_by(c.cluster, c.api_version, c.kind, c.namespace, c.name)
         found += [Work._make(row) for row in tx.conn.execute(query)]
     return found
-
-
-def list_page(
-    tx: Transaction,
-    placement: str,
-    cluster: str,
-    after: tuple[str, str] | None,
-    limit: int,
-    *,
-    failed: bool = False,
-) -> list[Work]:
-    """Works by (cluster, uid), after a position, at most `limit`.
-
-    `placement` (uid), `cluster`: of that one alone, unless "". `failed`: refused, missing or not available.
-    Those that whoever asks may see.
-    """
-    c = works.c
-    query = select(works).where(*scoping.of_works(tx))
-    if placement:
-        query = query.where(c.placed_by == placement)
-    if cluster:
-        query = query.where(c.cluster == cluster)
-    if failed:
-        query = query.where(c.phase.in_(("Failed", "Missing")) | c.available.is_(False))
-    if after is not None:
-        query = query.where(
-            (c.cluster > after[0]) | ((c.cluster == after[0]) & (c.uid > after[1]))
-        )
-    query = query.order_by(c.cluster, c.uid).limit(limit)
-    return [Work._make(row) for row in tx.conn.execute(query)]
-
-
-def list_drifted(tx: Transaction, after: tuple[str, str] | None, limit: int) -> list[DriftedWork]:
-    """Works with drift by (cluster, uid), after a position, at most `limit`; not what is only compared."""
-    c = works.c
-    query = select(
-        c.cluster,
-        c.uid,
-        c.kind,
-        c.namespace,
-        c.name,
-        c.drift,
-        c.observed_at,
-        c.observed,
-        c.options,
-    ).where(c.drift.is_not(None), c.action != "Compare", *scoping.of_works(tx))
-    if after is not None:
-        query = query.where(
-            (c.cluster > after[0]) | ((c.cluster == after[0]) & (c.uid > after[1]))
-        )
-    query = query.order_by(c.cluster, c.uid).limit(limit)
-    return [DriftedWork._make(row) for row in tx.conn.execute(query)]
 
 
 def chunks(values: Iterable[T]) -> Iterable[list[T]]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from shared import labels as keys
 from shared.kinds import names
 from shared.kinds.problems import Problems, is_mapping
-from shared.kinds.selectors import check_labels
+from shared.kinds.selectors import TOO_LARGE, are_labels_too_large, check_labels
 from shared.kinds.user_annotations import check_user_annotation
 from shared.quantity import shown
 from shared.reject_codes import RejectCode
@@ -134,6 +134,9 @@ def read_labels(metadata: Mapping[str, Any], problems: Problems, field: str) -> 
     path = f"{field}.labels"
     if not labels or not is_mapping(labels, path, problems):
         return {}
+    if are_labels_too_large(labels):
+        problems.add(path, RejectCode.LABELS_TOO_LARGE, TOO_LARGE)
+        return {}
     check_labels(labels, path, problems)
     for key in labels:
         if key.startswith(keys.PREFIX):
@@ -157,7 +160,11 @@ def read_annotations(
     path = f"{field}.annotations"
     if not annotations or not is_mapping(annotations, path, problems):
         return {}
-    size = 0
+    size = sum(_size(key) + _size(value) for key, value in annotations.items())
+    if size > ANNOTATION_BYTES:  # before the rules of each key, which cost more
+        rule = f"hold {size} bytes; at most {ANNOTATION_BYTES} in total"
+        problems.add(path, RejectCode.ANNOTATIONS_TOO_LARGE, rule)
+        return {}
     for key, value in annotations.items():
         if not isinstance(value, str):
             problems.add(
@@ -168,18 +175,15 @@ def read_annotations(
         elif key.startswith(keys.PREFIX) and key not in known:
             rule = f"with the prefix {keys.PREFIX}, {_USER_LIST}"
             problems.add(f"{path}[{key}]", RejectCode.UNKNOWN_ANNOTATION, rule)
-        else:
-            if key.startswith(keys.PREFIX):
-                check_user_annotation(key, value, path, problems)
-            size += _size(key) + _size(value)
-    if size > ANNOTATION_BYTES:
-        rule = f"hold {size} bytes; at most {ANNOTATION_BYTES} in total"
-        problems.add(path, RejectCode.ANNOTATIONS_TOO_LARGE, rule)
+        elif key.startswith(keys.PREFIX):
+            check_user_annotation(key, value, path, problems)
     return dict(annotations)
 
 
 _USER_LIST: Final = "users may set the annotations " + ", ".join(sorted(keys.USER_ANNOTATIONS))
 
 
-def _size(text: str) -> int:
+def _size(text: object) -> int:
+    if not isinstance(text, str):
+        return 0
     return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))

@@ -10,6 +10,14 @@ from shared.reject_codes import RejectCode
 
 MOST_TERMS: Final = 100
 MOST_VALUES: Final = 1000
+# Bytes of keys and values: of one object's labels, one selector, one pod template. Kubernetes bounds only the
+# object. The hub matches labels against selectors and keeps them in its caches: 16 KiB hold 250 labels of
+# 64 bytes, more than node feature discovery gives a node.
+LABEL_BYTES: Final = 16 * 1024
+TOO_LARGE: Final = (
+    f"keys and values take more than {LABEL_BYTES} bytes in total, which is the most; move labels "
+    "that no selector uses to annotations"
+)
 
 _SELECTOR: Final = frozenset({"matchLabels", "matchExpressions"})
 _EXPRESSION: Final = frozenset({"key", "operator", "values"})
@@ -87,8 +95,23 @@ def _check_values(
         problems.add(where, RejectCode.INVALID_LABEL, "holds what cannot be a label value")
 
 
+def are_labels_too_large(labels: Mapping[str, Any]) -> bool:
+    """Keys and values together exceed `LABEL_BYTES`; stops counting as soon as they do."""
+    if len(labels) > LABEL_BYTES:
+        return True
+    size = 0
+    for key, value in labels.items():
+        size += len(key) + (len(value) if isinstance(value, str) else 0)
+        if size > LABEL_BYTES:
+            return True
+    return False
+
+
 def check_labels(labels: Mapping[str, Any], field: str, problems: Problems) -> None:
-    """Keys are qualified names, values label values."""
+    """Keys are qualified names, values label values, in total within `LABEL_BYTES` (checked first)."""
+    if are_labels_too_large(labels):
+        problems.add(field, RejectCode.LABELS_TOO_LARGE, TOO_LARGE)
+        return
     for key, value in labels.items():
         if not is_qualified_name(key):
             rule = "an optional DNS prefix and '/', then at most 63 of letters, digits, '-_.'"

@@ -5,11 +5,11 @@ reads; writes name their field manager; a watch ends with `Gone` when its start 
 relisting is the caller's (see `shared.kube.informer`).
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 from shared.clock import Clock
 from shared.kube import errors
@@ -24,20 +24,12 @@ from shared.kube.connection import (
     Connection,
 )
 from shared.kube.discovery import Discovery, Endpoint, root_of
+from shared.kube.lists import MOST_LISTED, Listing, read_pages
 from shared.kube.pod_log import read_log
 from shared.kube.watch import STALL_S, Batch, WatchEvent, batches
 
 Propagation = Literal["Background", "Foreground", "Orphan"]
 Object = dict[str, Any]
-
-_LIST_TIMEOUT_S = 60.0
-
-
-class Listing(NamedTuple):
-    """A complete list and the resourceVersion to watch from."""
-
-    items: list[Object]
-    resource_version: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +153,14 @@ class KubeClient:
         label_selector: str | None = None,
         field_selector: str | None = None,
         *,
-        page: int = 500,
+        page: int = MOST_LISTED,
+        slim: Callable[[Object], Object] | None = None,
         metadata_only: bool = False,
     ) -> Listing:
         """All objects of a kind (None: in all namespaces), read in pages of one consistent snapshot.
+
+        With `slim` no more is kept of each than it returns, and pages are small while objects are large: a
+        page is decoded in one step, during which nothing else runs.
 
         A continue token that expires half-way starts the list anew, without pages. Raises `Unavailable`
         when a page names itself as the next.
@@ -174,33 +170,9 @@ class KubeClient:
         params = selectors(label_selector, field_selector)
         accept = METADATA_LIST if metadata_only else JSON
         try:
-            return await self._pages(endpoint, path, params, page, accept)
+            return await read_pages(self._connection, endpoint, path, params, page, slim, accept)
         except errors.Gone:
-            return await self._pages(endpoint, path, params, 0, accept)
-
-    async def _pages(
-        self, endpoint: Endpoint, path: str, params: dict[str, str], page: int, accept: str
-    ) -> Listing:
-        items: list[Object] = []
-        asked = params | {"limit": str(page)} if page else dict(params)
-        while True:
-            answer = await self._connection.request(
-                "GET", path, params=asked, timeout_s=_LIST_TIMEOUT_S, accept=accept
-            )
-            for item in answer.get("items") or ():
-                # The items of a list carry no type of their own.
-                item["apiVersion"], item["kind"] = endpoint.api_version, endpoint.kind
-                items.append(item)
-            metadata = answer.get("metadata") or {}
-            token = metadata.get("continue")
-            if not token:
-                return Listing(items, str(metadata.get("resourceVersion") or ""))
-            if token == asked.get("continue"):  # of a server that would go on for ever
-                text = (
-                    f"the list of {endpoint.kind} does not end: the same page is to follow again"
-                )
-                raise errors.Unavailable(0, "EndlessList", text)
-            asked = asked | {"continue": token}
+            return await read_pages(self._connection, endpoint, path, params, 0, slim, accept)
 
     # --- writes ----------------------------------------------------------------------------------
 

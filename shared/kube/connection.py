@@ -6,7 +6,7 @@ cost five times the CPU (450 against 85 µs a create). Every request has a deadl
 """
 
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -98,9 +98,11 @@ class Connection:
         content_type: str = JSON,
         timeout_s: float = TIMEOUT_S,
         accept: str = JSON,
+        sized: Callable[[int], None] = lambda _: None,
     ) -> Any:
         """Send one request and return the decoded answer. A 429 is waited out five times.
 
+        `sized` is called with the number of its bytes.
         `timeout_s` bounds all of it, waits between tries and pacing included: nothing is sent after.
         Raises the members of `shared.kube.errors`; `Unavailable` when the time is over, `NotSent` if
         it was over before anything was sent.
@@ -115,7 +117,9 @@ class Connection:
             until=deadline,
         )
         forms = {"Content-Type": content_type, "Accept": accept}
-        return await again(self._once, method, path, params, payload, forms, deadline)
+        raw = await again(self._once, method, path, params, payload, forms, deadline)
+        sized(len(raw))
+        return _decoded(method, path, raw)
 
     async def _once(
         self,
@@ -125,7 +129,7 @@ class Connection:
         payload: bytes | None,
         forms: dict[str, str],
         deadline: float,
-    ) -> Any:
+    ) -> bytes:
         if self._interval:
             await self._pace()
         timeout_s = deadline - self._clock.monotonic()
@@ -136,7 +140,7 @@ class Connection:
             async with self._send(
                 method, path, params, payload, {**await self._headers(), **forms}, timeout
             ) as response:
-                raw = await response.read()
+                raw: bytes = await response.read()
                 if response.status >= 400:
                     retry_after = response.headers.get("Retry-After")
                     raise errors.from_status(response.status, _readable(raw), retry_after)
@@ -148,12 +152,7 @@ class Connection:
             raise errors.NotSent(0, "NoConnection", _told(method, path, failure)) from failure
         except (aiohttp.ClientError, OSError) as failure:
             raise errors.Unavailable(0, "NoConnection", _told(method, path, failure)) from failure
-        try:
-            return orjson.loads(raw) if raw else None
-        except orjson.JSONDecodeError as fault:
-            # Of a proxy before it: the write may have been done.
-            text = f"{method} {path}: the answer is no JSON"
-            raise errors.Unavailable(response.status, "BadAnswer", text) from fault
+        return raw
 
     async def probe(self, path: str, timeout_s: float) -> None:
         """One GET beside the pace of the others. Raises `Unavailable` unless it is answered below 500."""
@@ -186,7 +185,7 @@ class Connection:
             if response.status < 400:
                 return response
             async with response:
-                raw = await response.read()
+                raw: bytes = await response.read()
                 retry_after = response.headers.get("Retry-After")
                 raise errors.from_status(response.status, _readable(raw), retry_after)
         except TimeoutError:
@@ -232,6 +231,16 @@ class Connection:
         self._next_slot = slot + self._interval
         if slot > now:
             await self._clock.sleep(slot - now)
+
+
+def _decoded(method: str, path: str, raw: bytes) -> Any:
+    try:
+        return orjson.loads(raw) if raw else None
+    except orjson.JSONDecodeError as fault:
+        # Of a proxy before it: the write may have been done.
+        raise errors.Unavailable(
+            200, "BadAnswer", f"{method} {path}: the answer is no JSON"
+        ) from fault
 
 
 def _is_throttled(failure: BaseException) -> bool:

@@ -45,6 +45,7 @@ class Informer(Generic[T]):
 
     `transform(object, previous)` slims what is cached; `on_event(type, old, new)` runs in the event
     loop and must not block. For DELETED `new` is the final state if the watch carried it, else None.
+    `slim` cuts what is listed page by page, before `transform`.
     A callback or transform that raises is logged and loses that event alone.
     """
 
@@ -63,6 +64,7 @@ class Informer(Generic[T]):
         not_served_s: float = _NOT_SERVED_DELAY_S,
         forbidden_s: float | None = None,
         clock: Clock | None = None,
+        slim: Callable[[Object], Object] | None = None,
     ) -> None:
         self.api_version = api_version
         self.kind = kind
@@ -81,6 +83,7 @@ class Informer(Generic[T]):
         self._stall_s = stall_s
         self._not_served_s = not_served_s
         self._forbidden_s = forbidden_s  # None: as after any other failure
+        self._slim = slim
         self._clock = clock or SystemClock()
         self._marks: dict[Key, tuple[str, str]] = {}  # uid, resourceVersion of what is cached
         self._heard = False
@@ -176,6 +179,7 @@ class Informer(Generic[T]):
             self._namespace,
             self._label_selector,
             self._field_selector,
+            slim=self._slim,
         )
         self.served = True
         self.refused = ""

@@ -31,13 +31,16 @@ async def batches(response: aiohttp.ClientResponse) -> AsyncIterator[Batch]:
 
     Raises `Gone` for an expired version, `Unavailable` when the stream breaks or stalls.
     """
-    rest = b""
+    begun: list[bytes] = []  # pieces of a line whose end has not come: a large object's
     try:
         async for chunk in response.content.iter_any():
-            lines = (rest + chunk).split(b"\n") if rest else chunk.split(b"\n")
-            rest = lines.pop()
-            if lines:
-                yield [_event(line) for line in lines if line]
+            first, *lines = chunk.split(b"\n")
+            begun.append(first)
+            if not lines:
+                continue
+            lines.insert(0, b"".join(begun))
+            begun = [lines.pop()]
+            yield [_event(line) for line in lines if line]
     except TimeoutError:
         raise errors.Unavailable(0, "Stalled", "the watch went silent") from None
     except (aiohttp.ClientError, OSError) as failure:

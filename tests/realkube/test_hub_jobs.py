@@ -216,3 +216,18 @@ def test_it_holds_while_no_hub_runs(cluster: HubCluster) -> None:
         until(lambda: cluster.is_taken("early"), 30, "the hub has taken it")
         assert cluster.pods("early") == ""
         cluster.plane.kubectl("delete", "job", "early", "--timeout=30s")
+
+
+@pytest.mark.parametrize("where", ["own", "template"])
+@pytest.mark.parametrize(("count", "refused"), [(900, False), (1100, True), (20_000, True)])
+def test_labels_of_a_job_are_bounded(
+    cluster: HubCluster, where: str, count: int, *, refused: bool
+) -> None:
+    """Of 16 bytes each, with the queue's name: 16 KiB are taken, more are refused with bound and remedy."""
+    flood = {f"k{n:05d}": "v" * 10 for n in range(count)}
+    given = with_line(a_job(f"labels-{where}-{count}", labels=QUEUED))
+    metadata = given["metadata"] if where == "own" else given["spec"]["template"]["metadata"]
+    metadata["labels"] = {**flood, **metadata.get("labels", {})}
+    told = cluster.plane.refusal("create", "--dry-run=server", "-f", "-", stdin=json.dumps(given))
+    assert ("take at most 16384 bytes" in told) is refused, told
+    assert bool(told) is refused, told

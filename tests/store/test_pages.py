@@ -13,6 +13,7 @@ from hub.store import (
     jobs,
     manifests,
     objects,
+    work_pages,
     workload_pages,
     workloads,
     works,
@@ -97,11 +98,11 @@ async def test_drift_goes_on_after_cluster_and_uid(tmp_path):
         await db.write(lambda tx: works.observe(tx, rows))
         shown, after = [], None
         for _ in keys:
-            (row,) = await db.read(call(works.list_drifted, after, 1))
+            (row,) = await db.read(call(work_pages.list_drifted, after, 1))
             after = (row.cluster, row.uid)
             shown.append(after)
         assert shown == keys
-        assert await db.read(lambda tx: works.list_drifted(tx, keys[-1], 1)) == []
+        assert await db.read(lambda tx: work_pages.list_drifted(tx, keys[-1], 1)) == []
 
 
 @pytest.mark.parametrize("of", ["jobs", "workloads"])

@@ -18,6 +18,7 @@ from hub.services.access.rotation import Rotation
 from hub.services.access.sign_in.ways import SignIn
 from hub.services.context.settings import Settings
 from hub.services.context.timeline import StoreTimeline
+from hub.services.context.turns import Turns
 from hub.store.engine import Database
 from hub.store.feed import Subscription
 from hub.store.transaction import Transaction
@@ -48,13 +49,15 @@ class Hub:
         self.timeline: StoreTimeline | None = (
             None  # None: nobody asked whether the store went back
         )
+        api = self.settings.api
         self.studying = asyncio.Semaphore(1)  # what-ifs cost CPU: one job at a time
+        self.lists = Turns()
+        self.bodies = Turns(READERS, 1, api.connections)
         self.bulk = asyncio.Semaphore(BULK)  # their documents are in memory all at once
         self.waiting_writes = 0  # handed to the store and not committed yet
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="body-reader")
         self.closing = asyncio.Event()  # set at shutdown: whatever hangs ends itself
         self.authority: Callable[[], Authority] = Authority  # of the hub's certificate; none known
-        api = self.settings.api
         self.authenticator = Authenticator(db, clock, api.token_cache_s, api.session_idle)
         self.roles = Roles(db)
         self.sign_in = SignIn(self.settings.oidc, clock)

@@ -5,8 +5,9 @@ import binascii
 import datetime as dt
 import hashlib
 import hmac
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -14,6 +15,9 @@ from shared.documents import JsonView
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
+# Stored bytes of rows after which a page ends, with the row that exceeds them: a page of 500 rows is no
+# larger, whatever its rows hold. Clients go on with `continue`, which is not empty.
+PAGE_BYTES: Final = 2 << 20
 _TAG_BYTES = 16
 _LONGEST = 4096
 
@@ -67,6 +71,19 @@ class Pager:
     def _question(self) -> str:
         asked = orjson.dumps(self.question, option=orjson.OPT_SORT_KEYS)
         return hashlib.blake2b(asked, digest_size=8).hexdigest()
+
+
+def within(sizes: Sequence[int], most: int) -> tuple[int, int]:
+    """The number of rows that fill a page of `most` bytes, and their bytes.
+
+    The row that exceeds `most` is included: otherwise a list could not get past a large row.
+    """
+    size = 0
+    for taken, each in enumerate(sizes):
+        if size >= most:
+            return taken, size
+        size += each
+    return len(sizes), size
 
 
 def _bad(why: str) -> Rejected:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from hub.services.context.paging import PAGE_BYTES, within
 from hub.services.context.rendering import whole_object
 from hub.store import objects
 from hub.store.records.objects import StoredObject
@@ -27,26 +28,29 @@ def find(tx: Transaction, namespace: str, name: str) -> Json | None:
 def page(
     tx: Transaction, filters: Mapping[str, str], position: Sequence[str], limit: int
 ) -> tuple[list[Json], list[str] | None]:
-    """By namespace and name, those after a position, at most `limit`; and the position to go on from."""
+    """By namespace and name, those after a position, at most `limit` and `PAGE_BYTES`; and where to go on."""
     if any(filters.get(name) for name in _TELL_NOTHING):
         return [], None
-    _, *after = position
-    rows = objects.list_kind(
-        tx, GROUP, KIND, namespace=filters.get("namespace", ""), after=(after[0], after[1])
-    )
-    queue = filters.get("queue")
-    found = [
-        row
-        for row in rows
-        if _is_held(row)
-        and _is_seen(tx, row)
-        and (not queue or (row.spec or {}).get("queueName") == queue)
-    ]
-    if len(found) > limit:
-        found = found[:limit]
-        last = [found[-1].namespace, found[-1].name] if found else after
-        return [_shown(row) for row in found], [MARK, *last]
-    return [_shown(row) for row in found], None
+    namespace, queue = filters.get("namespace", ""), filters.get("queue")
+    after = (position[1], position[2])
+    found: list[Json] = []
+    size, more = 0, True
+    while more and size < PAGE_BYTES:
+        sizes = objects.sizes_of_kind(tx, GROUP, KIND, namespace, after, limit + 1)
+        taken, read = within(sizes[:limit], PAGE_BYTES - size)
+        more, size = taken < len(sizes), size + read
+        if not taken:
+            break
+        for row in objects.list_kind(
+            tx, GROUP, KIND, namespace=namespace, after=after, limit=taken
+        ):
+            if len(found) == limit:
+                return found, [MARK, *after]
+            after = (row.namespace, row.name)
+            asked = not queue or (row.spec or {}).get("queueName") == queue
+            if asked and _is_held(row) and _is_seen(tx, row):
+                found.append(_shown(row))
+    return found, [MARK, *after] if more else None
 
 
 def _is_seen(tx: Transaction, row: StoredObject) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 
 from hub.domain.workloads.states import CHARGED, QUEUED, TERMINAL, State
-from hub.services.context.paging import Pager
+from hub.services.context.paging import PAGE_BYTES, Pager, within
 from hub.services.kueue_view import held_workloads
 from hub.services.kueue_view.conditions import CONDITIONS
 from hub.services.kueue_view.workload import workload_name, workload_object
@@ -78,11 +78,13 @@ def _units(
         queues = _entrances(tx, filters["clusterQueue"])
     after = None if position is None else (dt.datetime.fromisoformat(position[0]), position[1])
     items: list[Json] = []
-    scanned, more = 0, queues is None or bool(queues)
-    while more and len(items) < limit and scanned < MAX_SCANNED:
-        rows = workload_pages.page(tx, filters, states, queues, after, limit + 1)
-        more = len(rows) > limit
-        rows = rows[:limit]
+    scanned = size = 0
+    more = queues is None or bool(queues)
+    while more and len(items) < limit and scanned < MAX_SCANNED and size < PAGE_BYTES:
+        sizes = workload_pages.sizes(tx, filters, states, queues, after, limit + 1)
+        taken, read = within(sizes[:limit], PAGE_BYTES - size)
+        more, size = taken < len(sizes), size + read
+        rows = workload_pages.page(tx, filters, states, queues, after, taken) if taken else []
         scanned += len(rows)
         for row, item in zip(rows, shown(tx, rows), strict=True):
             if len(items) == limit:

@@ -15,7 +15,7 @@ from hub.services.explain import job
 from hub.services.explain.as_it_is_now import WaitingView
 from hub.services.members import forgotten
 from hub.services.questions import clusters, queues
-from hub.store import events, front_page, tallies, works
+from hub.store import events, front_page, tallies, work_pages
 from hub.store.errors import StoreUnavailable
 from hub.store.records.history import StoredEvent
 from hub.store.records.workloads import JobOnPage
@@ -154,7 +154,7 @@ def read_fleet(tx: Transaction, settings: Settings) -> FleetRows:
         if partial
         else _read("clusters", lambda: clusters.list_clusters(tx, settings)["items"]),
         queues=_read("queues", lambda: queues.list_queues(tx)["items"]),
-        drifts=_read("drifts", lambda: works.list_drifted(tx, None, MAX_DRIFTS)),
+        drifts=_read("drifts", lambda: work_pages.list_drifted(tx, None, MAX_DRIFTS)),
         events=_read(
             "events", lambda: events.list_events(tx, limit=MAX_EVENTS, newest_first=True)
         ),

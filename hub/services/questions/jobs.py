@@ -21,6 +21,8 @@ from shared.reject_codes import RejectCode
 
 # Rows looked at for one page of a list with a label selector: a rare label costs several pages.
 MAX_SCANNED: Final = 20_000
+# … and bytes of their labels: rows may be older than the bound on labels.
+MOST_LABEL_BYTES: Final = 8 << 20
 LabelTest = Any  # a predicate over labels
 
 
@@ -35,26 +37,51 @@ def list_jobs(
 ) -> Json:
     """A page of jobs, newest first: {"items", "continue"}; "continue" is "" on the last one.
 
-    It ends before it has `limit` of them where `matches` has looked at `most_scanned` rows.
+    It ends before it has `limit` of them where `matches` has looked at `most_scanned` rows, or at
+    `MOST_LABEL_BYTES` of labels.
     """
     position = pager.position(token)
     after = None if position is None else (dt.datetime.fromisoformat(position[0]), position[1])
-    items: list[Json] = []
-    scanned = 0
+    if matches is None:
+        rows = jobs.page(tx, filters, after, limit + 1)
+        more, rows = len(rows) > limit, rows[:limit]
+        last = (rows[-1].created_at, rows[-1].uid) if more else None
+    else:
+        uids, last = _matching(tx, filters, matches, after, limit, most_scanned)
+        rows = jobs.listed(tx, uids)
+    return {
+        "items": [rendering.job(row) for row in rows],
+        "continue": "" if last is None else _token(pager, last),
+    }
+
+
+def _matching(
+    tx: Transaction,
+    filters: Mapping[str, str],
+    matches: LabelTest,
+    after: jobs.Position | None,
+    limit: int,
+    most_scanned: int,
+) -> tuple[list[str], jobs.Position | None]:
+    """Uids of the next `limit` jobs whose labels match, and the position to continue from, None at the end.
+
+    Stops early after `most_scanned` rows or `MOST_LABEL_BYTES` of labels.
+    """
+    found: list[str] = []
+    scanned = size = 0
     while True:
-        wanted = limit - len(items) + 1 if matches is None else limit
-        rows = jobs.page(tx, filters, after, wanted)
+        rows = jobs.page_of_labels(tx, filters, after, limit)
         scanned += len(rows)
         for row in rows:
-            if len(items) == limit:
-                return {"items": items, "continue": _token(pager, after)}
-            after = (row.created_at, row.uid)
-            if matches is None or matches(row.labels or {}):
-                items.append(rendering.job(row))
-        if len(rows) < wanted:
-            return {"items": items, "continue": ""}
+            if len(found) == limit or size >= MOST_LABEL_BYTES:
+                return found, after
+            after, size = (row.created_at, row.uid), size + row.size
+            if matches(jobs.labels_of(tx, row.uid) if row.labels is None else row.labels):
+                found.append(row.uid)
+        if len(rows) < limit:
+            return found, None
         if scanned >= most_scanned:
-            return {"items": items, "continue": _token(pager, after)}
+            return found, after
 
 
 def revision(tx: Transaction) -> int:
@@ -174,6 +201,5 @@ def _submitted(job: Workload) -> StoredEvent:
     )
 
 
-def _token(pager: Pager, after: tuple[dt.datetime, str] | None) -> str:
-    assert after is not None
+def _token(pager: Pager, after: jobs.Position) -> str:
     return pager.token([after[0].isoformat(), after[1]])

@@ -1,12 +1,9 @@
 """Objects of any kind but Jobs: look at one, list them, count the kinds."""
 
 from dataclasses import dataclass, field
-from typing import Final
-
-import orjson
 
 from hub.services.context import rendering, secrecy
-from hub.services.context.paging import Pager
+from hub.services.context.paging import PAGE_BYTES, Pager, within
 from hub.services.queues import usage
 from hub.store import objects
 from hub.store.records.objects import StoredObject
@@ -14,9 +11,6 @@ from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
-
-_PAGE_BYTES: Final = 2 << 20  # of manifests, after which a page ends
-_STEP: Final = 20  # objects read at once
 
 
 def get_object(tx: Transaction, group: str, kind: str, namespace: str, name: str) -> Json:
@@ -27,17 +21,15 @@ def get_object(tx: Transaction, group: str, kind: str, namespace: str, name: str
 
 @dataclass(slots=True)
 class Page:
-    """Objects of a page so far; it is full at `limit` of them, or at two megabytes."""
+    """Objects of a page so far; at most `limit` of them, and `PAGE_BYTES`.
+
+    Rows are measured before they are read: memory holds one page and the object that exceeds it.
+    """
 
     limit: int
     rows: list[StoredObject] = field(default_factory=list)
     size: int = 0
     more: bool = False  # of the kind that was read last
-
-    @property
-    def full(self) -> bool:
-        """It takes no more."""
-        return len(self.rows) >= self.limit or self.size >= _PAGE_BYTES
 
     def read(
         self,
@@ -48,21 +40,15 @@ class Page:
         after: tuple[str, str] | None = None,
     ) -> None:
         """Take objects of one kind, after a position (namespace, name); a full page only tells of `more`."""
-        wanted = 1
-        self.more = True
-        while self.more and wanted:
-            wanted = 0 if self.full else min(_STEP, self.limit - len(self.rows))
-            found = objects.list_kind(
-                tx, group, kind, namespace=namespace, after=after, limit=wanted + 1, shown=True
+        room = self.limit - len(self.rows)
+        sizes = objects.sizes_of_kind(tx, group, kind, namespace, after, room + 1, shown=True)
+        taken, size = within(sizes[:room], PAGE_BYTES - self.size)
+        self.size += size
+        self.more = taken < len(sizes)
+        if taken:
+            self.rows += objects.list_kind(
+                tx, group, kind, namespace=namespace, after=after, limit=taken, shown=True
             )
-            self.more = len(found) > wanted
-            for row in found[:wanted]:
-                if self.full:
-                    self.more = True
-                    return
-                self.rows.append(row)
-                self.size += len(orjson.dumps([row.manifest, row.status]))
-                after = (row.namespace, row.name)
 
 
 def list_objects(

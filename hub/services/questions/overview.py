@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from hub.domain.instants import stamp
 from hub.services.context import timeline
-from hub.services.context.paging import Pager
+from hub.services.context.paging import PAGE_BYTES, Pager, within
 from hub.services.context.settings import Settings
 from hub.services.members import forgotten
 from hub.services.members.liveness import joined_clusters
 from hub.services.placements.manifests.render import envelope
 from hub.services.questions import clusters
-from hub.store import changes, objects, tallies, works
+from hub.store import changes, objects, tallies, work_pages
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
@@ -65,9 +65,10 @@ def list_drift(tx: Transaction, pager: Pager, token: str | None, limit: int) -> 
     """Drifted fields, object by object: {"items", "continue"}; `limit` counts objects."""
     position = pager.position(token)
     after = None if position is None else (position[0], position[1])
-    drifted = works.list_drifted(tx, after, limit + 1)
-    more = len(drifted) > limit
-    drifted = drifted[:limit]
+    sizes = work_pages.drifted_sizes(tx, after, limit + 1)
+    taken, _ = within(sizes[:limit], PAGE_BYTES)
+    more = taken < len(sizes)
+    drifted = work_pages.list_drifted(tx, after, taken)
     return {
         "items": [
             {

@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from hub.domain.instants import stamp
-from hub.services.context.paging import Pager
+from hub.services.context.paging import PAGE_BYTES, Pager, within
 from hub.services.placements.bindings import FOR_A_JOB, LEAVING
 from hub.services.placements.history.revisions import find_placement, read_name
-from hub.store import objects, placements, scoping, works
+from hub.store import objects, placements, scoping, work_pages
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import BoundBinding
 from hub.store.records.works import Work
@@ -81,8 +81,10 @@ def list_works(
     uid = _uid(tx, of.placement)
     position = pager.position(token)
     after = None if position is None else (position[0], position[1])
-    found = works.list_page(tx, uid, of.cluster, after, limit + 1, failed=failed)
-    more, found = len(found) > limit, found[:limit]
+    sizes = work_pages.page_sizes(tx, uid, of.cluster, after, limit + 1, failed=failed)
+    taken, _ = within(sizes[:limit], PAGE_BYTES)
+    more = taken < len(sizes)
+    found = work_pages.list_page(tx, uid, of.cluster, after, taken, failed=failed)
     named = _named(tx, _placed_by(found))
     return {
         "items": [_work(each, named) for each in found],

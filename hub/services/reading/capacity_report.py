@@ -9,6 +9,7 @@ from typing import Final
 
 from shared import properties, quantity
 from shared.kinds import names
+from shared.kinds.selectors import LABEL_BYTES, are_labels_too_large
 from shared.quantity import shown
 from shared.wire.agent_v1 import Capacity, GrowingPool, Pool
 
@@ -41,6 +42,8 @@ def _check_pool(pool: Pool) -> str | None:
     odd = _odd(pool.resources)
     if odd is not None:
         return f"a pool has {shown(odd)}: no resource name"
+    if are_labels_too_large(pool.labels):
+        return f"a pool's labels take more than {LABEL_BYTES} bytes"
     if len(set(pool.resources)) != width:
         return "a pool names a resource twice"
     for node in pool.nodes:
@@ -58,6 +61,8 @@ def _check_growing(growing: GrowingPool) -> str | None:
     odd = _odd(growing.resources)
     if odd is not None:
         return f"pool {growing.name[:63]}: {shown(odd)} is no resource name"
+    if are_labels_too_large(growing.labels):
+        return f"pool {growing.name[:63]}: its labels take more than {LABEL_BYTES} bytes"
     if len(growing.resources) != len(growing.shape):
         return f"pool {growing.name[:63]}: one amount expected per resource"
     if growing.max_nodes < 0 or growing.nodes < 0:

@@ -98,8 +98,16 @@ class ListedJob(NamedTuple):
     created_at: dt.datetime
     started_at: dt.datetime | None
     finished_at: dt.datetime | None
-    labels: Mapping[str, str]
     owner: str
+
+
+class JobLabels(NamedTuple):
+    """The labels of a job, for selectors. `labels` None: they are large, and read one by one."""
+
+    uid: str
+    created_at: dt.datetime
+    size: int  # bytes of the labels as they are stored
+    labels: Mapping[str, str] | None
 
 
 class JobOnPage(NamedTuple):

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hub.store import workloads, works
+from hub.store import work_pages, workloads
 from shared.wire.versions import COMPARES
 from tests.services.members.hubs import Running, running_hub, seen
 from tests.services.placements.fleet import CONFIG, JOBS, Fleet, conditions
@@ -62,7 +62,7 @@ async def test_the_agent_is_told_to_compare_and_what_it_finds_is_told(tmp_path: 
             {"path": "/data/color", "valueInHub": '"blue"', "valueInMember": '"red"'}
         ]
         assert differs["targetClusterObservedGeneration"] == 4
-        assert await hub.hub.read(works.list_drifted, None, 10) == []
+        assert await hub.hub.read(work_pages.list_drifted, None, 10) == []
 
 
 async def test_a_comparison_that_failed_is_told_with_its_reason(tmp_path: Path):

@@ -1,0 +1,86 @@
+"""Limits how many lists and large bodies the hub reads at once, in all and per principal, in fair order.
+
+A list costs processor time and memory by its page. Without this limit a dozen requests of one principal hold
+a dozen pages in memory and occupy every thread that reads the store.
+"""
+
+import asyncio
+import contextlib
+from collections import Counter, deque
+from collections.abc import AsyncIterator
+from typing import Final
+
+from shared.errors import Rejected
+from shared.reject_codes import RejectCode
+
+AT_ONCE: Final = 2  # of the threads that read the store, others remain for everything else
+OF_ONE: Final = 1
+WAITING: Final = 100  # of one person; one more is refused
+
+
+class Turns:
+    """`most` at once, `of_one` of them by the same person; those who wait take turns, person by person."""
+
+    def __init__(self, most: int = AT_ONCE, of_one: int = OF_ONE, waiting: int = WAITING) -> None:
+        self._most = most
+        self._of_one = of_one
+        self._longest = waiting
+        self._running: Counter[str] = Counter()
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}  # the next person first
+
+    @contextlib.asynccontextmanager
+    async def turn(self, who: str) -> AsyncIterator[None]:
+        """For the length of the block it is `who`'s turn. Raises Rejected: TooManyRequests."""
+        await self._enter(who)
+        try:
+            yield
+        finally:
+            self._leave(who)
+
+    async def _enter(self, who: str) -> None:
+        if who not in self._waiting and self._has_room(who):
+            self._running[who] += 1
+            return
+        line = self._waiting.setdefault(who, deque())
+        if len(line) >= self._longest:
+            detail = (
+                f"{self._longest} requests of this credential wait already; send it again later"
+            )
+            raise Rejected(RejectCode.TOO_MANY_REQUESTS, detail)
+        mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        line.append(mine)
+        try:
+            await mine
+        except asyncio.CancelledError:
+            if mine.done() and not mine.cancelled():
+                self._leave(who)  # the turn had come just before
+            else:
+                self._forget(who, mine)
+            raise
+
+    def _leave(self, who: str) -> None:
+        self._running[who] -= 1
+        if not self._running[who]:
+            del self._running[who]
+        self._admit()
+
+    def _admit(self) -> None:
+        """Give free turns to those who wait: one to a person, who then is the last of all persons."""
+        for who in list(self._waiting):
+            if not self._has_room(who):
+                continue
+            line = self._waiting.pop(who)
+            self._running[who] += 1
+            line.popleft().set_result(None)
+            if line:
+                self._waiting[who] = line
+
+    def _has_room(self, who: str) -> bool:
+        return self._running.total() < self._most and self._running[who] < self._of_one
+
+    def _forget(self, who: str, mine: asyncio.Future[None]) -> None:
+        line = self._waiting.get(who)
+        if line is not None and mine in line:
+            line.remove(mine)
+            if not line:
+                del self._waiting[who]

@@ -1,0 +1,70 @@
+"""Every list is read in turn, and what may be large is encoded beside the event loop."""
+
+import threading
+from typing import Any
+
+import orjson
+import pytest
+from fastapi.routing import APIRoute
+
+from hub.api import reply
+from hub.api.policy import PUBLIC, policy_of
+from hub.services.context.turns import Turns
+from tests.api.serving import a_job, served
+
+pytestmark = pytest.mark.anyio
+# Settings, counts, and streams with bounds elsewhere: none grows with the fleet's jobs and objects.
+SMALL = {"/v1/retention", "/v1/sign-in", "/v1/availability-rules", "/v1/jobs/{uid}/pods"}
+
+
+def lists(app: Any) -> list[str]:
+    """Paths of GET routes that answer with items, with names filled in."""
+    found = []
+    for route in app.routes:
+        fields = getattr(getattr(route, "response_model", None), "model_fields", {})
+        if not isinstance(route, APIRoute) or "GET" not in (route.methods or ()):
+            continue
+        is_public = PUBLIC in (policy_of(route.endpoint) or ())
+        if "items" in fields and not is_public and route.path not in SMALL:
+            found.append(route.path)
+    return found
+
+
+async def test_every_list_waits_for_its_turn(tmp_path):
+    """With no turns and no room to wait, each list is refused: TooManyRequests."""
+    async with served(tmp_path) as it:
+        it.hub.lists = Turns(0, 0, waiting=0)
+        paths = lists(it.app)
+        assert {"/v1/jobs", "/v1/workloads", "/v1/events", "/v1/works"} <= set(paths)
+        passed = []
+        for path in paths:
+            filled = path.replace("{group}", "core").replace("{kind}", "ConfigMap")
+            filled = (
+                filled.replace("{uid}", "u").replace("{name}", "n").replace("{namespace}", "x")
+            )
+            asked = filled + ("?placement=p" if path == "/v1/revisions" else "")
+            answer = await it.admin.get(asked)
+            if (answer.status_code, answer.json().get("code")) != (429, "TooManyRequests"):
+                passed.append((path, answer.status_code))
+        assert passed == []
+
+
+@pytest.mark.parametrize("path", ["/v1/jobs", "/v1/workloads", "/v1/jobs/{uid}"])
+async def test_what_may_be_large_is_encoded_beside_the_loop(tmp_path, monkeypatch, path):
+    """By a thread that reads the store."""
+    threads: list[threading.Thread] = []
+
+    class Noted:
+        """orjson, and which thread encoded."""
+
+        @staticmethod
+        def dumps(value: object) -> bytes:
+            """As orjson does."""
+            threads.append(threading.current_thread())
+            return orjson.dumps(value)
+
+    async with served(tmp_path) as it:
+        uid = (await it.admin.post("/v1/jobs", json=a_job())).json()["uid"]
+        monkeypatch.setattr(reply, "orjson", Noted)
+        assert (await it.admin.get(path.replace("{uid}", uid))).status_code == 200
+    assert [each is threading.main_thread() for each in threads] == [False]
