@@ -54,6 +54,7 @@ class WorkloadObjects:
         self._later: dict[str, dt.datetime] = {}  # time alone changes what they say
         self._written: dict[str, dict[str, str]] = {}  # states of checks, by uid
         self._heard: dict[str, tuple[int, Any]] = {}  # what was taken or refused, by uid
+        self._commands: dict[str, int] = {}  # generations of which `spec.active` was taken, by uid
         self._gate = asyncio.Semaphore(_WRITES)
 
     def note(self, uids: Iterable[str]) -> None:
@@ -201,10 +202,15 @@ class WorkloadObjects:
         active = None if bare else words.commanded(live, row)
         checks = words.answered(live, row, self._written.get(uid, {}))
         status = words.reported(live, row) if bare else None
+        generation = int(live["metadata"].get("generation") or 1)
+        if active is not None and self._commands.get(uid) == generation:
+            active = None  # taken already: the conditions of that generation are not written yet
         if active is None and not checks and status is None:
             self._heard.pop(uid, None)
+            if words.observed(live) >= generation:
+                self._commands.pop(uid, None)
             return False
-        said = (int(live["metadata"].get("generation") or 1), (active, checks, status))
+        said = (generation, (active, checks, status))
         if self._heard.get(uid) == said:
             return False
         self._heard[uid] = said
@@ -219,6 +225,10 @@ class WorkloadObjects:
         except (StaleTerm, StoreUnavailable):
             self._heard.pop(uid, None)  # neither taken nor refused: it is not set back
             raise
+        if active is not None:
+            self._commands[uid] = generation
+            while len(self._commands) > _REMEMBERED:
+                del self._commands[next(iter(self._commands))]
         self.note((uid,))
         return True
 

@@ -82,7 +82,21 @@ def commanded(live: Json, row: Workload) -> bool | None:
     """What somebody has set `spec.active` to against the row; None if nobody has."""
     wish = (live.get("spec") or {}).get("active", True) is not False
     newer = int(live["metadata"].get("generation") or 1) > observed(live) > 0
-    return wish if newer and wish != active(row) else None
+    return wish if newer and wish != active(row) and not _wrote_active(live["metadata"]) else None
+
+
+def _wrote_active(metadata: JsonView) -> bool:
+    """Was it the bridge that set `spec.active` last, by the managed fields?
+
+    The write of the conditions that follows that of the spec may fail alone: the generation then says
+    only that somebody changed the spec.
+    """
+    for entry in metadata.get("managedFields") or ():
+        if entry.get("manager") == labels.BRIDGE_FIELD_MANAGER and not entry.get("subresource"):
+            spec = (entry.get("fieldsV1") or {}).get("f:spec") or {}
+            if "f:active" in spec:
+                return True
+    return False
 
 
 def answered(live: Json, row: Workload, written: Mapping[str, str]) -> list[Json]:

@@ -30,6 +30,7 @@ _STORE = {
     "deadlines": memory.SILENT,
     "note_fault": memory.nobody,
     "counters": memory.SILENT,
+    "leftovers": memory.LEFTOVERS,
     "doubts": memory.DOUBTS,
     "audit": memory.SILENT,
     "credentials": memory.SILENT,
@@ -37,13 +38,20 @@ _STORE = {
 withdraw = bound("hub.services.works.withdraw", **_STORE)
 forgotten = bound("hub.services.members.forgotten", **_STORE)
 report_order = bound("hub.services.members.report_order", **_STORE)
-restored = bound("hub.services.works.restored", **_STORE, withdraw_jobs=withdraw.withdraw_jobs)
+accounted = bound("hub.services.works.accounted", **_STORE)
+restored = bound(
+    "hub.services.works.restored",
+    **_STORE,
+    accounted=accounted,
+    withdraw_jobs=withdraw.withdraw_jobs,
+)
 observe_service = bound(
     "hub.services.members.observe",
     **_STORE,
     ReportOrder=report_order.ReportOrder,
     ReportPlace=report_order.ReportPlace,
     purge_deleted=withdraw.purge_deleted,
+    accounted=accounted,
     forgotten=forgotten,
     restored=restored,
 )
@@ -55,12 +63,14 @@ cluster_loss = bound("hub.services.works.cluster_loss", **_STORE, **_LOSS)
 fence = bound(
     "hub.services.objects.fence",
     **_STORE,
+    accounted=accounted,
+    forgotten=forgotten,
     restored=restored,
     cluster_loss=cluster_loss,
     left_behind=memory.SILENT,  # objects that are no Jobs
     withdraw_jobs=withdraw.withdraw_jobs,
 )
-_HELD = {"forgotten": forgotten, "restored": restored}
+_HELD = {"accounted": accounted, "restored": restored}
 holding = bound("hub.services.jobs.hold", **_STORE, **_HELD, evict=evict.evict)
 sessions = bound("hub.services.members.sessions", **_STORE)
 awaited = bound("hub.services.context.awaited", **_STORE)
@@ -69,6 +79,7 @@ sync = bound(
     "hub.services.members.sync",
     **_STORE,
     offer=offers,
+    accounted=accounted,
     sessions=sessions,
     awaited=awaited,
     desired_sets=desired_sets,

@@ -358,6 +358,8 @@ CLUSTERS = SimpleNamespace(
     get=_cluster, change=_change_cluster, beat=nobody, set_capacity=nobody,
     get_capacities=nobody, sessions=_sessions, hear=_hear, forget_capacity=nobody, say=nobody,
 )  # fmt: skip
+LEFTOVERS = SimpleNamespace(note=nobody, of_jobs=lambda *_: [], list_all=lambda *_: [], drop=nobody,
+                            of_cluster=lambda *_: [], PREFIX="earlier_job:")  # fmt: skip
 OBJECTS = SimpleNamespace(get_many=nobody)
 SETTINGS = SimpleNamespace(
     get=lambda tx, name: tx.store.settings.get(name),

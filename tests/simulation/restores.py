@@ -8,14 +8,17 @@ that the hub has forgotten; everybody else's wishes come as ever.
 import random
 import shutil
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from hub.services.context import identity, timeline
+from hub.services.jobs import adopt
 from hub.services.members.sync import AgentSync
 from hub.services.works import restored
 from hub.store.transaction import Transaction
 from shared import labels
+from shared.errors import Rejected
 from tests.simulation.checks import Checks, Object
 from tests.simulation.faults import Scenario
 from tests.simulation.services import Whole, WholeRun
@@ -103,18 +106,21 @@ class Restorable(Whole):
             self.world.after(1.0, self.accept)
 
     def wish(self, uid: str, wish: str) -> None:
-        row = self.books.workloads.get(uid)
-        known = row is not None and row["reason"] != restored.REASON
-        if wish != "release" or known or self._runs_nowhere(uid):
+        """A person releases without a look into the members; what has ended there is not run again.
+
+        That a job has ended in the lost time no member need remember, and a person gave it up: both are
+        no copy that runs beside another.
+        """
+        ended = uid in self.checks.completed or uid in self.checks.given_up
+        if wish != "release" or not self.checks.went_back or not ended:  # type: ignore[attr-defined]
             super().wish(uid, wish)
 
-    def _runs_nowhere(self, uid: str) -> bool:
-        """Whether a person finds that it runs in no member, nor has ended, nor was given up."""
-        jobs = [job for member in self.members.values() for job in member.jobs.values()]
-        there = any(job["metadata"]["labels"].get(labels.JOB_UID) == uid for job in jobs)
-        known = self.checks
-        ended = uid in known.completed or uid in known.given_up
-        return not (there or ended or known.running.get(uid))
+    def forget(self, uid: str) -> None:
+        """An administrator has a member remove a Job of before, if one reports it."""
+        if self.up:
+            with suppress(Rejected):
+                self.run(self.hub.write(adopt.forget_job, uid, "", "ada"))
+            self._look_at_the_books()
 
     def _stop(self, tx: Transaction) -> None:
         known = self.sync.incarnation, b""
@@ -140,6 +146,24 @@ class RestoredRun(WholeRun):
         self.world.at(back, self.hub.restore)  # type: ignore[attr-defined]
         self.world.at(self.accepted, self.hub.accept)  # type: ignore[attr-defined]
 
+    def _act_blindly(self) -> None:
+        """People release, hold, deactivate and forget in any order after the restore."""
+        die = random.Random(self.scenario.seed ^ 0xB11D)
+        acts = ("release", "release", "hold", "deactivate", "forget")
+        for _ in range(die.randrange(4, 24)):
+            at = self.accepted + die.random() * 60.0
+            self.world.at(at, self._act, die.choice(acts), die.random())
+
+    def _act(self, act: str, which: float) -> None:
+        uids = sorted(self.hub.books.workloads)  # type: ignore[attr-defined]
+        if not uids:
+            return
+        uid = uids[int(which * len(uids))]
+        if act == "forget":
+            self.hub.forget(uid)  # type: ignore[attr-defined]
+        else:
+            self.hub.wish(uid, act)
+
     def new_checks(self) -> Checks:
         return LostTime()
 
@@ -151,6 +175,7 @@ class RestoredRun(WholeRun):
     def play(self) -> None:
         """Raises Violation. At the end a person goes through what is held, again and again."""
         world = self.world
+        self._act_blindly()
         world.run(max(_FAULTS_S, self.accepted) + 1.0)
         self.mend()
         until = world.now + _LAST_S

@@ -16,6 +16,7 @@ from hub.domain.workloads.chains import (
     waits_for_others,
 )
 from hub.domain.workloads.states import State, Transition
+from hub.services.works import accounted, restored
 from hub.store import dependencies, workloads
 from hub.store.records.dependencies import Awaited, Dependency
 from hub.store.records.workloads import Workload
@@ -104,6 +105,9 @@ def _follow(tx: Transaction, uids: Collection[str]) -> None:
         return
     links = dependencies.of_jobs(tx, uids)
     held = [row for row in workloads.get_many(tx, uids).values() if is_held_for_others(row)]
+    kept = accounted.blocked(tx, held)
+    restored.hold(tx, [row for row in held if row.uid in kept], kept)
+    held = [row for row in held if row.uid not in kept]
     told = [(row, follows([each.link for each in links[row.uid]])) for row in held]
     _let_go(tx, [(row, what) for row, what in told if what.may_go])
     _tell(tx, [(row, what) for row, what in told if not what.may_go])

@@ -19,6 +19,7 @@ from hub.services.jobs.accept import submit_jobs
 from hub.services.members import forgotten
 from hub.services.members.forgotten import ForgottenJob
 from hub.services.reading.draft import draft
+from hub.services.works import accounted
 from hub.store import audit, clusters, doubts, manifests, objects, workloads, works
 from hub.store.records.workloads import Workload
 from hub.store.records.works import WantedWork
@@ -47,7 +48,8 @@ def adopt_job(
     row = workloads.get_many(tx, [uid]).get(uid) or _submitted(tx, uid, left, intake)
     _refuse(tx, row, left)
     _take_over(tx, row, left)
-    forgotten.drop(tx, uid)
+    forgotten.drop(tx, uid, left["cluster"])
+    accounted.adopted(tx, uid, left["cluster"])
     told = f"{principal} adopted the Job that {left['cluster']} holds from before the store was restored"
     tx.say(row, ADOPTED, told)
     audit.note(tx, principal, "adopt", row)
@@ -71,7 +73,8 @@ def _submitted(tx: Transaction, uid: str, left: ForgottenJob, intake: Intake) ->
             "can be removed there (roadstead admin forget), or left to its end"
         )
         raise Rejected(RejectCode.NOT_FOUND, text)
-    given = replace(draft(parse_job(manifest), tx.now, uid=uid), may_set_priority=True)
+    restored = accounted.restored_at(tx) or tx.now
+    given = replace(draft(parse_job(manifest), restored, uid=uid), may_set_priority=True)
     (answer,) = submit_jobs(tx, [given], intake, strict=False)
     if isinstance(answer, Rejected):
         raise answer

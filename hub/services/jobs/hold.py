@@ -9,10 +9,9 @@ from typing import Final
 
 from hub.domain.workloads.states import TERMINAL, State, Transition, WithdrawTo
 from hub.services.chains import settle
-from hub.services.members import forgotten
 from hub.services.members.deadlines import TIME_EXCEEDED
 from hub.services.questions import jobs
-from hub.services.works import restored
+from hub.services.works import accounted
 from hub.services.works.evict import evict
 from hub.store import audit, workloads
 from hub.store.records.workloads import Workload, WorkloadMove
@@ -51,7 +50,7 @@ def release_job(tx: Transaction, uid: str, principal: str) -> Json:
     One that somebody holds and that other jobs are still to end for waits for those again; one that is
     held for nothing else goes regardless of them.
     Raises Rejected: NotFound, BeingDeleted, AlreadyEnded, AlreadyExists where another job has its
-    name by now, or InvalidState where a member has a Job of it from before the store was restored.
+    name by now, or InvalidState where a member may still run it from before the store was restored.
     """
     row = _live(tx, uid)
     state = row.state
@@ -62,7 +61,7 @@ def release_job(tx: Transaction, uid: str, principal: str) -> Json:
         raise Rejected(
             RejectCode.ALREADY_EXISTS, f"job {name} gave its name back: submit it again"
         )
-    if row.reason == restored.REASON and (why := why_not_released(tx, uid)):
+    if _waits_for_release(row) and (why := accounted.blocked(tx, [row]).get(uid)):
         raise Rejected(RejectCode.INVALID_STATE, why)
     for_others = settle.is_held_for_others(row)
     if not for_others and settle.hold_again(tx, row):
@@ -75,18 +74,23 @@ def release_job(tx: Transaction, uid: str, principal: str) -> Json:
 
 
 def why_not_released(tx: Transaction, uid: str) -> str:
-    """Why a job that is held since a restore stays so, whoever wishes otherwise; "" where it does not."""
-    cluster = forgotten.undecided(tx, uid)
-    return restored.found_in(cluster) if cluster else ""
+    """Why a job may not be released since the store was restored; "" if it may."""
+    row = workloads.get(tx, uid)
+    if row is None or not _waits_for_release(row):
+        return ""
+    return accounted.blocked(tx, [row]).get(uid, "")
 
 
 def release(tx: Transaction, rows: Iterable[Workload], message: str = "") -> list[str]:
     """Let held and deactivated workloads wait again, without back-off; the uids concerned.
 
     One whose time was up starts with all of its time anew; no cluster is avoided any more. One that is
-    on its way to Held becomes Pending instead, once its cluster has let it go.
+    on its way to Held becomes Pending instead, once its cluster has let it go. A job that a member may
+    still run from before the store was restored is left out.
     """
     found = list(rows)
+    kept = accounted.blocked(tx, found)
+    found = [row for row in found if row.uid not in kept]
     leaving = [
         r for r in found if r.state == State.WITHDRAWING and r.withdraw_to == WithdrawTo.HELD
     ]
@@ -135,6 +139,10 @@ def _live(tx: Transaction, uid: str) -> Workload:
 
 def _held(row: Workload) -> bool:
     return row.state == State.HELD or row.withdraw_to == WithdrawTo.HELD
+
+
+def _waits_for_release(row: Workload) -> bool:
+    return row.state in {State.HELD, State.DEACTIVATED} or row.withdraw_to == WithdrawTo.HELD
 
 
 def _stands(row: Workload) -> str:

@@ -74,16 +74,6 @@ def find(tx: Transaction, uid: str, cluster: str = "") -> ForgottenJob:
     return found[0]
 
 
-def undecided(tx: Transaction, uid: str) -> str:
-    """A member that has a Job of this uid of which nobody has decided what becomes of it; "" for none."""
-    found = [
-        row["cluster"]
-        for row in _kept(tx).values()
-        if row["uid"] == uid and row.get("decided") != REMOVE
-    ]
-    return min(found, default="")
-
-
 def remove(tx: Transaction, uid: str, cluster: str) -> None:
     """Its member is to remove it, when it next says that it is there: it is asked to."""
     kept = _kept(tx)
@@ -94,9 +84,19 @@ def remove(tx: Transaction, uid: str, cluster: str) -> None:
     settings.put(tx, ASKED, stamp(tx.now))
 
 
-def drop(tx: Transaction, uid: str) -> None:
-    """It is the hub's again."""
-    _keep(tx, {key: row for key, row in _kept(tx).items() if row["uid"] != uid})
+def drop(tx: Transaction, uid: str, cluster: str) -> None:
+    """The Job that this member reports is the hub's again; those in other members stay listed."""
+    mine = uid, cluster
+    kept = _kept(tx).items()
+    _keep(tx, {key: row for key, row in kept if (row["uid"], row["cluster"]) != mine})
+
+
+def destroyed(tx: Transaction, cluster: str) -> None:
+    """The member was fenced: nothing that it reported is there any more."""
+    kept = _kept(tx)
+    left = {key: row for key, row in kept.items() if row["cluster"] != cluster}
+    if len(left) < len(kept):
+        _keep(tx, left)
 
 
 def trim(tx: Transaction) -> None:

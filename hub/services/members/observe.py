@@ -16,7 +16,7 @@ from hub.services.members import api_servers, deadlines, forgotten
 from hub.services.members.faults import note_fault
 from hub.services.members.judge import REASON_CHARS, Judgement, judge, plain
 from hub.services.members.report_order import ReportOrder, ReportPlace
-from hub.services.works import counters, restored
+from hub.services.works import accounted, counters, restored
 from hub.store import clusters, on_members, workloads, works
 from hub.store.records.workloads import CountsRow, WorkloadMove, counts_of, move_of
 from hub.store.records.works import LastObserved, ObservedWork, StandingWork
@@ -105,7 +105,10 @@ def take_reports(
         failpoint("H15" if Transition.REQUEUE in writes.moves else "H11")
     deadlines.note_runs(tx, writes.moves.get(Transition.REQUEUE, ()))
     for name, rows in writes.moves.items():
-        workloads.transition(tx, name, rows)
+        if name is Transition.REQUEUE:
+            restored.requeue(tx, rows)
+        else:
+            workloads.transition(tx, name, rows)
     failpoint("H13" if _ENDS & writes.moves.keys() else "")
     on_members.count(tx, writes.counts)
     for action, keys in writes.actions.items():
@@ -131,11 +134,12 @@ def _take(tx: Transaction, report: ObservedReport, writes: _Writes) -> ReportOut
     standing = works.standing(tx, report.cluster, list(newest))
     strays = [entry for entry in newest.values() if _is_stray(entry, standing, report)]
     left = [stray for stray in strays if _is_of_before(stray, report)]
+    earlier = [entry for entry in newest.values() if _is_earlier(entry, standing, report)]
+    accounted.note(tx, report.cluster, earlier)
     decided = forgotten.to_remove(tx, report.cluster) if left else ()
     if left:
         forgotten.note(tx, report.cluster, left)
-        open_ = [each.uid for each in left if each.object_uid not in decided]
-        restored.hold_found(tx, report.cluster, open_)
+        restored.hold_found(tx, report.cluster, [each.uid for each in left])
     orders = [_order(entry, report, decided) for entry in strays]
     refused += _strangers(tx, report, newest, standing)
     no_works = {stray.uid for stray in strays}
@@ -195,6 +199,18 @@ def _is_stray(entry: Observed, standing: dict[str, StandingWork], report: Observ
 def _is_of_before(entry: Observed, report: ObservedReport) -> bool:
     """Whether another incarnation of this hub gave it: the present store may have forgotten it."""
     return bool(report.incarnation) and entry.incarnation not in ("", report.incarnation)
+
+
+def _is_earlier(
+    entry: Observed, standing: dict[str, StandingWork], report: ObservedReport
+) -> bool:
+    """Whether this is a Job of before that is not the epoch the store wants in this member now."""
+    if entry.job is None or not entry.object_uid or not _is_of_before(entry, report):
+        return False
+    work = standing.get(entry.uid)
+    if work is None or entry.reason == "NewerEpoch":
+        return True
+    return not entry.epoch == work.epoch == work.workload_epoch
 
 
 def _order(entry: Observed, report: ObservedReport, decided: Collection[str]) -> Order | None:

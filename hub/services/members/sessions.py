@@ -23,6 +23,7 @@ from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 from shared.session_ids import began_at
 from shared.wire.agent_v1 import (
+    Observed,
     ObservedSet,
     SetDigest,
     SyncRequest,
@@ -56,6 +57,7 @@ class ObservedDigest:
         self._most = most
         self._too_many = False
         self._lines: dict[str, str] = {}
+        self.present: set[str] = set()  # those of them of which something is there
         self._digest = SetDigest()
         self.complete = False  # a full set has come in this process's life
 
@@ -65,7 +67,7 @@ class ObservedDigest:
         A request that more is to follow is one page of several: it is not judged.
         """
         if said.full:
-            self._lines, self._digest = {}, SetDigest()
+            self._lines, self.present, self._digest = {}, set(), SetDigest()
             self.complete, self._too_many = True, False
         for entry in said.entries:
             line = entry.digest_line()
@@ -77,9 +79,21 @@ class ObservedDigest:
                     self._digest.remove(old)
                 self._lines[entry.uid] = line
                 self._digest.add(line)
+                self._note(entry)
         if not self.complete:
             return False
         return said.more or self._too_many or self._digest.hex() == said.digest
+
+    def _note(self, entry: Observed) -> None:
+        if entry.phase == "Gone":
+            self.present.discard(entry.uid)
+        else:
+            self.present.add(entry.uid)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything that the session has said is remembered."""
+        return self.complete and not self._too_many
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -87,6 +101,7 @@ class ObservedDigest:
     def forget(self, uids: Sequence[str]) -> None:
         """Drop entries of works that are neither desired nor there any more."""
         for uid in uids:
+            self.present.discard(uid)
             line = self._lines.pop(uid, None)
             if line is not None:
                 self._digest.remove(line)

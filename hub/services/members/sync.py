@@ -22,7 +22,7 @@ from hub.services.members.observe import ObservedReport, ReportOutcome, take_rep
 from hub.services.members.roll_call import RollCall, is_fresh
 from hub.services.members.sessions import Heartbeats, Session
 from hub.services.members.terms import AgentTerms
-from hub.services.works import declared_rules, offer, reply_pages
+from hub.services.works import accounted, declared_rules, offer, reply_pages
 from hub.services.works.offer import Ask
 from hub.services.works.reply_pages import Composed, ReplyPage
 from hub.store import clusters, works
@@ -94,6 +94,7 @@ class AgentSync:
         self._hold_s = suspect_after_s / 3
         self.heartbeats = Heartbeats()
         self._in_step = InStep(db, clock)
+        self._accounts = accounted.Accounts()
 
     # --- following the store ------------------------------------------------------------------
 
@@ -121,6 +122,7 @@ class AgentSync:
         if self._timeline is not None:  # others may have begun, or stopped it, meanwhile
             self.incarnation = self._timeline.know(await self._db.read(timeline.told))
         rows, self._for_all = await self._db.read(desired_sets.at_start)
+        self._accounts.take(await self._db.read(accounted.standing))
         for part in works.chunks(rows):
             self._sets.load(part)
             await self._clock.sleep(0)  # others go on in between
@@ -137,6 +139,8 @@ class AgentSync:
         touched = change.keys.get("settings", frozenset())
         if forgotten.ASKED in touched:
             self._sessions.ask_again()
+        if accounted.is_about(touched):
+            self._accounts.take(await self._db.read(accounted.standing))
         if desired_sets.FOR_ALL & touched:
             self._for_all = await self._db.read(desired_sets.for_all)
             for session in self._sessions:
@@ -196,6 +200,8 @@ class AgentSync:
             refused = refused + taken.refused
             session.stored_up_to(request)
             need_full = not session.observed.take(request.observed)
+            if not need_full and not request.observed.more:
+                await self._account(cluster, session, request)
         desired = self._sets.of(cluster)
         said = bool(request.observed.entries or request.capacity or refused or need_full)
         if request.wait_s and not said:
@@ -238,6 +244,15 @@ class AgentSync:
         if said.entries:
             failpoint("H16" if any(each.phase == "Gone" for each in said.entries) else "H12")
         return taken
+
+    async def _account(self, cluster: str, session: Session, request: SyncRequest) -> None:
+        """A set is complete: after a restore, what is not in it is proven not to be there."""
+        reported = session.observed.present
+        if session.observed.is_whole and self._accounts.is_news(
+            cluster, session.cluster_uid, reported
+        ):
+            by = session.id, request.seq, frozenset(reported)
+            await self._db.write(lambda tx: accounted.settle(tx, cluster, *by))
 
     def _is_stopped(self) -> bool:
         """Whether nothing is given out or ordered away: the store went back, or that is not known yet."""

@@ -4,6 +4,7 @@ from hub.domain.workloads.origin import Origin, place_of
 from hub.services.objects import effects, leave
 from hub.services.objects.hand_over import refuse_meanwhile
 from hub.services.questions.objects import find_shown
+from hub.services.works import accounted
 from hub.services.works.evict import evict
 from hub.store import audit, jobs, objects, on_members
 from hub.store.records.objects import StoredObject
@@ -96,6 +97,12 @@ def _refuse_if_used(tx: Transaction, row: StoredObject) -> None:
                 raise Rejected(
                     RejectCode.CLUSTER_NOT_EMPTY,
                     f"cluster {name} may still run {held} jobs: cordon it and let them end",
+                )
+            if owed := accounted.owed_by_member(tx, name):
+                raise Rejected(
+                    RejectCode.CLUSTER_NOT_EMPTY,
+                    f"cluster {name} {owed}: settle that first (roadstead restored), or, if it is "
+                    f"destroyed, roadstead clusters fence {name} --destroyed",
                 )
         case (group, "ClusterQueue") if group == KUEUE:
             charged = jobs.charged_to(tx, name)

@@ -5,6 +5,7 @@ from hub.services.objects import left_behind
 from hub.services.placements.staged.approvals import forget_requests
 from hub.services.queues import conditions as queue_conditions
 from hub.services.queues.refresh import concerns_queues, refresh_queues
+from hub.services.works import accounted
 from hub.store import clusters, objects, works
 from hub.store.records.members import DeclaredColumns, Member
 from hub.store.records.objects import StoredObject
@@ -31,6 +32,7 @@ def deleted(tx: Transaction, row: StoredObject) -> None:
         credentials.forget_agent(tx, row.name)
         if (member := clusters.get(tx, row.name)) is not None:
             left_behind.note(tx, member)
+        accounted.fence(tx, row.name)
         clusters.remove(tx, row.name)
         works.remove(tx, [(row.name, uid) for uid in works.uids_of(tx, row.name)])
     elif row.api_group == PLACEMENT and row.kind in RUN_KINDS:

@@ -13,8 +13,9 @@ from typing import Final
 from hub.domain.workloads.states import State, Transition, WithdrawTo, beyond
 from hub.services.access import credentials
 from hub.services.index.fleet import state_of
+from hub.services.members import forgotten
 from hub.services.objects import left_behind
-from hub.services.works import cluster_loss, restored
+from hub.services.works import accounted, cluster_loss, restored
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import audit, clusters, on_members, workloads, works
 from hub.store.records.members import Member
@@ -71,10 +72,12 @@ def fence_cluster(
         raise Rejected(RejectCode.CONFIRMATION_MISMATCH, text, "confirm")
     credentials.forget_agent(tx, name)
     left_behind.forget(tx, member.cluster_uid)
+    forgotten.destroyed(tx, name)
     clusters.change(
         tx, name, cordoned=True, session="", cluster_uid="", joined_at=None, heartbeat_at=None
     )
     clusters.forget_capacity(tx, name)
+    accounted.fence(tx, name)
     released = _release(tx, name, principal)
     works.remove(tx, [(name, uid) for uid in works.uids_of(tx, name)])
     audit.add(tx, principal, "fence", f"MemberCluster {name}")
@@ -116,5 +119,8 @@ def _release(tx: Transaction, name: str, principal: str) -> list[str]:
                 move["reason"], move["message"] = restored.REASON, restored.MESSAGE
         by_transition.setdefault(after, []).append(move)
     for transition, moves in by_transition.items():
-        workloads.transition(tx, transition, moves)
+        if transition is Transition.REQUEUE:
+            restored.requeue(tx, moves)
+        else:
+            workloads.transition(tx, transition, moves)
     return uids

@@ -11,6 +11,7 @@ from hub.domain.rollout.disruption import EvictionVerdict
 from hub.services.objects import effects, evictions
 from hub.services.objects.evictions import Evictable
 from hub.services.placements.bindings import FOR_A_JOB
+from hub.services.works import accounted
 from hub.store import clusters, jobs, objects, placements, works
 from hub.store.records.members import Member
 from hub.store.records.objects import StoredObject
@@ -70,6 +71,8 @@ def finish(tx: Transaction, term: int) -> int:
 def _may_go(tx: Transaction, member: Member) -> bool:
     """No Job may run there, and nothing is there any more, or nobody will ever say so."""
     if jobs.count_by_cluster(tx).get(member.name):
+        return False
+    if accounted.owed_by_member(tx, member.name):
         return False
     heard = member.heartbeat_at
     if heard is None or tx.now - heard > FORCED_AFTER:

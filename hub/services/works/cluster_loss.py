@@ -15,7 +15,7 @@ from hub.domain.workloads.states import ON_CLUSTER, State, Transition
 from hub.services.works import restored
 from hub.services.works.avoiding import SET_ASIDE, set_aside
 from hub.services.works.evict import evict
-from hub.store import clusters, on_members, workloads, works
+from hub.store import clusters, on_members, works
 from hub.store.records.workloads import LostJob, Workload, WorkloadMove
 from hub.store.records.works import Work
 from hub.store.transaction import Transaction
@@ -107,7 +107,7 @@ def _supersede(
     }
     evict(tx, [row.uid for row in rows], LOST, why, also=aside)  # type: ignore[arg-type]  # of rows
     again = [WorkloadMove(uid=row.uid, epoch=row.epoch, reason=LOST, message=why) for row in rows]
-    return len(workloads.transition(tx, Transition.REQUEUE, again))
+    return len(restored.requeue(tx, again))
 
 
 def after_fence(annotations: Mapping[str, str] | None) -> Transition:

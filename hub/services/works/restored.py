@@ -8,17 +8,18 @@ The rule and its proof: docs/explain/exactly-once.md, rule 12.
 """
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from hub.domain.workloads.chains import waits_for_others
 from hub.domain.workloads.origin import Origin
-from hub.domain.workloads.states import State, WithdrawTo, beyond
+from hub.domain.workloads.states import State, Transition, WithdrawTo, beyond
 from hub.services.context import timeline
+from hub.services.works import accounted
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import audit, doubts, leases, settings, workloads
-from hub.store.records.workloads import Workload, WorkloadColumns, change_of
+from hub.store.records.workloads import Workload, WorkloadColumns, WorkloadMove, change_of
 from hub.store.transaction import Transaction
 from hub.store.workloads import BARE
 
@@ -28,7 +29,6 @@ MESSAGE: Final = (
     "started or have ended. Look for it in the members, then release it or cancel it"
 )
 HELD: Final = WorkloadColumns(reason=REASON, message=MESSAGE)
-_ACCEPTED_AT: Final = "accepted_at"  # a setting: when a store that went back was last accepted
 
 _AT_ONCE: Final = (State.PENDING, State.RESERVED, State.PLACED)
 _MAY_START: Final = (*_AT_ONCE, State.HELD, State.DEACTIVATED)
@@ -86,7 +86,7 @@ def incarnations(tx: Transaction) -> tuple[str, ...]:
 def hold_everything(tx: Transaction) -> int:
     """Hold what waits, and mark what members were given; how many jobs are held."""
     tx.may_take_long()  # a hundred thousand jobs at once
-    settings.put(tx, _ACCEPTED_AT, tx.now.isoformat())
+    accounted.begin(tx)
     jobs = doubts.jobs_in(tx, _MAY_START)
     withdraw_jobs(
         tx, [job.uid for job in jobs if job.state in _AT_ONCE], WithdrawTo.HELD, REASON, MESSAGE
@@ -107,10 +107,9 @@ def hold_found(tx: Transaction, cluster: str, uids: Iterable[str]) -> list[str]:
     Whoever let it go could not see that Job: an order that was on its way since before has made it. What a
     member was told of already goes on there, and of what is newer than the acceptance no word is believed.
     """
-    accepted_at = settings.get(tx, _ACCEPTED_AT)
-    if accepted_at is None:
+    until = accounted.restored_at(tx)
+    if until is None:
         return []
-    until = dt.datetime.fromisoformat(accepted_at)
     known = workloads.get_many(tx, uids).values()
     rows = [row for row in known if row.created_at <= until and _is_let_go(row)]
     message = f"{found_in(cluster)}, or cancel this one"
@@ -122,6 +121,29 @@ def hold_found(tx: Transaction, cluster: str, uids: Iterable[str]) -> list[str]:
     for row in rows:
         tx.say(row, REASON, message, warning=True)
     return [row.uid for row in rows]
+
+
+def hold(tx: Transaction, rows: Iterable[Workload], why: Mapping[str, str]) -> None:
+    """Held jobs that would start now stay held as `Restored`: a member may still run them."""
+    for row in rows:
+        workloads.change(tx, [{"uid": row.uid, "reason": REASON, "message": why[row.uid]}])
+        tx.say(row, REASON, why[row.uid], warning=True)
+
+
+def requeue(tx: Transaction, rows: Sequence[WorkloadMove]) -> list[str]:
+    """Requeue withdrawn jobs; those that a member may still run from before the restore are held."""
+    if not rows or accounted.restored_at(tx) is None:
+        return workloads.transition(tx, Transition.REQUEUE, rows)
+    known = workloads.get_many(tx, [row["uid"] for row in rows])
+    kept = accounted.blocked(tx, known.values())
+    held: list[WorkloadMove] = [
+        {**row, "reason": REASON, "message": kept[row["uid"]]}
+        for row in rows
+        if row["uid"] in kept
+    ]
+    free = [row for row in rows if row["uid"] not in kept]
+    moved = workloads.transition(tx, Transition.REQUEUE, free)
+    return [*moved, *workloads.transition(tx, Transition.HOLD, held)]
 
 
 def found_in(cluster: str) -> str:
@@ -142,10 +164,9 @@ def hold_late(tx: Transaction, rows: Sequence[Workload]) -> None:
     Their uids are those of the hub cluster: the store may have known them in the time that is lost.
     """
     theirs = [row for row in rows if row.origin == Origin.HUB_CLUSTER and row.kind != BARE]
-    accepted_at = settings.get(tx, _ACCEPTED_AT) if theirs else None
-    if accepted_at is None:
+    until = accounted.restored_at(tx) if theirs else None
+    if until is None:
         return
-    until = dt.datetime.fromisoformat(accepted_at)
     late = [row.uid for row in theirs if row.created_at <= until]
     withdraw_jobs(tx, late, WithdrawTo.HELD, REASON, MESSAGE)
     workloads.change(

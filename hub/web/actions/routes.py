@@ -23,7 +23,6 @@ from hub.services.objects.drain import MOST_SHOWN, drain_cluster
 from hub.services.questions import clusters, queues, visibility
 from hub.services.questions.pages import previews
 from hub.services.questions.pages.places import MOST_IN_LINE
-from hub.services.works import restored
 from hub.store.records.workloads import JobOnPage
 from hub.web.access import MARK, actor, mark_of
 from hub.web.actions import of_fleet, of_jobs
@@ -208,8 +207,7 @@ async def _hold(request: Request, by: Looker, job: Json) -> Preview:
 
 
 async def _release(request: Request, by: Looker, job: Json) -> Preview:
-    held = job["reason"] == restored.REASON
-    why_not = await by.hub.read(hold.why_not_released, job["uid"]) if held else ""
+    why_not = await by.hub.read(hold.why_not_released, job["uid"])
     return of_jobs.release(job, await planned(by, job), why_not)
 
 

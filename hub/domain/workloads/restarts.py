@@ -1,0 +1,54 @@
+"""Whether a job may start again after the hub's store went back to an older copy. Pure.
+
+A member may run a Job of the lost time that the store does not know. Evidence that it does not is one of:
+the member has reported all its Jobs since the restore and this is not among them, or an administrator
+has fenced it. The reason on the row and what the display list holds are no evidence.
+The rule and its proof: docs/explain/exactly-once.md, rule 12.
+"""
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+_NAMED: Final = 10  # members that one refusal names; it counts the others
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreEvidence:
+    """What the store holds about the members since it went back.
+
+    `restored_at`: None if it never did. `unreported`: joined members that have not reported all their Jobs
+    since. `reported`: the epoch of the earlier Job that a member reports, by job and by member.
+    """
+
+    restored_at: dt.datetime | None = None
+    unreported: tuple[str, ...] = ()
+    reported: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+def why_not_startable(uid: str, created_at: dt.datetime, evidence: RestoreEvidence) -> str:
+    """Why this job may not start, naming each member and what settles it; "" if it may."""
+    owed = [
+        f"{member} still reports epoch {epoch} (adopt that Job, or have it removed and wait until it is "
+        "gone: roadstead admin adopt, roadstead admin forget)"
+        for member, epoch in sorted(evidence.reported.get(uid, {}).items())
+    ]
+    if evidence.restored_at is not None and created_at <= evidence.restored_at:
+        owed += [
+            f"{member} has not reported all its Jobs since the restore (wait for its agent, or, if the "
+            f"cluster is destroyed: roadstead clusters fence {member} --destroyed)"
+            for member in sorted(evidence.unreported)
+            if member not in evidence.reported.get(uid, {})
+        ]
+    return (
+        f"the job may still run from before the hub's store was restored: {_listed(owed)}"
+        if owed
+        else ""
+    )
+
+
+def _listed(owed: Iterable[str]) -> str:
+    found = list(owed)
+    more = f"; and {len(found) - _NAMED} more members" if len(found) > _NAMED else ""
+    return "; ".join(found[:_NAMED]) + more
