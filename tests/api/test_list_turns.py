@@ -9,7 +9,7 @@ from fastapi.routing import APIRoute
 
 from hub.api import reply
 from hub.api.policy import PUBLIC, policy_of
-from hub.services.context.turns import Turns
+from hub.services.access.turns import Turns
 from tests.api.serving import a_job, served
 
 pytestmark = pytest.mark.anyio

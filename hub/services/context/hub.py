@@ -16,9 +16,9 @@ from hub.services.access.credentials import Authenticator
 from hub.services.access.roles import Roles
 from hub.services.access.rotation import Rotation
 from hub.services.access.sign_in.ways import SignIn
+from hub.services.access.turns import Turns
 from hub.services.context.settings import Settings
 from hub.services.context.timeline import StoreTimeline
-from hub.services.context.turns import Turns
 from hub.store.engine import Database
 from hub.store.feed import Subscription
 from hub.store.transaction import Transaction

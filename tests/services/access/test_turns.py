@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from hub.services.context.turns import Turns
+from hub.services.access.turns import Turns
 from shared.errors import Rejected
 from tests import waiting
 
