@@ -1,7 +1,6 @@
 """Replies: JSON as bytes, ready-made; and what a request says of pages and of being repeated."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Concatenate, ParamSpec
+from collections.abc import Callable
 
 import orjson
 from starlette.requests import Request
@@ -9,12 +8,10 @@ from starlette.responses import Response
 
 from hub.api.policy import caller, hub_of
 from hub.services.context.paging import Pager
-from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
-P = ParamSpec("P")
 _LONGEST_KEY = 200
 
 
@@ -28,10 +25,7 @@ class JsonResponse(Response):
 
 
 async def listed(
-    request: Request,
-    fn: Callable[Concatenate[Transaction, P], object],
-    *args: P.args,
-    **kwargs: P.kwargs,
+    request: Request, fn: Callable[..., object], *args: object, **kwargs: object
 ) -> JsonResponse:
     """The answer of a list: read and encoded beside the event loop, when it is the caller's turn.
 
@@ -42,22 +36,10 @@ async def listed(
 
 
 async def encoded(
-    request: Request,
-    fn: Callable[Concatenate[Transaction, P], object],
-    *args: P.args,
-    **kwargs: P.kwargs,
+    request: Request, fn: Callable[..., object], *args: object, **kwargs: object
 ) -> JsonResponse:
     """The answer of one object that may be large: read and encoded beside the event loop."""
-    return JsonResponse(await hub_of(request).read(_encoded, fn, args, kwargs))
-
-
-def _encoded(
-    tx: Transaction,
-    fn: Callable[..., object],
-    args: Sequence[object],
-    kwargs: Mapping[str, object],
-) -> bytes:
-    return orjson.dumps(fn(tx, *args, **kwargs))
+    return JsonResponse(await hub_of(request).read_json(fn, *args, **kwargs))
 
 
 def pager(request: Request, filters: Json) -> Pager:

@@ -21,7 +21,7 @@ from hub.domain.workloads.states import CHARGED, State
 from hub.store import manifests, scoping
 from hub.store.columns import StateColumn
 from hub.store.dialect import CHUNK
-from hub.store.records.workloads import JobLabels, ListedJob
+from hub.store.records.workloads import ListedJob
 from hub.store.tables import workloads
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -32,6 +32,15 @@ _LISTED: Final = tuple(
 )
 SMALL_LABELS: Final = 4096  # bytes of labels that are read for a page of jobs at once
 Position = tuple[dt.datetime, str]
+
+
+class JobLabels(NamedTuple):
+    """The labels of a job, for selectors. `labels` None: they are large, and read one by one."""
+
+    uid: str
+    created_at: dt.datetime
+    size: int  # bytes of the labels as they are stored
+    labels: Mapping[str, str] | None
 
 
 def page(

@@ -7,9 +7,9 @@ import orjson
 import pytest
 from fastapi.routing import APIRoute
 
-from hub.api import reply
 from hub.api.policy import PUBLIC, policy_of
-from hub.services.context.turns import Turns
+from hub.services.access.turns import FairTurns
+from hub.services.context import hub as context_hub
 from tests.api.serving import a_job, served
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +33,7 @@ def lists(app: Any) -> list[str]:
 async def test_every_list_waits_for_its_turn(tmp_path):
     """With no turns and no room to wait, each list is refused: TooManyRequests."""
     async with served(tmp_path) as it:
-        it.hub.lists = Turns(0, 0, waiting=0)
+        it.hub.lists = FairTurns(0, 0, waiting=0)
         paths = lists(it.app)
         assert {"/v1/jobs", "/v1/workloads", "/v1/events", "/v1/works"} <= set(paths)
         passed = []
@@ -65,6 +65,6 @@ async def test_what_may_be_large_is_encoded_beside_the_loop(tmp_path, monkeypatc
 
     async with served(tmp_path) as it:
         uid = (await it.admin.post("/v1/jobs", json=a_job())).json()["uid"]
-        monkeypatch.setattr(reply, "orjson", Noted)
+        monkeypatch.setattr(context_hub, "orjson", Noted)
         assert (await it.admin.get(path.replace("{uid}", uid))).status_code == 200
     assert [each is threading.main_thread() for each in threads] == [False]

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Concatenate, ParamSpec, TypeVar
 
+import orjson
+
 from hub.domain.access import EVERYTHING, Scope
 from hub.services.access.authority import Authority
 from hub.services.access.budgets import Budgets
@@ -16,9 +18,9 @@ from hub.services.access.credentials import Authenticator
 from hub.services.access.roles import Roles
 from hub.services.access.rotation import Rotation
 from hub.services.access.sign_in.ways import SignIn
+from hub.services.access.turns import FairTurns
 from hub.services.context.settings import Settings
 from hub.services.context.timeline import StoreTimeline
-from hub.services.context.turns import Turns
 from hub.store.engine import Database
 from hub.store.feed import Subscription
 from hub.store.transaction import Transaction
@@ -51,8 +53,8 @@ class Hub:
         )
         api = self.settings.api
         self.studying = asyncio.Semaphore(1)  # what-ifs cost CPU: one job at a time
-        self.lists = Turns()
-        self.bodies = Turns(READERS, 1, api.connections)
+        self.lists = FairTurns()
+        self.bodies = FairTurns(READERS, 1, api.connections)
         self.bulk = asyncio.Semaphore(BULK)  # their documents are in memory all at once
         self.waiting_writes = 0  # handed to the store and not committed yet
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="body-reader")
@@ -105,6 +107,10 @@ class Hub:
     ) -> T:
         """Run a question over one snapshot."""
         return await self.db.read(functools.partial(_asked, fn, args, kwargs))
+
+    async def read_json(self, fn: Callable[..., object], *args: object, **kwargs: object) -> bytes:
+        """Run a question over one snapshot and encode its answer there, beside the event loop."""
+        return await self.read(_encoded, fn, args, kwargs)
 
     async def beside(self, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run what costs only CPU beside the event loop.
@@ -166,3 +172,12 @@ def _asked(
     fn: Callable[..., T], args: tuple[object, ...], kwargs: dict[str, object], tx: Transaction
 ) -> T:
     return fn(tx, *args, **kwargs)
+
+
+def _encoded(
+    tx: Transaction,
+    fn: Callable[..., object],
+    args: tuple[object, ...],
+    kwargs: dict[str, object],
+) -> bytes:
+    return orjson.dumps(fn(tx, *args, **kwargs))

@@ -101,15 +101,6 @@ class ListedJob(NamedTuple):
     owner: str
 
 
-class JobLabels(NamedTuple):
-    """The labels of a job, for selectors. `labels` None: they are large, and read one by one."""
-
-    uid: str
-    created_at: dt.datetime
-    size: int  # bytes of the labels as they are stored
-    labels: Mapping[str, str] | None
-
-
 class JobOnPage(NamedTuple):
     """A job as the live page shows it; `scores` None where they can not be read."""
 

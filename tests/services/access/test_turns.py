@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from hub.services.context.turns import Turns
+from hub.services.access.turns import FairTurns
 from shared.errors import Rejected
 from tests import waiting
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 class Readers:
     """Callers that read until `end`, in the order of their turns."""
 
-    def __init__(self, turns: Turns) -> None:
+    def __init__(self, turns: FairTurns) -> None:
         self._turns = turns
         self.begun: list[str] = []
         self._ends: dict[str, asyncio.Event] = {}
@@ -42,7 +42,7 @@ class Readers:
 
 
 @contextlib.asynccontextmanager
-async def readers(turns: Turns) -> AsyncIterator[Readers]:
+async def readers(turns: FairTurns) -> AsyncIterator[Readers]:
     """For the length of the block."""
     made = Readers(turns)
     try:
@@ -55,7 +55,7 @@ async def readers(turns: Turns) -> AsyncIterator[Readers]:
 
 async def test_one_person_reads_one_list_at_a_time():
     """The second begins when the first ends."""
-    async with readers(Turns(2, 1)) as those:
+    async with readers(FairTurns(2, 1)) as those:
         await those.start("ada-1", "ada-2")
         assert those.begun == ["ada-1"]
         await those.end("ada-1")
@@ -64,14 +64,14 @@ async def test_one_person_reads_one_list_at_a_time():
 
 async def test_another_person_does_not_wait_for_the_first_ones_line():
     """There is room for two persons."""
-    async with readers(Turns(2, 1)) as those:
+    async with readers(FairTurns(2, 1)) as those:
         await those.start("ada-1", "ada-2", "ada-3", "bob-1")
         assert those.begun == ["ada-1", "bob-1"]
 
 
 async def test_persons_take_turns():
     """Each waiting person gets one turn before any person gets a second."""
-    async with readers(Turns(1, 1)) as those:
+    async with readers(FairTurns(1, 1)) as those:
         await those.start("ada-1", "ada-2", "ada-3", "bob-1", "bob-2", "eve-1")
         for name in ("ada-1", "ada-2", "bob-1", "eve-1", "ada-3"):
             assert those.begun[-1] == name
@@ -81,7 +81,7 @@ async def test_persons_take_turns():
 
 async def test_a_line_is_bounded():
     """One more than may wait is refused: TooManyRequests; others are let in."""
-    turns = Turns(2, 1, waiting=2)
+    turns = FairTurns(2, 1, waiting=2)
     async with readers(turns) as those:
         await those.start("ada-1", "ada-2", "ada-3")
         with pytest.raises(Rejected) as refusal:
@@ -94,7 +94,7 @@ async def test_a_line_is_bounded():
 
 async def test_who_leaves_the_line_takes_no_turn():
     """The next one follows."""
-    async with readers(Turns(1, 1)) as those:
+    async with readers(FairTurns(1, 1)) as those:
         await those.start("ada-1", "bob-1", "eve-1")
         those.tasks["bob-1"].cancel()
         await waiting.turns(4)
@@ -104,7 +104,7 @@ async def test_who_leaves_the_line_takes_no_turn():
 
 async def test_a_turn_that_comes_to_who_has_just_left_goes_on():
     """Cancelled in the step in which the turn was given, it gives it back."""
-    async with readers(Turns(1, 1)) as those:
+    async with readers(FairTurns(1, 1)) as those:
         await those.start("ada-1", "bob-1", "eve-1")
         those._ends["ada-1"].set()
         await waiting.turns()  # ada has left, bob has not gone on
@@ -115,7 +115,7 @@ async def test_a_turn_that_comes_to_who_has_just_left_goes_on():
 
 async def test_a_turn_ends_with_what_fails():
     """An error in a list does not keep its turn."""
-    turns = Turns(1, 1)
+    turns = FairTurns(1, 1)
     with pytest.raises(ValueError, match="odd"):
         async with turns.turn("ada"):
             raise ValueError("odd")

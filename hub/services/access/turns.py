@@ -18,7 +18,7 @@ OF_ONE: Final = 1
 WAITING: Final = 100  # of one person; one more is refused
 
 
-class Turns:
+class FairTurns:
     """`most` at once, `of_one` of them by the same person; those who wait take turns, person by person."""
 
     def __init__(self, most: int = AT_ONCE, of_one: int = OF_ONE, waiting: int = WAITING) -> None:
