@@ -32,7 +32,7 @@ def conn(tmp_path):
 
 
 def test_a_new_database_does_not_differ(conn):
-    """What `create` makes is what a start asks for."""
+    """`create` makes the tables that a start checks for."""
     assert form.differences(conn) == []
 
 
