@@ -61,7 +61,7 @@ def told(differing: list[str]) -> str:
 
 
 def statements() -> Iterable[str]:
-    """What makes all tables and indexes of a new SQLite database, in order."""
+    """The DDL of all tables and indexes of a new SQLite database, in order."""
     return _new().statements.values()
 
 

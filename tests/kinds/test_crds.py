@@ -9,6 +9,7 @@ from shared.kinds import KNOWN, crds
 
 DIRECTORY = Path(__file__).parents[2] / "deploy" / "crds"
 BUILT = crds.all_crds()
+RENDERED = crds.rendered()
 
 
 def nodes(schema, path=""):
@@ -28,14 +29,14 @@ def schemas(crd):
 def test_the_files_are_those_of_the_models():
     """deploy/crds is generated: `python -m shared.kinds.crds deploy/crds` changes nothing."""
     written = {path.name: path.read_text() for path in DIRECTORY.glob("*.yaml")}
-    assert written == crds.rendered()
+    assert written == RENDERED
 
 
 @pytest.mark.parametrize("crd", BUILT.values(), ids=list(BUILT))
 def test_the_text_says_what_was_built(crd):
     """Reading a file back gives the definition."""
     name = f"{crd['spec']['group']}_{crd['spec']['names']['plural']}.yaml"
-    assert yaml.safe_load(crds.rendered()[name]) == crd
+    assert yaml.safe_load(RENDERED[name]) == crd
 
 
 @pytest.mark.parametrize("crd", BUILT.values(), ids=list(BUILT))

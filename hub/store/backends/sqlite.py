@@ -10,6 +10,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool, StaticPool
 
+from hub.store.backends import compiled
 from hub.store.backends.backend import Entered, Feed
 from hub.store.columns import give_keys
 from hub.store.errors import REMEDY, UnusableDatabase
@@ -100,8 +101,9 @@ def _engine(
     **options: int,
 ) -> Engine:
     engine = create_engine(
-        url,
+        make_url(url).set(drivername=compiled.DRIVER),
         poolclass=pool,
+        execution_options=compiled.SHARED,
         hide_parameters=True,  # manifests hold what no log may say
         connect_args={
             "check_same_thread": False,
