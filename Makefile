@@ -68,12 +68,13 @@ test-domain: $(READY)  ## Run the tests of the domain, measured: lines and branc
 	$(BIN)/python -m pytest -n $(WORKERS) $(if $(COVERAGE),--cov=hub/domain --cov-report=) tests/domain tests/offline $(TEST_ARGS)
 	$(if $(COVERAGE),$(BIN)/python -m tests.coverage_floors --own)
 
-# A worker imports every file that it is given: only those that have such tests.
+# A worker imports every file that it is given: only those that have such tests, unless TEST_ARGS names some.
+NAMED = $(filter tests/%,$(TEST_ARGS))
 SLOW = $(shell grep -rl --include='test_*.py' 'mark\.slow' tests)
 ON_ANY_KUBE = tests/kubesim $(shell grep -rlE --include='test_*.py' 'mark\.realkube|any_cluster|cluster_kubeconfig' tests)
 
 test-slow: $(READY)  ## Run the tests of whole processes: kill -9, restarts, fleets
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "slow and not browser and not soak" $(SLOW) $(TEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "slow and not browser and not soak" $(if $(NAMED),,$(SLOW)) $(TEST_ARGS)
 
 test-api: $(READY)  ## Ask each operation of the API what its description allows and what not: EXAMPLES=100
 	API_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/openapi/test_any_request.py $(TEST_ARGS)
@@ -105,7 +106,7 @@ KUBE ?=
 test-real realkube: export REALKUBE_VERSION := $(KUBE)
 
 test-real: $(READY) realkube helm  ## Run what Kubernetes must agree with on a real control plane (needs Go; KUBE=1.30)
-	$(BIN)/python -m pytest -n $(PLANES) --dist loadgroup --kube=real -m "realkube or anykube" $(ON_ANY_KUBE) $(TEST_ARGS)
+	$(BIN)/python -m pytest -n $(PLANES) --dist loadgroup --kube=real -m "realkube or anykube" $(if $(NAMED),,$(ON_ANY_KUBE)) $(TEST_ARGS)
 
 # A comma in a default would end an argument of $(or).
 FEW := 1,2
@@ -120,7 +121,7 @@ soak: $(READY)  ## What is too long for every change, for hours: campaigns, ever
 	@$(MAKE) test-postgres
 	@$(BIN)/python -m tests.chaos --seeds=$(or $(SEEDS),$(MANY)) $(CHAOS_ARGS)
 	@$(BIN)/python -m tests.chaos --replicas=2 --seeds=$(or $(SEEDS),$(MANY)) $(CHAOS_ARGS)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "slow and soak" $(TEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "slow and soak" $(if $(NAMED),,$(SLOW)) $(TEST_ARGS)
 	@$(MAKE) test-real KUBE=1.30
 
 planted: $(READY)  ## Plant defects one at a time; each must be found (PLANTED="name …")

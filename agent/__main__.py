@@ -4,6 +4,7 @@ Exit codes: 0 stopped, 1 refused, 2 wrong arguments or packages that are not ins
 """
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 
 from shared.extras import leave_without
 
+gc.disable()  # modules leave no garbage
 try:
     import structlog
 
@@ -23,6 +25,7 @@ try:
     from shared.parent import die_with_parent
 except ModuleNotFoundError as missing:
     leave_without(missing, "python -m agent", "agent")
+gc.enable()
 
 _EXIT_USAGE = 2
 

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import gc
 import signal
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from shared.extras import leave_without
 
+gc.disable()  # modules leave no garbage
 try:
     import uvloop
     import yaml
@@ -22,6 +24,7 @@ try:
     from shared.parent import die_with_parent
 except ModuleNotFoundError as missing:
     leave_without(missing, "python -m shared.kubesim", "sim")
+gc.enable()
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The story that every fault is told in: 300 jobs, something breaks in mid-run, all run exactly once.
+"""One story for every fault: 300 jobs, something breaks in mid-run, each job runs exactly once.
 
 namesakes of some jobs, not ours, are in the members
 submit 300 ──► a tenth has ended ──► FAULT ──► all 300 end
