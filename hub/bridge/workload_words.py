@@ -12,6 +12,7 @@ from hub.bridge.object_status import differs
 from hub.services.kueue_view.conditions import CONDITIONS, active, admitted
 from hub.services.kueue_view.workload import JOB_UID, WORKLOAD
 from hub.store.records.workloads import Workload
+from shared import labels
 from shared.documents import Json, JsonView
 
 # Fields of the status that are the hub's: gone from the view, they go from the object.

@@ -14,7 +14,7 @@ from hub.services.works.restored import begin_recovery
 from hub.store import workloads, works
 from hub.store.tables import settings
 from shared.errors import Rejected
-from tests.services.members.hubs import JOB, Running, a_stray, ran, running_hub
+from tests.services.members.hubs import JOB, Running, a_stray, accounts, ran, running_hub
 from tests.store.build import a_wanted_work
 
 pytestmark = pytest.mark.anyio
@@ -82,6 +82,7 @@ async def test_what_was_let_go_is_held_again_where_a_job_of_before_comes_to_ligh
         uid = await hub.submit(metadata={"annotations": after})
         agent = await hub.join("north")
         await hub.write(begin_recovery, "yesterday", "somebody", ())
+        await accounts(hub, agent)
         await hub.write(release_job, uid, "ann")
         assert (await hub.job(uid)).reason != "Restored"
         await hub.settled()
@@ -89,20 +90,6 @@ async def test_what_was_let_go_is_held_again_where_a_job_of_before_comes_to_ligh
         row = await hub.job(uid)
         assert (row.state, row.reason) == ("Held", "Restored")
         assert "north has a Job of it from before" in row.message
-
-
-async def test_what_has_a_job_of_before_is_released_once_it_is_decided_what_becomes_of_that(
-    tmp_path: Path,
-):
-    """Until then it is refused; that its member is to remove it is a decision."""
-    async with running_hub(tmp_path) as hub:
-        uid, _ = await left_in(hub, "north")
-        with pytest.raises(Rejected, match="north has a Job of it from before"):
-            await hub.write(release_job, uid, "ann")
-        assert (await hub.job(uid)).state == "Held"
-        await hub.write(adopt.forget_job, uid, "", "ann")
-        await hub.write(release_job, uid, "ann")
-        assert (await hub.job(uid)).state == "Pending"
 
 
 async def test_an_adopted_job_is_charged(tmp_path: Path):

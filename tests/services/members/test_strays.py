@@ -9,7 +9,7 @@ from hub.services.members import forgotten
 from hub.services.members.observe import ObservedReport, ReportOutcome, take_reports
 from hub.services.works.restored import begin_recovery
 from hub.services.works.withdraw import withdraw_jobs
-from tests.services.members.hubs import a_stray, running_hub, seen
+from tests.services.members.hubs import a_stray, accounts, running_hub, seen
 
 pytestmark = pytest.mark.anyio
 
@@ -61,6 +61,7 @@ async def test_a_job_of_before_holds_what_is_only_placed_where_it_is(tmp_path: P
         agent = await hub.join("north")
         uid = await hub.submit()
         await hub.write(begin_recovery, "yesterday", "somebody", ())
+        await accounts(hub, agent)
         await hub.write(release_job, uid, "ann")
         await hub.place(uid, "north")
         reply = await agent.sync(a_stray(hub, uid, "inc-0", epoch=1))
@@ -72,9 +73,10 @@ async def test_a_job_of_before_holds_what_is_only_placed_where_it_is(tmp_path: P
 async def test_a_job_of_before_holds_while_nothing_may_be_ordered(tmp_path: Path):
     """What hears a member before all have spoken gives it no orders, and believes what it has."""
     async with running_hub(tmp_path) as hub:
-        await hub.join("north")
+        agent = await hub.join("north")
         uid = await hub.submit()
         await hub.write(begin_recovery, "yesterday", "somebody", ())
+        await accounts(hub, agent)
         await hub.write(release_job, uid, "ann")
         said = a_stray(hub, uid, "inc-0")
         report = ObservedReport("north", [said], incarnation="inc-1", may_order=False)

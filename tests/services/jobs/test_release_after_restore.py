@@ -1,0 +1,204 @@
+"""After a restore a job is released only when no member reports or may still hold an earlier epoch of it."""
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+
+from hub.domain.workloads.states import State, WithdrawTo
+from hub.services.jobs import adopt, hold
+from hub.services.members.observe import ObservedReport, take_reports
+from hub.services.objects.fence import fence_cluster
+from hub.services.works.evict import evict
+from hub.services.works.restored import begin_recovery
+from hub.store import leftovers, workloads
+from hub.store.transaction import Transaction
+from shared.errors import Rejected
+from tests.services.members.hubs import Running, a_stray, accounts, running_hub, until_released
+
+pytestmark = pytest.mark.anyio
+OLD = "inc-0"
+
+
+async def restored(hub: Running) -> None:
+    await hub.write(begin_recovery, "yesterday", "ada", ())
+
+
+async def refused(hub: Running, uid: str) -> str:
+    """The message with which a release is refused."""
+    with pytest.raises(Rejected) as caught:
+        await hub.write(hold.release_job, uid, "ann")
+    assert caught.value.code == "InvalidState"
+    return str(caught.value)
+
+
+async def reported(hub: Running, agent: Any, uid: str, epoch: int = 1) -> None:
+    await accounts(hub, agent, a_stray(hub, uid, OLD, epoch=epoch, object_uid=f"m-{agent.name}"))
+
+
+async def test_a_deactivated_job_is_not_released_while_a_member_reports_it(tmp_path: Path):
+    """Its row keeps the reason that it was deactivated for: the reason decides nothing."""
+    async with running_hub(tmp_path) as hub:
+        agent, uid = await hub.join("north"), await hub.submit()
+        await hub.write(
+            evict, [uid], "MaximumExecutionTimeExceeded", "", to=WithdrawTo.DEACTIVATED
+        )
+        await restored(hub)
+        await reported(hub, agent, uid)
+        assert "north still reports epoch 1" in await refused(hub, uid)
+        assert (await hub.job(uid)).state == State.DEACTIVATED
+
+
+async def test_a_job_that_its_user_holds_again_is_not_released_while_a_member_reports_it(
+    tmp_path: Path,
+):
+    """The Job came to light after the user had replaced the reason of the restore."""
+    async with running_hub(tmp_path) as hub:
+        agent, uid = await hub.join("north"), await hub.submit()
+        await restored(hub)
+        await accounts(hub, agent)
+        await hub.write(hold.release_job, uid, "ann")
+        await hub.write(hold.hold_job, uid, "ann")
+        await agent.sync(a_stray(hub, uid, OLD, epoch=1))
+        assert (await hub.job(uid)).reason == hold.BY_USER
+        assert "north still reports epoch 1" in await refused(hub, uid)
+
+
+async def test_a_job_is_not_released_before_a_silent_member_has_reported(tmp_path: Path):
+    """It may run there: the refusal names the member and the two ways on."""
+    async with running_hub(tmp_path) as hub:
+        agent, uid = await hub.join("north"), await hub.submit()
+        await restored(hub)
+        said = await refused(hub, uid)
+        assert "north has not reported all its Jobs since the restore" in said
+        assert "roadstead clusters fence north --destroyed" in said
+        await accounts(hub, agent)
+        await hub.write(hold.release_job, uid, "ann")
+        assert (await hub.job(uid)).state == State.PENDING
+
+
+async def test_a_session_of_before_the_restore_proves_nothing(tmp_path: Path):
+    """What it has reported since may leave out what an order on its way makes."""
+    async with running_hub(tmp_path) as hub:
+        agent, uid = await hub.join("north"), await hub.submit()
+        await agent.sync()
+        await restored(hub)
+        hub.clock.advance(120)
+        await agent.sync()
+        assert "north has not reported" in await refused(hub, uid)
+
+
+async def test_a_job_made_after_the_restore_waits_for_no_member(tmp_path: Path):
+    """No member can hold a Job of it from before."""
+    async with running_hub(tmp_path) as hub:
+        await hub.join("north")
+        await restored(hub)
+        hub.clock.advance(1)
+        uid = await hub.submit()
+        await hub.write(hold.hold_job, uid, "ann")
+        await hub.write(hold.release_job, uid, "ann")
+        assert (await hub.job(uid)).state == State.PENDING
+
+
+async def test_forget_alone_does_not_allow_the_release(tmp_path: Path):
+    """It is allowed once the member reports all its Jobs and this one is not among them."""
+    async with running_hub(tmp_path) as hub:
+        agent, uid = await hub.join("north"), await hub.submit()
+        await restored(hub)
+        await reported(hub, agent, uid)
+        await hub.write(adopt.forget_job, uid, "", "ada")
+        assert "north still reports epoch 1" in await refused(hub, uid)
+        gone = a_stray(hub, uid, OLD, epoch=1, object_uid="m-north")
+        gone.phase, gone.job = "Gone", None
+        await agent.sync(gone)
+        await until_released(hub, uid, agent)
+        assert (await hub.job(uid)).state == State.PENDING
+
+
+@pytest.mark.parametrize("silent", [dt.timedelta(minutes=26), dt.timedelta(days=3)])
+async def test_the_refusal_does_not_expire_with_the_silence_of_the_member(
+    tmp_path: Path, silent: dt.timedelta
+):
+    """What a member said last stands until it says otherwise or is fenced."""
+    async with running_hub(tmp_path) as hub:
+        agent, uid = await hub.join("north"), await hub.submit()
+        await restored(hub)
+        await reported(hub, agent, uid)
+        hub.clock.advance(silent.total_seconds())
+        assert "north still reports epoch 1" in await refused(hub, uid)
+
+
+async def test_every_leftover_is_guarded_beyond_the_500_that_are_listed(tmp_path: Path):
+    """The job of the last of 700 is refused as that of the first is."""
+    async with running_hub(tmp_path) as hub:
+        await hub.join("north")
+        uid = await hub.submit()
+        await restored(hub)
+        strays = [a_stray(hub, f"u-{n:04}", OLD, epoch=1, object_uid=f"m-{n}") for n in range(699)]
+        strays.append(a_stray(hub, uid, OLD, epoch=1, object_uid="m-last"))
+        await hub.write(take_reports, [ObservedReport("north", strays, incarnation="inc-1")])
+        assert "north still reports epoch 1" in await refused(hub, uid)
+
+
+async def test_a_fence_settles_what_the_member_owes(tmp_path: Path):
+    """For that member alone: another one that is silent is still named."""
+    async with running_hub(tmp_path) as hub:
+        agent, uid = await hub.join("north"), await hub.submit()
+        await hub.join("south")
+        await restored(hub)
+        await reported(hub, agent, uid)
+        sure = {"though_it_answers": True}
+        await hub.write(fence_cluster, "north", "north", "ada", 45.0, **sure)
+        said = await refused(hub, uid)
+        assert "north" not in said
+        assert "south has not reported" in said
+        await hub.write(fence_cluster, "south", "south", "ada", 45.0, **sure)
+        await hub.write(hold.release_job, uid, "ann")
+        assert (await hub.job(uid)).state == State.PENDING
+
+
+async def test_a_withdrawn_job_of_before_is_held_instead_of_requeued(tmp_path: Path):
+    """A preempted job does not start elsewhere while another member reports an earlier epoch."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        await hub.join("south")
+        uid = await hub.submit()
+        await restored(hub)
+        await accounts(hub, agent)
+        await hub.write(fence_cluster, "south", "south", "ada", 45.0, though_it_answers=True)
+        await hub.write(hold.release_job, uid, "ann")
+        await hub.place(uid, "north")
+        await hub.settled()
+        await agent.sync()
+        epoch = (await hub.job(uid)).epoch
+        assert (await hub.job(uid)).state == State.OFFERED
+        await hub.write(lambda tx: leftovers.note(tx, [leftovers.Leftover(uid, "west", 1)]))
+        await hub.write(evict, [uid], "Preempted", "")
+        gone = a_stray(hub, uid, hub.sync.incarnation, epoch=epoch)
+        gone.phase, gone.job = "Gone", None
+        await agent.sync(gone)
+        row = await hub.job(uid)
+        assert (row.state, row.reason) == (State.HELD, "Restored")
+        assert "west still reports epoch 1" in row.message
+
+
+async def test_releasing_a_thousand_jobs_asks_for_the_evidence_once(tmp_path: Path):
+    """The number of queries of the guard does not grow with the number of jobs."""
+    async with running_hub(tmp_path) as hub:
+        uid = await hub.submit()
+        await restored(hub)
+        row = await hub.job(uid)
+        rows = [row._replace(uid=f"u-{n}", name=f"n-{n}") for n in range(1000)]
+
+        def counted(tx: Transaction) -> tuple[int, int]:
+            workloads.add(tx, rows)
+            said: list[str] = []
+            event.listen(tx.conn, "before_cursor_execute", lambda *a: said.append(a[2]))
+            moved = hold.release(tx, rows)
+            return len(moved), len([text for text in said if text.startswith("SELECT")])
+
+        moved, queries = await hub.write(counted)
+        assert moved == 1000
+        assert queries < 20
