@@ -285,31 +285,18 @@ async def test_a_job_takes_its_priority_from_its_class_alone(tmp_path):
         assert await priority(with_pod(a_job("j", queue="a"), priorityClassName="pods-high")) == 0
 
 
-async def test_what_a_workload_says_of_its_own_admission_is_not_taken(tmp_path):
-    """Status, creation time and uid of a manifest give no place in the queue and no quota."""
+async def test_what_a_workload_says_of_its_own_admission_is_refused(tmp_path):
+    """A status, a creation time or a uid in a manifest gives no place in the queue and no quota."""
+    admitted = {"admission": {"clusterQueue": "a"}, "nominatedClusterNames": ["c1"]}
     async with house(tmp_path) as there:
-        given = a_workload("w")
-        given["metadata"] |= {"creationTimestamp": "2001-01-01T00:00:00Z", "uid": "mine"}
-        given["status"] = {
-            "admission": {"clusterQueue": "a", "podSetAssignments": []},
-            "nominatedClusterNames": ["c1"],
-            "clusterName": "c1",
-            "conditions": [
-                {
-                    "type": each,
-                    "status": "True",
-                    "reason": "x",
-                    "message": "",
-                    "lastTransitionTime": "2001-01-01T00:00:00Z",
-                }
-                for each in ("QuotaReserved", "Admitted")
-            ],
-        }
-        told = await by_apply(there.submitter, given)
-        assert told["result"] == "created", told
-        shown = (await there.submitter.get(f"/v1/jobs/{told['uid']}")).json()
-        assert (shown["state"], shown["clusterQueue"], shown["cluster"]) == ("Pending", "", "")
-        assert shown["createdAt"].startswith("2026-03-01T12:")
+        for name, door in {"w": by_workloads, "b": by_batch, "a": by_apply}.items():
+            told = await door(there.submitter, {**a_workload(name), "status": admitted})
+            assert (told["code"], await there.priority(name)) == ("ForbiddenField", None), told
+            for field, value in {"creationTimestamp": "2001-01-01T00:00:00Z", "uid": "u"}.items():
+                given = a_workload(name)
+                given["metadata"][field] = value
+                told = await door(there.submitter, given)
+                assert (told["code"], await there.priority(name)) == ("ForbiddenField", None), told
 
 
 @pytest.mark.parametrize("kind", ["LocalQueue", "WorkloadPriorityClass", "PriorityClass"])
