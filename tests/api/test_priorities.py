@@ -12,10 +12,11 @@ import pytest
 from hub.services.objects.apply import apply_documents
 from hub.services.reading.draft import draft
 from hub.store import workloads
+from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.kinds.registry import parse
 from tests.api.people import a_user, bound
-from tests.api.serving import Served, a_job, served
+from tests.api.serving import START, Served, a_job, served
 from tests.services.build import a_class, a_workload, in_cohort
 
 pytestmark = pytest.mark.anyio
@@ -52,6 +53,10 @@ class House:
         """Somebody with a role."""
         await bound(self.hub, name, role.split(maxsplit=1)[0], users=[name], **where)
         return await a_user(self.hub, name)
+
+    async def row(self, uid: str) -> Workload | None:
+        """A job as the store has it."""
+        return await self.hub.db.read(lambda tx: workloads.get(tx, uid))
 
     async def priority(self, name: str) -> int | None:
         """The priority that the scheduler goes by; None: there is no such Workload."""
@@ -285,18 +290,20 @@ async def test_a_job_takes_its_priority_from_its_class_alone(tmp_path):
         assert await priority(with_pod(a_job("j", queue="a"), priorityClassName="pods-high")) == 0
 
 
-async def test_what_a_workload_says_of_its_own_admission_is_refused(tmp_path):
-    """A status, a creation time or a uid in a manifest gives no place in the queue and no quota."""
-    admitted = {"admission": {"clusterQueue": "a"}, "nominatedClusterNames": ["c1"]}
+async def test_what_a_workload_says_of_its_own_admission_is_ignored(tmp_path):
+    """A status and a creation time in a manifest give no place in the queue and no quota; a uid is refused."""
+    status = {"admission": {"clusterQueue": "a"}, "nominatedClusterNames": ["c1"]}
     async with house(tmp_path) as there:
         for name, door in {"w": by_workloads, "b": by_batch, "a": by_apply}.items():
-            told = await door(there.submitter, {**a_workload(name), "status": admitted})
-            assert (told["code"], await there.priority(name)) == ("ForbiddenField", None), told
-            for field, value in {"creationTimestamp": "2001-01-01T00:00:00Z", "uid": "u"}.items():
-                given = a_workload(name)
-                given["metadata"][field] = value
-                told = await door(there.submitter, given)
-                assert (told["code"], await there.priority(name)) == ("ForbiddenField", None), told
+            given = {**a_workload(name), "status": status}
+            given["metadata"]["creationTimestamp"] = "2001-01-01T00:00:00Z"
+            uid = (await door(there.submitter, given))["uid"]
+            row = await there.row(uid)
+            assert row is not None
+            assert (row.state, row.cluster_queue, row.cluster) == ("Pending", "", "")
+            assert row.created_at == row.queued_at == START
+            given["metadata"] |= {"name": f"{name}-2", "uid": "u"}
+            assert (await door(there.submitter, given))["code"] == "ForbiddenField"
 
 
 @pytest.mark.parametrize("kind", ["LocalQueue", "WorkloadPriorityClass", "PriorityClass"])
