@@ -31,7 +31,7 @@ POD_CLASS = {
     "value": 500,
 }
 # Who may give a job of queue `a` in namespace team-a a number that no class says.
-ROLES = {
+ROLES: dict[str, tuple[dict[str, Any], bool]] = {
     "submitter": ({"namespaces": ["team-a"]}, False),
     "submitter of the queue": ({"namespaces": ["team-a"], "queues": ["a"]}, False),
     "submitter everywhere": ({}, False),
@@ -50,7 +50,7 @@ class House:
     submitter: httpx.AsyncClient
 
     async def person(self, role: str, name: str = "p", **where: Any) -> httpx.AsyncClient:
-        """Somebody with a role."""
+        """A person with a role."""
         await bound(self.hub, name, role.split(maxsplit=1)[0], users=[name], **where)
         return await a_user(self.hub, name)
 
@@ -116,7 +116,7 @@ DOORS = {
 
 @pytest.mark.parametrize("role", ROLES)
 async def test_who_may_set_a_number(tmp_path, role):
-    """Whoever administers the queue may; a submitter is refused, with the field and the remedy."""
+    """Administrators of the queue may; a submitter is refused, with the field and the remedy."""
     where, may = ROLES[role]
     async with house(tmp_path) as there:
         person = await there.person(role, **where)
@@ -200,14 +200,15 @@ async def test_a_class_of_pods_that_the_hub_has_may_be_named(tmp_path):
 async def test_no_number_and_zero_need_no_class(tmp_path):
     """Both are the default."""
     async with house(tmp_path) as there:
-        for name, given in {"none": {}, "zero": {"priority": 0}}.items():
+        both: dict[str, dict[str, Any]] = {"none": {}, "zero": {"priority": 0}}
+        for name, given in both.items():
             assert "code" not in await by_workloads(there.submitter, a_workload(name, **given))
 
 
 async def test_what_a_workload_has_stays_where_nobody_changes_it(tmp_path):
-    """A Workload with a number of an administrator, or of before, is applied and patched by its owner."""
+    """The owner applies and patches a Workload whose number was accepted earlier."""
     async with house(tmp_path) as there:
-        spec = {"priority": 1000, "priorityClassRef": HIGH}
+        spec: dict[str, Any] = {"priority": 1000, "priorityClassRef": HIGH}
         assert "code" not in await by_workloads(there.submitter, a_workload("w", **spec))
         edited = await by_apply(there.hub.admin, a_class("high", 2000))
         assert edited["result"] == "configured"
@@ -225,7 +226,7 @@ async def test_a_workload_that_waits_for_its_queue_is_judged_when_it_comes(tmp_p
     async with house(tmp_path) as there:
         told = await by_apply(there.submitter, a_workload("w", queue="late", priority=BIG))
         assert told["code"] == "PriorityNotAllowed"
-        spec = {"priority": 1000, "priorityClassRef": HIGH}
+        spec: dict[str, Any] = {"priority": 1000, "priorityClassRef": HIGH}
         told = await by_apply(there.submitter, a_workload("w", queue="late", **spec))
         assert told["result"] == "created", told
         told = await by_apply(there.submitter, a_workload("w", queue="late", priority=BIG))
@@ -291,7 +292,7 @@ async def test_a_job_takes_its_priority_from_its_class_alone(tmp_path):
 
 
 async def test_what_a_workload_says_of_its_own_admission_is_ignored(tmp_path):
-    """A status and a creation time in a manifest give no place in the queue and no quota; a uid is refused."""
+    """A posted status or creation time gives no place in the queue and no quota; a uid is refused."""
     status = {"admission": {"clusterQueue": "a"}, "nominatedClusterNames": ["c1"]}
     async with house(tmp_path) as there:
         for name, door in {"w": by_workloads, "b": by_batch, "a": by_apply}.items():
