@@ -45,7 +45,7 @@ class Stored:
     user: str = ""
 
     def is_same_login(self, other: "Stored") -> bool:
-        """Whether both are logins of one person at one hub. Unknown persons are never the same."""
+        """Compare persons and hubs of two logins. Unknown persons are never the same."""
         if self.server.rstrip("/") != other.server.rstrip("/"):
             return False
         if self.user and other.user:

@@ -196,7 +196,7 @@ class Renewal:
         return held.token
 
     def _held(self, kept: contexts.Contexts) -> Stored:
-        """What the context holds of the login now. Raises NotAllowed where it holds another login."""
+        """Read the login from its context again. Raises NotAllowed where it holds another login."""
         held = kept.named.get(self._name)
         if held is None:
             raise NotAllowed(f"context {self._name} was removed meanwhile; {_AGAIN}")

@@ -71,7 +71,7 @@ def logout(name: str | None) -> None:
 
 
 def _without(kept: contexts.Contexts, name: str) -> contexts.Contexts:
-    """Raises click.UsageError where the hub of the data folder is in use, which nobody logs in to."""
+    """Raises click.UsageError for the hub of the data folder, which has no login."""
     if name == contexts.LOCAL:
         raise click.UsageError("No login is in use: roadstead context ls lists them.")
     return kept.without(name)

@@ -201,7 +201,7 @@ def _warn_in_clear(server: str) -> None:
 
 
 def _person(hub: Client) -> str:
-    """Who the token is of, as the hub says. Raises NotAllowed where the hub does not know the token."""
+    """Ask the hub for the name of the token's holder. Raises NotAllowed for an unknown token."""
     try:
         who = hub.whoami()
     except NotAllowed as refused:

@@ -12,10 +12,11 @@ import pytest
 from hub.services.objects.apply import apply_documents
 from hub.services.reading.draft import draft
 from hub.store import workloads
+from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.kinds.registry import parse
 from tests.api.people import a_user, bound
-from tests.api.serving import Served, a_job, served
+from tests.api.serving import START, Served, a_job, served
 from tests.services.build import a_class, a_workload, in_cohort
 
 pytestmark = pytest.mark.anyio
@@ -30,7 +31,7 @@ POD_CLASS = {
     "value": 500,
 }
 # Who may give a job of queue `a` in namespace team-a a number that no class says.
-ROLES = {
+ROLES: dict[str, tuple[dict[str, Any], bool]] = {
     "submitter": ({"namespaces": ["team-a"]}, False),
     "submitter of the queue": ({"namespaces": ["team-a"], "queues": ["a"]}, False),
     "submitter everywhere": ({}, False),
@@ -49,9 +50,13 @@ class House:
     submitter: httpx.AsyncClient
 
     async def person(self, role: str, name: str = "p", **where: Any) -> httpx.AsyncClient:
-        """Somebody with a role."""
+        """A person with a role."""
         await bound(self.hub, name, role.split(maxsplit=1)[0], users=[name], **where)
         return await a_user(self.hub, name)
+
+    async def row(self, uid: str) -> Workload | None:
+        """A job as the store has it."""
+        return await self.hub.db.read(lambda tx: workloads.get(tx, uid))
 
     async def priority(self, name: str) -> int | None:
         """The priority that the scheduler goes by; None: there is no such Workload."""
@@ -111,7 +116,7 @@ DOORS = {
 
 @pytest.mark.parametrize("role", ROLES)
 async def test_who_may_set_a_number(tmp_path, role):
-    """Whoever administers the queue may; a submitter is refused, with the field and the remedy."""
+    """Administrators of the queue may; a submitter is refused, with the field and the remedy."""
     where, may = ROLES[role]
     async with house(tmp_path) as there:
         person = await there.person(role, **where)
@@ -195,14 +200,15 @@ async def test_a_class_of_pods_that_the_hub_has_may_be_named(tmp_path):
 async def test_no_number_and_zero_need_no_class(tmp_path):
     """Both are the default."""
     async with house(tmp_path) as there:
-        for name, given in {"none": {}, "zero": {"priority": 0}}.items():
+        both: dict[str, dict[str, Any]] = {"none": {}, "zero": {"priority": 0}}
+        for name, given in both.items():
             assert "code" not in await by_workloads(there.submitter, a_workload(name, **given))
 
 
 async def test_what_a_workload_has_stays_where_nobody_changes_it(tmp_path):
-    """A Workload with a number of an administrator, or of before, is applied and patched by its owner."""
+    """The owner applies and patches a Workload whose number was accepted earlier."""
     async with house(tmp_path) as there:
-        spec = {"priority": 1000, "priorityClassRef": HIGH}
+        spec: dict[str, Any] = {"priority": 1000, "priorityClassRef": HIGH}
         assert "code" not in await by_workloads(there.submitter, a_workload("w", **spec))
         edited = await by_apply(there.hub.admin, a_class("high", 2000))
         assert edited["result"] == "configured"
@@ -220,7 +226,7 @@ async def test_a_workload_that_waits_for_its_queue_is_judged_when_it_comes(tmp_p
     async with house(tmp_path) as there:
         told = await by_apply(there.submitter, a_workload("w", queue="late", priority=BIG))
         assert told["code"] == "PriorityNotAllowed"
-        spec = {"priority": 1000, "priorityClassRef": HIGH}
+        spec: dict[str, Any] = {"priority": 1000, "priorityClassRef": HIGH}
         told = await by_apply(there.submitter, a_workload("w", queue="late", **spec))
         assert told["result"] == "created", told
         told = await by_apply(there.submitter, a_workload("w", queue="late", priority=BIG))
@@ -285,31 +291,20 @@ async def test_a_job_takes_its_priority_from_its_class_alone(tmp_path):
         assert await priority(with_pod(a_job("j", queue="a"), priorityClassName="pods-high")) == 0
 
 
-async def test_what_a_workload_says_of_its_own_admission_is_not_taken(tmp_path):
-    """Status, creation time and uid of a manifest give no place in the queue and no quota."""
+async def test_what_a_workload_says_of_its_own_admission_is_ignored(tmp_path):
+    """A posted status or creation time gives no place in the queue and no quota; a uid is refused."""
+    status = {"admission": {"clusterQueue": "a"}, "nominatedClusterNames": ["c1"]}
     async with house(tmp_path) as there:
-        given = a_workload("w")
-        given["metadata"] |= {"creationTimestamp": "2001-01-01T00:00:00Z", "uid": "mine"}
-        given["status"] = {
-            "admission": {"clusterQueue": "a", "podSetAssignments": []},
-            "nominatedClusterNames": ["c1"],
-            "clusterName": "c1",
-            "conditions": [
-                {
-                    "type": each,
-                    "status": "True",
-                    "reason": "x",
-                    "message": "",
-                    "lastTransitionTime": "2001-01-01T00:00:00Z",
-                }
-                for each in ("QuotaReserved", "Admitted")
-            ],
-        }
-        told = await by_apply(there.submitter, given)
-        assert told["result"] == "created", told
-        shown = (await there.submitter.get(f"/v1/jobs/{told['uid']}")).json()
-        assert (shown["state"], shown["clusterQueue"], shown["cluster"]) == ("Pending", "", "")
-        assert shown["createdAt"].startswith("2026-03-01T12:")
+        for name, door in {"w": by_workloads, "b": by_batch, "a": by_apply}.items():
+            given = {**a_workload(name), "status": status}
+            given["metadata"]["creationTimestamp"] = "2001-01-01T00:00:00Z"
+            uid = (await door(there.submitter, given))["uid"]
+            row = await there.row(uid)
+            assert row is not None
+            assert (row.state, row.cluster_queue, row.cluster) == ("Pending", "", "")
+            assert row.created_at == row.queued_at == START
+            given["metadata"] |= {"name": f"{name}-2", "uid": "u"}
+            assert (await door(there.submitter, given))["code"] == "ForbiddenField"
 
 
 @pytest.mark.parametrize("kind", ["LocalQueue", "WorkloadPriorityClass", "PriorityClass"])

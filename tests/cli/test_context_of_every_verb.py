@@ -111,7 +111,7 @@ def _answer(path: str) -> Answer:
 
 
 def written(name: str) -> str:
-    """What the file says of one context, to the byte."""
+    """One context as the file holds it, to the byte."""
     return json.dumps(json.loads(contexts.path().read_text())["contexts"].get(name))
 
 

@@ -85,7 +85,7 @@ def test_force_replaces_the_whole_context(hubs, login):
 
 
 def test_a_context_whose_person_is_unknown_is_not_replaced(hubs, login):
-    """A file of an older release says no person: whoever logs in there has to say --force once."""
+    """A file of an older release says no person: the first login after the upgrade needs --force."""
     contexts.save(Contexts("prod", {"prod": Stored(hubs[0].address, "t-old")}))
     assert login(hubs[0], "ana", "--name", "prod").code == 2
     assert contexts.load().named["prod"].token == "t-old"

@@ -4,6 +4,7 @@ import asyncio
 import multiprocessing
 import threading
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from starlette.responses import JSONResponse
@@ -37,7 +38,7 @@ def _alone(tmp_path, monkeypatch):
 
 def signed_in(provider: LocalProvider, name: str, server: str = SERVER, ends: str = "1") -> Stored:
     """A login of a person, whose token has ended unless told otherwise."""
-    person = {"sub": name, "email": f"{name}@example.org"}
+    person: dict[str, Any] = {"sub": name, "email": f"{name}@example.org"}
     refresh = f"first-of-{name}"
     provider.refreshes.add(refresh)
     provider.whose[refresh] = person
@@ -83,7 +84,7 @@ def test_the_hub_is_sent_the_token_of_the_named_context(provider):
 
 
 def test_a_context_that_is_another_persons_by_now_is_refused(provider):
-    """A command that runs on while somebody else logs in under that name never sends their token."""
+    """A command that runs on while another person logs in under that name never sends their token."""
     bob = signed_in(provider, "bob")
     renewal = Renewal("lab", bob)
     contexts.save(Contexts("lab", {"lab": signed_in(provider, "carol", ends="99999999999")}))
@@ -92,7 +93,7 @@ def test_a_context_that_is_another_persons_by_now_is_refused(provider):
 
 
 def test_a_context_of_another_hub_by_now_is_refused(provider):
-    """The token of a login at B never goes to A, whoever logged in there."""
+    """The token of a login at B never goes to A."""
     renewal = Renewal("lab", signed_in(provider, "bob"))
     contexts.save(Contexts("lab", {"lab": signed_in(provider, "bob", "http://127.0.0.1:10")}))
     with pytest.raises(NotAllowed, match="another login"):

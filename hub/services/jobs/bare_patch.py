@@ -69,7 +69,7 @@ def patch_workload(
     jobs.require(tx, row._replace(queue=given.queue))
     administers = tx.scope.allows(
         namespace, given.queue
-    )  # of nobody in particular: not only one's own
+    )  # without an owner: all jobs of the queue
     given = replace(given, may_set_priority=administers)
     if revise_bare(tx, given, row, intake):
         audit.note(

@@ -1,9 +1,9 @@
 """Priority comes from a class: the one rule on numbers, which every intake of jobs applies.
 
-A Job names a WorkloadPriorityClass by its label and carries no number of its own. A Workload carries a number
+A Job names a WorkloadPriorityClass by its label and carries no number. A Workload carries a number
 beside its class, as Kueue's controllers write it, and a pod template may carry one too. A number is accepted
 where it is 0, where it equals the value of the class that is named, where it was there before, and from
-whoever administers the queue (`Draft.may_set_priority`).
+administrators of the queue (`Draft.may_set_priority`).
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ class Priorities:
         self._values: dict[tuple[str, str, str], int | None] = {}
 
     def refuse(self, given: Draft, before: Json | None = None) -> Rejected | None:
-        """Why a draft is not taken, or None; `before` is the manifest that it replaces.
+        """Returns the reason to refuse a draft, or None; `before` is the manifest that it replaces.
 
         Codes: PriorityNotAllowed, PriorityClassNotFound.
         """

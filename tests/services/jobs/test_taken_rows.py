@@ -1,6 +1,7 @@
 """What becomes of a manifest: every column of the row that it makes, and of the row that it changes."""
 
 import datetime as dt
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,9 @@ async def take(
     """Submit manifests as one request."""
 
     def run(tx: Transaction) -> list[Workload | Rejected]:
-        drafts = [draft(parse(each), tx.now, **of) for each in given]
+        drafts = [
+            replace(draft(parse(each), tx.now, **of), may_set_priority=True) for each in given
+        ]
         return submit_jobs(tx, drafts, Intake(), strict=strict)
 
     return await hub.hub.db.write(run)
