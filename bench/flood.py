@@ -11,6 +11,7 @@ ms of both spans and their difference, the hub's resident memory in MiB, and whe
 import argparse
 import asyncio
 import contextlib
+import functools
 import http.client
 import json
 import multiprocessing
@@ -153,7 +154,7 @@ def post_labels(server: str, token: str, _kubeconfig: str) -> object:
 
 def read_lists(server: str, token: str, _kubeconfig: str) -> object:
     """Each list twelve times at once, by the same person."""
-    calls = [lambda path=path: ask(server, token, path) for path in LISTS for _ in range(AT_ONCE)]
+    calls = [functools.partial(ask, server, token, path) for path in LISTS for _ in range(AT_ONCE)]
     return dict(at_once(AT_ONCE, calls))
 
 
@@ -214,8 +215,8 @@ FLOODS: dict[str, Callable[[str, str, str], object]] = {
 def plant(it: LocalFleet, token: str, rows: int) -> None:
     """Jobs that wait, and then their labels past the door."""
     calls = [
-        lambda at=at: ask(
-            it.server, token, "/v1/jobs", json.dumps(a_job(f"old-{at}", {})).encode()
+        functools.partial(
+            ask, it.server, token, "/v1/jobs", json.dumps(a_job(f"old-{at}", {})).encode()
         )
         for at in range(rows)
     ]

@@ -1,6 +1,8 @@
 """A request that is answered before its body is here in full: the hub reads little more of it, and closes."""
 
+import functools
 import json
+from typing import Any
 
 import pytest
 
@@ -31,17 +33,16 @@ async def pour(hub: Listening, line: Line, most: int) -> int:
     """Send pieces of a body while the hub takes them, at most `most` bytes; how many were sent."""
     connection, sent = the_connection(hub), 0
     while sent < most and hub.door.connections and not connection.flow.read_paused:
-        before = connection._drained
         await line.say(PIECE)
         sent += len(PIECE)
-        await until(
-            lambda before=before: (
-                connection._drained > before
-                or connection.flow.read_paused
-                or not hub.door.connections
-            )
-        )
+        await until(functools.partial(_went_on, hub, connection, connection._drained))
     return sent
+
+
+def _went_on(hub: Listening, connection: Any, drained: int) -> bool:
+    """Whether the hub drained more than `drained` bytes, or takes no more."""
+    stopped = connection.flow.read_paused or not hub.door.connections
+    return bool(connection._drained > drained or stopped)
 
 
 async def closes_within_a_second(hub: Listening, line: Line) -> None:

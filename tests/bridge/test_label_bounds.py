@@ -24,7 +24,7 @@ LARGE = {f"k{n:05d}": "v" * 10 for n in range(20_000)}
 QUEUE = {labels.QUEUE_NAME: "local-queue"}
 
 
-def a_job(name: str = "flood", *, own: Any = (), template: Any = ()) -> dict[str, Any]:
+def a_job(name: Any = "flood", *, own: Any = (), template: Any = ()) -> dict[str, Any]:
     """A Job of the guide's queue, with these labels on itself and on its pods."""
     return {
         "apiVersion": "batch/v1",
@@ -123,7 +123,7 @@ async def test_without_the_policy_the_job_is_refused_by_an_event(tmp_path, where
 
 def an_object(**metadata: Any) -> dict[str, Any]:
     """A Job as an API server gives it, with the managed fields of its labels."""
-    fields = {f"f:{key}": {} for key in metadata.get("labels") or {}}
+    fields: dict[str, Any] = {f"f:{key}": {} for key in metadata.get("labels") or {}}
     entry = {
         "manager": "kubectl",
         "operation": "Update",
