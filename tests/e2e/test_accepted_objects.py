@@ -224,7 +224,10 @@ OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "boss"}
 
 
 def test_what_is_there_already(fleet: Acceptance) -> None:
-    """By whenToTakeOver, comparisonOption and allowCoOwnership: taken, or left with the reason told."""
+    """By whenToTakeOver, comparisonOption and allowCoOwnership: taken, or left with the reason told.
+
+    The namespaces in the member accept the hub (docs/explain/ownership.md).
+    """
     cases: dict[str, tuple[Json, Json, bool]] = {
         "always": ({"whenToTakeOver": "Always"}, {"data": {"a": "2"}}, True),
         "never": ({"whenToTakeOver": "Never"}, {"data": {"a": "1"}}, False),
@@ -266,10 +269,15 @@ def test_what_is_there_already(fleet: Acceptance) -> None:
             True,
         ),
     }  # fmt: skip
+    hub = fleet.get("m1", "v1", "Namespace", SHARED)["metadata"]["labels"][
+        "roadstead.dev/managed-by"
+    ]
     for name, (applying, given, _) in cases.items():
         home = f"there-{name}"
         there = a_map("it", home) | {"data": given["data"]}
-        fleet.apply(a_namespace(home), a_map("boss", home), cluster="m1")
+        consenting = a_namespace(home)
+        consenting["metadata"]["labels"]["roadstead.dev/accept"] = hub
+        fleet.apply(consenting, a_map("boss", home), cluster="m1")
         if "owner" in given:
             boss = fleet.get("m1", "v1", "ConfigMap", "boss", home)["metadata"]["uid"]
             there["metadata"]["ownerReferences"] = [{**given["owner"], "uid": boss}]

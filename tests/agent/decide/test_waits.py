@@ -10,7 +10,7 @@ from agent.decide.next_step import decide
 from shared import labels
 from shared.wire.agent_v1 import Order
 from tests.agent.moments import NOW, a_live_job, a_moment, settled
-from tests.agent.scripted_hub import a_job, an_object
+from tests.agent.scripted_hub import HUB_ID, a_job, an_object
 
 APPLY, KEEP, WITHDRAW = a_job(), a_job(action="Keep", ttl_s=60), a_job(action="Withdraw")
 FRESH = a_job(action="Withdraw", fresh=True)
@@ -21,6 +21,8 @@ CONFIG = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "na
 OBJECT, NEWER = an_object(CONFIG, "o-1"), an_object(CONFIG, "o-1", generation=2)
 GOING = an_object(CONFIG, "o-1", action="Withdraw")
 LIVE = {**OBJECT.manifest, "metadata": {**OBJECT.manifest["metadata"], "uid": "m-1"}}
+MADE = {**LIVE["metadata"]["labels"], labels.CREATED_BY: HUB_ID}
+CREATED = {**LIVE, "metadata": {**LIVE["metadata"], "labels": MADE}}
 
 TRIED = [
     ("a change", a_job(generation=2), {"live": a_live_job()}, "PatchJob"),
@@ -35,7 +37,8 @@ TRIED = [
     ("an object", OBJECT, {"trouble": HELD_OFF}, "Apply"),
     ("a newer object", NEWER, {"live": LIVE, "trouble": HELD_OFF}, "Apply"),
     ("a drifted object", OBJECT, {"live": LIVE, "drifted": True}, "Apply"),
-    ("an object's deletion", GOING, {"live": LIVE}, "Delete"),
+    ("an object's deletion", GOING, {"live": CREATED}, "Delete"),
+    ("an object's release", GOING, {"live": LIVE}, "Abandon"),
 ]
 
 

@@ -149,7 +149,7 @@ async def test_a_missing_namespace_is_made_for_a_job_where_that_is_said(member, 
     assert outcome.live["metadata"]["annotations"][labels.MARK] == "m"
     made = await member.kube.get("v1", "Namespace", "", "new")
     own = {key: value for key, value in made["metadata"]["labels"].items() if "roadstead" in key}
-    assert own == {labels.MANAGED_BY: HUB_ID}
+    assert own == {labels.MANAGED_BY: HUB_ID, labels.CREATED_BY: HUB_ID}
 
 
 @pytest.mark.parametrize(

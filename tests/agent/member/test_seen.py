@@ -2,9 +2,10 @@
 
 import pytest
 
-from agent.member.applier import _last_seen, _made_for_a_job, _stranger
+from agent.member.applier import _last_seen
 from agent.member.observer import _is_active, _slim_job
 from agent.member.refusals import conflicting, missing_what, refused
+from agent.member.take_over import _has_no_work, stranger
 from agent.objects.facts import epoch_of, owner_of
 from agent.objects.status import suspender
 from shared import labels
@@ -125,14 +126,14 @@ def a_namespace(kind="Namespace", **marks):
 )
 def test_a_namespace_that_was_made_for_a_job_is_ours_to_place(obj, ours):
     """One that is a work itself, another hub's, or another kind of object is not."""
-    assert _made_for_a_job(obj, HUB_ID) is ours
+    assert _has_no_work(obj, HUB_ID) is ours
 
 
 def test_a_stranger_is_named_by_what_the_object_says():
     """Another hub with the epoch, else its first manager, else nobody."""
     theirs = a_namespace(**{labels.MANAGED_BY: "hub-9", labels.EPOCH: "4"})
-    assert "another hub (hub-9, epoch 4)" in _stranger(theirs)
+    assert "another hub (hub-9, epoch 4)" in stranger(theirs)
     managed = a_namespace()
     managed["metadata"]["managedFields"] = [{"manager": "helm"}, {"manager": "kubectl"}]
-    assert ", managed by helm, " in _stranger(managed)
-    assert "managed by" not in _stranger(a_namespace())
+    assert ", managed by helm, " in stranger(managed)
+    assert "managed by" not in stranger(a_namespace())
