@@ -88,8 +88,6 @@ def decide_orphan(seen: Seen, moment: Moment) -> Decision:
     if uid == seen.acknowledged and is_deleting(live):
         return _release_or(Decision(phase, reason="Orphan"), live, seen, moment)
     if uid == seen.ordered or (uid == seen.left and is_deleting(live)):
-        if not is_deleting(live) and (live.get("apiVersion"), live.get("kind")) != JOB:
-            return _remove_object(live, seen, moment)
         return replace(_clear_the_way(live, seen, moment, "Orphan"), phase=phase)
     where = f"{live['metadata'].get('namespace') or ''}/{live['metadata'].get('name')}"
     return Decision(phase, reason="Orphan", message=f"{where}: the hub does not ask for it")
@@ -276,6 +274,8 @@ def _clear_the_way(
     what = (
         "the hub does not want it" if reason == "Orphan" else f"epoch {epoch_of(live)} goes first"
     )
+    if not is_deleting(live) and (live.get("apiVersion"), live.get("kind")) != JOB:
+        return _remove_object(live, seen, moment)
     if not is_deleting(live):
         return _delete(live, seen, moment, reason, what, phase=phase)
     if not _has_ended(live, seen):

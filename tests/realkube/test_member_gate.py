@@ -34,62 +34,11 @@ from tests.charts import helm
 from tests.charts.helm import AGENT, Release
 from tests.e2e.running import REPOSITORY, until
 from tests.realkube import build
+from tests.realkube.gate import Gate, ensure_namespace, marked, said_to
 from tests.realkube.plane import Plane, PlaneError
 
 pytestmark = [pytest.mark.realkube, pytest.mark.timeout(500)]
-_HUB = {"hub": {"url": "https://192.0.2.1"}}
 _MARK = {"roadstead.dev/managed-by": "hub-1"}
-# Rights beyond the chart's, so that nothing but the policy is in the way.
-_MORE = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
-
-
-class Gate:
-    """A member whose agent's chart is installed with `policy`; `account` speaks as the agent does."""
-
-    def __init__(self, plane: Plane, policy: dict[str, str]) -> None:
-        self.plane = plane
-        values = {**_HUB, "profile": "objects", "policy": policy, "objects": {"rules": _MORE}}
-        self.release = Release(AGENT, values)
-        helm.install(self.release, plane.kubeconfig)
-        for name in (TENANT, HARDENED):
-            _ensured(plane, name)
-        account = plane.kubeconfig_of("agent", namespace="roadstead")
-        self.account = Path(account)
-        until(self._is_closed, 60, "the policy is in force")
-
-    def _is_closed(self) -> bool:
-        probe = next(each for each in hostile_jobs() if each.name == "host-pid")
-        named = {"name": "probe", "namespace": TENANT}
-        unmarked = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": named}
-        return "denied request" in self.said(marked(probe.manifest)) and (
-            "denied request" in self.said(unmarked)
-        )
-
-    def said(self, manifest: dict[str, Any], verb: str = "create") -> str:
-        """What the API server answers the agent to a dry run, refusals included."""
-        return _said(self.plane, manifest, verb, self.account)
-
-
-def _said(plane: Plane, manifest: dict[str, Any], verb: str, account: Path | None = None) -> str:
-    arguments = (verb, "--dry-run=server", "--validate=strict", "-f", "-")
-    try:
-        return plane.kubectl(*arguments, stdin=json.dumps(manifest), kubeconfig=account)
-    except PlaneError as refusal:
-        return str(refusal)
-
-
-def marked(manifest: dict[str, Any]) -> dict[str, Any]:
-    """As the agent writes it: with the labels of Roadstead's objects."""
-    metadata = manifest["metadata"]
-    return {
-        **manifest,
-        "metadata": {**metadata, "labels": {**metadata.get("labels", {}), **_MARK}},
-    }
-
-
-def _ensured(plane: Plane, name: str) -> None:
-    with contextlib.suppress(PlaneError):
-        plane.kubectl("create", "namespace", name)
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +63,7 @@ def test_the_policy_denies_what_no_tenant_may_run(gate: Gate, hostile: HostileJo
     said = gate.said(marked(hostile.manifest))
     assert "ValidatingAdmissionPolicy 'roadstead-agent-" in said, said
     assert f"{hostile.code}: " in said
-    assert "(server dry run)" in _said(gate.plane, hostile.manifest, "create")
+    assert "(server dry run)" in said_to(gate.plane, hostile.manifest, "create")
 
 
 @pytest.mark.parametrize(
@@ -187,7 +136,7 @@ def test_harmless_jobs_pass(gate: Gate) -> None:
         "capabilities": {"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]},
     }
     for job in (harmless_job("by-itself"), hard, *_jobs_of_the_examples()):
-        _ensured(gate.plane, job["metadata"].setdefault("namespace", "default"))
+        ensure_namespace(gate.plane, job["metadata"].setdefault("namespace", "default"))
         assert "created" in (said := gate.said(marked(job))), said
 
 
@@ -255,7 +204,7 @@ def _status(plane: Plane, asked: tuple[str, ...]) -> dict[str, Any]:
 def test_nobody_else_is_judged(gate: Gate) -> None:
     """The policy is the agent's alone: other accounts write what their rights allow."""
     job = marked(hostile_jobs()[0].manifest)
-    assert "created" in _said(gate.plane, job, "create")
+    assert "created" in said_to(gate.plane, job, "create")
 
 
 def _denies(gate: Gate, hostile: HostileJob) -> bool:

@@ -18,8 +18,9 @@ from agent.main import Agent
 from shared import labels
 from shared.wire.agent_v1 import Work
 from tests.agent.scripted_hub import HUB_ID, ScriptedHub, a_job, an_object
+from tests.charts import helm
+from tests.realkube.gate import Gate
 from tests.realkube.plane import Plane, PlaneError
-from tests.realkube.test_member_gate import Gate
 
 pytestmark = [pytest.mark.realkube, pytest.mark.timeout(500)]
 
@@ -33,8 +34,6 @@ DENIED: Final = "denied request: ForbiddenField"
 @pytest.fixture(scope="module")
 def gate(real_control_plane: Plane) -> Iterator[Gate]:
     """The agent's chart with its defaults, profile objects."""
-    from tests.charts import helm
-
     made = Gate(real_control_plane, {})
     yield made
     helm.uninstall(made.release, real_control_plane.kubeconfig)

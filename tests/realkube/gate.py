@@ -1,0 +1,66 @@
+"""A member with the agent's chart and its policies, asked with the credentials of the agent's account."""
+
+import contextlib
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.attack.hostile import HARDENED, TENANT, hostile_jobs
+from tests.charts import helm
+from tests.charts.helm import AGENT, Release
+from tests.e2e.running import until
+from tests.realkube.plane import Plane, PlaneError
+
+_HUB = {"hub": {"url": "https://192.0.2.1"}}
+_MARK = {"roadstead.dev/managed-by": "hub-1"}
+# Rights beyond the chart's, so that nothing but the policy is in the way.
+_MORE = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
+
+
+class Gate:
+    """A member whose agent's chart is installed with `policy`; `account` speaks as the agent does."""
+
+    def __init__(self, plane: Plane, policy: dict[str, str]) -> None:
+        self.plane = plane
+        values = {**_HUB, "profile": "objects", "policy": policy, "objects": {"rules": _MORE}}
+        self.release = Release(AGENT, values)
+        helm.install(self.release, plane.kubeconfig)
+        for name in (TENANT, HARDENED):
+            ensure_namespace(plane, name)
+        account = plane.kubeconfig_of("agent", namespace="roadstead")
+        self.account = Path(account)
+        until(self._is_closed, 60, "the policy is in force")
+
+    def _is_closed(self) -> bool:
+        probe = next(each for each in hostile_jobs() if each.name == "host-pid")
+        named = {"name": "probe", "namespace": TENANT}
+        unmarked = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": named}
+        return "denied request" in self.said(marked(probe.manifest)) and (
+            "denied request" in self.said(unmarked)
+        )
+
+    def said(self, manifest: dict[str, Any], verb: str = "create") -> str:
+        """What the API server answers the agent to a dry run, refusals included."""
+        return said_to(self.plane, manifest, verb, self.account)
+
+
+def said_to(plane: Plane, manifest: dict[str, Any], verb: str, account: Path | None = None) -> str:
+    arguments = (verb, "--dry-run=server", "--validate=strict", "-f", "-")
+    try:
+        return plane.kubectl(*arguments, stdin=json.dumps(manifest), kubeconfig=account)
+    except PlaneError as refusal:
+        return str(refusal)
+
+
+def marked(manifest: dict[str, Any]) -> dict[str, Any]:
+    """As the agent writes it: with the labels of Roadstead's objects."""
+    metadata = manifest["metadata"]
+    return {
+        **manifest,
+        "metadata": {**metadata, "labels": {**metadata.get("labels", {}), **_MARK}},
+    }
+
+
+def ensure_namespace(plane: Plane, name: str) -> None:
+    with contextlib.suppress(PlaneError):
+        plane.kubectl("create", "namespace", name)
