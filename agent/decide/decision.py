@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from agent.objects.facts import Object, epoch_of, is_unstarted
-from shared.wire.agent_v1 import Order, Phase
+from shared.wire.agent_v1 import NAMESPACE_NOT_EMPTY, Order, Phase
 
 Do = Literal[
     "Nothing",
@@ -139,7 +139,7 @@ def troubled(seen: Seen, moment: Moment) -> Decision | None:
 
 
 PODS_LEFT = "PodsRemain"
-NOT_EMPTY = "NamespaceNotEmpty"
+NOT_EMPTY = NAMESPACE_NOT_EMPTY
 DELETING = "Deleting"  # by somebody in the member
 # Reasons that say "not yet", not "no".
 TRANSIENT = frozenset({"Unavailable", "Throttled", "NameTaken", "Retrying", PODS_LEFT, NOT_EMPTY})

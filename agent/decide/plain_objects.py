@@ -20,9 +20,8 @@ from agent.decide.decision import (
 )
 from agent.objects.facts import Object, is_created, is_deleting, is_namespace, outdated
 from shared.labels import CREATED_BY
-from shared.wire.agent_v1 import DIFF_REPORTED, Phase, Work
+from shared.wire.agent_v1 import DIFF_REPORTED, NAMESPACE_KEPT, Phase, Work
 
-KEPT: Final = "NamespaceKept"
 COMPARED_EVERY_S: Final = 60.0
 UNREAD_S: Final = 5.0  # until it is asked again whether a kind could be read
 
@@ -79,7 +78,7 @@ def _withdraw_object(seen: Seen, moment: Moment) -> Decision:
     if live is None:
         if moment.settled_at is None:
             return LEASE_WAIT
-        return Decision("Gone", reason=KEPT if seen.kept else "", message=seen.kept)
+        return Decision("Gone", reason=NAMESPACE_KEPT if seen.kept else "", message=seen.kept)
     if is_deleting(live):
         return Decision("Applied", reason="Withdrawing", message="being deleted")
     if moment.now < seen.not_before:

@@ -24,7 +24,7 @@ from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.failpoints import failpoint
-from shared.wire.agent_v1 import ApiServerDown, Drift, Observed, Order, Refused
+from shared.wire.agent_v1 import NAMESPACE_KEPT, ApiServerDown, Drift, Observed, Order, Refused
 
 MOST_STATUS_BYTES: Final = 32 * 1024
 NOT_YOURS = "NotYours"
@@ -244,6 +244,8 @@ def _gather(
 ) -> None:
     if verdict.overlap:
         writes.events.append(_double_run(work, verdict.overlap))
+    if verdict.action == "Remove" and work.state is None and entry.reason == NAMESPACE_KEPT:
+        writes.events.append(_namespace_stays(cluster, entry, work))
     if verdict.overlap or (verdict.action == "Remove" and work.overlapped()):
         writes.beside.append(work.uid)
     if verdict.record:
@@ -271,6 +273,19 @@ def _double_run(work: StandingWork, text: str) -> dict[str, str]:
         "type": "Warning",
         "reason": DOUBLE_RUN,
         "message": plain(text),
+    }
+
+
+def _namespace_stays(cluster: str, entry: Observed, work: StandingWork) -> dict[str, str]:
+    """Name what is inside a withdrawn namespace that the member has not deleted."""
+    return {
+        "uid": work.uid,
+        "kind": work.kind,
+        "namespace": work.namespace,
+        "name": work.name,
+        "type": "Warning",
+        "reason": entry.reason,
+        "message": plain(f"in {cluster}: {entry.message}"),
     }
 
 

@@ -1,5 +1,7 @@
 """Who made an object decides what may become of it: created ones are deleted, others released."""
 
+from typing import Any
+
 import pytest
 
 from agent.decide.member_policy import MemberPolicy
@@ -87,7 +89,7 @@ async def test_the_mark_survives_later_applies(member):
 async def test_an_object_that_appears_meanwhile_does_not_become_created(member):
     """Between our read, which found nothing, and our apply somebody creates the object: it is refused."""
     work = an_object(a_config_map(), "o-1", when_to_take_over="Always")
-    late = Late(member.kube, a_config_map(colour="blue"))
+    late: Any = Late(member.kube, a_config_map(colour="blue"))
     outcome = await Applier(late, HUB_ID, SystemClock()).apply(work, None, "")
     assert outcome.trouble.reason == "Retrying"
     live = await settings_of(member)

@@ -1,4 +1,4 @@
-"""Jobs that a queue placed, and placements that select them: the Jobs keep their place."""
+"""Placements end: Jobs that a queue placed keep their place, and what stays in a member is told."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from hub.domain.workloads.states import QUEUED, State
 from hub.services.objects.delete import delete_object
-from hub.store import workloads
+from hub.store import events, workloads
 from tests.services.members.hubs import running_hub
 from tests.services.placements.fleet import FLEET, Fleet
 
@@ -134,3 +134,20 @@ async def test_a_job_that_the_placement_placed_is_still_taken_back(tmp_path: Pat
         await fleet.sync()
         await delete_the_placement(fleet)
         assert (await hub.job(uid)).state is State.WITHDRAWING
+
+
+async def test_a_namespace_that_stays_in_a_member_is_told_by_an_event(tmp_path: Path):
+    """The agent could not delete the namespace: the placement ends, and an event names what is inside."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1", "m2")
+        await fleet.apply(NAMESPACE)
+        await fleet.apply(placement_of_the_namespace("NamespaceOnly"))
+        await fleet.sync()
+        await delete_the_placement(fleet)
+        inside = "namespace shop stays: it holds Secret/theirs"
+        await fleet.sync("m2", reason="NamespaceKept", message=inside)
+        assert await fleet.object("ClusterResourcePlacement", "shop") is None
+        told = await hub.hub.read(lambda tx: events.list_events(tx))
+        (said,) = [each for each in told if each.reason == "NamespaceKept"]
+        assert (said.kind, said.name, said.type) == ("Namespace", "shop", "Warning")
+        assert said.message == f"in m2: {inside}"
