@@ -114,7 +114,7 @@ class MemberPolicy:
 
 
 def lowered(manifest: Object, live: Object) -> str:
-    """How an apply would lower or remove the Pod Security level that a live Namespace enforces, or ""."""
+    """Refuse an apply that lowers or removes the Pod Security level a live Namespace enforces; "" if none."""
     held = (live["metadata"].get("labels") or {}).get(ENFORCE)
     if held is None or not is_namespace(live):
         return ""

@@ -23,7 +23,7 @@ Address = tuple[str, str, str, str]  # apiVersion, kind, namespace, name
 
 
 class Ours(NamedTuple):
-    """By what an object is told to be ours: this hub's and this work's, or the one that was so last."""
+    """The evidence that an object is ours: the marks of hub and work, or the uid that the work had last."""
 
     hub_id: str
     uid: str  # of the work

@@ -40,7 +40,7 @@ log = structlog.get_logger(__name__)
 _WRITE_S = 15.0
 CO_OWNED = "OwnedByOthers"
 # No object ever has this version, the largest one. An apply that carries it creates the object if there is
-# none, as every apply does, and is refused as stale (409) if somebody has created one meanwhile.
+# none, as every apply does, and is refused as stale (409) if one exists by then.
 NO_VERSION = str(2**63 - 1)
 
 
@@ -262,7 +262,7 @@ class Applier:
         return Outcome(live=applied)
 
     def _manifest(self, work: Work, live: Object | None, leave: Sequence[drift.Path]) -> Object:
-        """What is applied. Without a live object the apply creates one, or it is refused."""
+        """Compose the apply. Without a live object it creates one, or the API server refuses it."""
         created = live is None or is_created(live, self._hub_id)
         manifest = stamped(work, self._hub_id, created=created)
         if leave:
@@ -365,7 +365,7 @@ def _preconditions(work: Work, live: Object, hub_id: str) -> Object:
 
 
 def _forbidden(work: Work, live: Object | None) -> Trouble | None:
-    """What the live object forbids, whatever the hub asks for."""
+    """Refuse an apply on account of the live object: its owners, or the level it enforces."""
     if live is None:
         return None
     if not work.co_ownership and (owners := owners_of(live)):

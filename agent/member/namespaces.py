@@ -1,11 +1,12 @@
 """Deletes a namespace of a member only if this hub's agent created it and nothing is left in it.
 
-What Kubernetes makes by itself does not count, nor what is owned by that, nor a Job of this hub that has
-ended and whose end the hub has stored. To know, the agent lists every served kind as metadata. While work
-of the hub is inside, the namespace waits; where something else is, or the agent cannot look, it is kept:
-the marks of the work go, `managed-by` and `created-by` stay, and a later placement or Job may use it.
+The agent lists every served kind as metadata. It does not count objects that Kubernetes creates in every
+namespace, objects that those own, and Jobs of this hub that have ended and whose end the hub has stored.
+While work of the hub is inside, the namespace waits. If other objects are inside, or the agent cannot look,
+the namespace is kept: it loses the marks of the work and keeps `managed-by` and `created-by`, and a later
+placement or Job may use it.
 
-Something that is created between the last list and the deletion goes with the namespace.
+An object that is created between the last list and the deletion goes with the namespace.
 """
 
 from collections.abc import Iterable, Iterator
@@ -34,7 +35,7 @@ _MADE_BY_KUBERNETES: Final = frozenset(
 
 @dataclass(slots=True)
 class Contents:
-    """What holds a namespace: Kind/name of the hub's own objects and of others, or why that is unknown."""
+    """Objects that hold a namespace, as Kind/name: the hub's own and others. `unread`: why it is unknown."""
 
     ours: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
@@ -46,7 +47,7 @@ class Contents:
 
     @property
     def message(self) -> str:
-        """What is inside, or why the agent does not know."""
+        """Name the objects inside, or the reason why the agent does not know them."""
         held = [*self.ours, *self.others]
         if not held:
             return f"the agent cannot tell what is inside: {self.unread}"

@@ -1,8 +1,8 @@
-"""Whether the agent may apply over an object that is there and that the work does not own yet.
+"""Permits or refuses the first apply of a work over an object that exists in the member already.
 
-An object of somebody else's needs the consent of the member's people: label `roadstead.dev/accept` on
-its namespace, or on the object itself where it has no namespace (docs/explain/ownership.md). The admission
-policy of the member asks for the same label.
+A foreign object needs the consent of the member's people: label `roadstead.dev/accept` on its namespace,
+or on the object itself if it is cluster-scoped (docs/explain/ownership.md). The member's admission policy
+requires the same label.
 """
 
 from typing import NamedTuple
@@ -53,7 +53,7 @@ class TakeOver:
         return Permission(Outcome(live=live), force=work.when_to_take_over == "Always")
 
     async def _refusal(self, work: Work, live: Object) -> str:
-        """Why an object of others is left alone; "" if it may be taken over."""
+        """Return the reason to leave a foreign object alone; "" if it may be taken over."""
         if work.when_to_take_over == "Never":
             return stranger(live)
         if work.when_to_take_over == "IfNoDiff" and (found := _differences(work, live)):
@@ -72,14 +72,14 @@ class TakeOver:
         return bool(marks.get(labels.ACCEPT) == self._hub_id)
 
     def _command(self, live: Object) -> str:
-        """What a person of the member runs to consent."""
+        """Return the command with which a person of the member consents."""
         namespace, name = live["metadata"].get("namespace"), live["metadata"]["name"]
         target = f"namespace {namespace}" if namespace else f"{live['kind'].lower()} {name}"
         return f"kubectl label {target} {labels.ACCEPT}={self._hub_id}"
 
 
 def stranger(live: Object) -> str:
-    """Who seems to own an object that is not ours."""
+    """Name the apparent owner of an object that is not ours."""
     managed = live["metadata"].get("labels") or {}
     other = managed.get(labels.MANAGED_BY)
     if other:

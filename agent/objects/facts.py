@@ -22,7 +22,7 @@ def owner_of(obj: Object, hub_id: str) -> str | None:
 
 
 def is_created(obj: Object, hub_id: str) -> bool:
-    """Whether an agent of this hub created the object; otherwise it took the object over, if it is ours."""
+    """Tell a created object from one that was taken over: an agent of this hub created it."""
     return (obj["metadata"].get("labels") or {}).get(labels.CREATED_BY) == hub_id
 
 

@@ -40,7 +40,7 @@ class Gate:
         )
 
     def said(self, manifest: dict[str, Any], verb: str = "create") -> str:
-        """What the API server answers the agent to a dry run, refusals included."""
+        """Return the API server's answer to the agent's dry run, refusals included."""
         return said_to(self.plane, manifest, verb, self.account)
 
 

@@ -1,4 +1,4 @@
-"""Who may delete and overwrite what in a member, on a real API server with the shipped policies.
+"""The shipped policies protect a member's own objects from the agent, on a real API server.
 
 Requests go with the credentials of the agent's own account. It has every right here, so that nothing but
 the policy is in the way; that an administrator may do the same shows that it is the policy that denies.
@@ -107,7 +107,7 @@ FOREIGN: Final = (
 
 @pytest.fixture
 def theirs(gate: Gate) -> Iterator[Plane]:
-    """A namespace of the member's own people with objects of theirs, restricted, accepting nobody."""
+    """A restricted namespace of the member's people, with their objects, that accepts no hub."""
     plane = gate.plane
     plane.create(namespace(SPACE, **{ENFORCE: "restricted"}), *FOREIGN)
     yield plane
@@ -116,7 +116,7 @@ def theirs(gate: Gate) -> Iterator[Plane]:
 
 
 def tried(gate: Gate, *arguments: str, stdin: str | None = None) -> str:
-    """What the API server answers the agent's account, refusals included."""
+    """Return the API server's answer to the agent's account, refusals included."""
     try:
         return gate.plane.kubectl(*arguments, stdin=stdin, kubeconfig=gate.account)
     except PlaneError as refusal:

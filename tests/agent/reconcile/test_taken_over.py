@@ -1,4 +1,4 @@
-"""Who made an object decides what may become of it: created ones are deleted, others released."""
+"""The agent deletes objects that it created, and releases objects that it took over."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ def marks_of(live):
 
 
 def is_applied(hub, uid, generation):
-    """Whether the hub was told that this generation is applied."""
+    """The hub has a report that this generation is applied."""
     entry = hub.observed.get(uid)
     return entry is not None and (entry.phase, entry.generation) == ("Applied", generation)
 
@@ -87,7 +87,7 @@ async def test_the_mark_survives_later_applies(member):
 
 
 async def test_an_object_that_appears_meanwhile_does_not_become_created(member):
-    """Between our read, which found nothing, and our apply somebody creates the object: it is refused."""
+    """The object is created by others between our read, which found nothing, and our apply: refused."""
     work = an_object(a_config_map(), "o-1", when_to_take_over="Always")
     late: Any = Late(member.kube, a_config_map(colour="blue"))
     outcome = await Applier(late, HUB_ID, SystemClock()).apply(work, None, "")
@@ -97,7 +97,7 @@ async def test_an_object_that_appears_meanwhile_does_not_become_created(member):
 
 
 class Late:
-    """A client in whose member somebody creates an object right before our first apply."""
+    """A client in whose member another client creates an object right before our first apply."""
 
     def __init__(self, kube, obj):
         self._kube, self._obj = kube, obj
@@ -162,7 +162,7 @@ async def test_a_members_own_namespace_is_released_with_everything_inside(member
 
 
 async def test_an_orphan_that_was_taken_over_is_released(member):
-    """What nothing desires and the hub orders away goes the same ways: created deleted, else released."""
+    """The hub orders an orphan away: the agent deletes a created one and releases the other."""
     member.start()
     await member.kube.create(a_config_map(), field_manager="someone")
     await applied(member, a_config_map(), when_to_take_over="Always")
@@ -278,7 +278,7 @@ async def test_a_created_namespace_goes_after_what_was_placed_in_it(member):
 
 
 async def test_a_namespace_waits_for_the_work_of_the_hub_inside(member):
-    """It stays while a Job of a queue runs in it, says so, and goes once that has ended."""
+    """It stays and names the Job of a queue that runs in it, and is deleted once the Job is gone."""
     member.start()
     await applied(member, a_namespace("fresh"), "o-1")
     member.hub.put(a_job("u-1", namespace="fresh", run_seconds="600"))

@@ -1,4 +1,4 @@
-"""Placements end: Jobs that a queue placed keep their place, and what stays in a member is told."""
+"""Placements end: Jobs that a queue placed keep their place; an event names a namespace that stays."""
 
 from pathlib import Path
 
@@ -65,7 +65,7 @@ async def delete_the_placement(fleet: Fleet) -> None:
 
 
 async def assert_it_keeps_its_place(fleet: Fleet, uid: str) -> None:
-    """The Job is in m1, in the epoch in which its queue placed it, and nobody withdraws it."""
+    """The Job is in m1, in the epoch in which its queue placed it, and is not withdrawn."""
     await fleet.sync()
     job, work = await fleet.hub.job(uid), await fleet.hub.work(uid)
     assert (job.cluster, job.epoch) == ("m1", 1)
@@ -147,7 +147,7 @@ async def test_a_namespace_that_stays_in_a_member_is_told_by_an_event(tmp_path: 
         inside = "namespace shop stays: it holds Secret/theirs"
         await fleet.sync("m2", reason="NamespaceKept", message=inside)
         assert await fleet.object("ClusterResourcePlacement", "shop") is None
-        told = await hub.hub.read(lambda tx: events.list_events(tx))
+        told = await hub.hub.read(events.list_events)
         (said,) = [each for each in told if each.reason == "NamespaceKept"]
         assert (said.kind, said.name, said.type) == ("Namespace", "shop", "Warning")
         assert said.message == f"in m2: {inside}"
