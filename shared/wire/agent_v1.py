@@ -33,6 +33,7 @@ MAX_OBSERVED_PER_REQUEST = 2000
 MAX_MARKS = 64
 NAMESPACE_NOT_EMPTY = "NamespaceNotEmpty"  # a withdrawn namespace waits for work of the hub inside
 NAMESPACE_KEPT = "NamespaceKept"  # a withdrawn namespace stays for what else is inside
+NAMESPACE_STAYS = frozenset({NAMESPACE_NOT_EMPTY, NAMESPACE_KEPT})
 DIFF_REPORTED = "DiffReported"  # reason of what was compared: `drift` is how it differs
 MOST_UID_CHARS = 128  # of an object: an API server gives 36
 

@@ -24,7 +24,7 @@ from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.failpoints import failpoint
-from shared.wire.agent_v1 import NAMESPACE_KEPT, ApiServerDown, Drift, Observed, Order, Refused
+from shared.wire.agent_v1 import NAMESPACE_STAYS, ApiServerDown, Drift, Observed, Order, Refused
 
 MOST_STATUS_BYTES: Final = 32 * 1024
 NOT_YOURS = "NotYours"
@@ -244,7 +244,7 @@ def _gather(
 ) -> None:
     if verdict.overlap:
         writes.events.append(_double_run(work, verdict.overlap))
-    if verdict.action == "Remove" and work.state is None and entry.reason == NAMESPACE_KEPT:
+    if work.state is None and work.action == "Withdraw" and entry.reason in NAMESPACE_STAYS:
         writes.events.append(_namespace_stays(cluster, entry, work))
     if verdict.overlap or (verdict.action == "Remove" and work.overlapped()):
         writes.beside.append(work.uid)

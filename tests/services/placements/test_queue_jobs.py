@@ -7,7 +7,7 @@ import pytest
 from hub.domain.workloads.states import QUEUED, State
 from hub.services.objects.delete import delete_object
 from hub.store import events, workloads
-from tests.services.members.hubs import running_hub
+from tests.services.members.hubs import running_hub, seen
 from tests.services.placements.fleet import FLEET, Fleet
 
 pytestmark = pytest.mark.anyio
@@ -134,6 +134,25 @@ async def test_a_job_that_the_placement_placed_is_still_taken_back(tmp_path: Pat
         await fleet.sync()
         await delete_the_placement(fleet)
         assert (await hub.job(uid)).state is State.WITHDRAWING
+
+
+async def test_a_namespace_that_waits_for_work_inside_is_told_by_an_event(tmp_path: Path):
+    """The placement is being deleted meanwhile, and the event names what the namespace holds."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1", "m2")
+        await fleet.apply(NAMESPACE)
+        await fleet.apply(placement_of_the_namespace("NamespaceOnly"))
+        await fleet.sync()
+        await delete_the_placement(fleet)
+        agent = fleet.agents["m2"]
+        await agent.sync()
+        (uid,) = agent.works
+        waits = {"reason": "NamespaceNotEmpty", "message": "it holds Job/one"}
+        await agent.sync(seen(uid, "Applied", 0, **waits))
+        assert await fleet.object("ClusterResourcePlacement", "shop") is not None
+        told = await hub.hub.read(events.list_events)
+        (said,) = [each for each in told if each.reason == "NamespaceNotEmpty"]
+        assert said.message == "in m2: it holds Job/one"
 
 
 async def test_a_namespace_that_stays_in_a_member_is_told_by_an_event(tmp_path: Path):
