@@ -20,7 +20,7 @@ import sqlite3
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -122,7 +122,7 @@ def answer_of(server: str, token: str, path: str, body: bytes | None = None) -> 
         return reply.status, reply.read()
 
 
-def at_once(number: int, calls: list[Callable[[], int]]) -> Counter[int]:
+def at_once(number: int, calls: Sequence[Callable[[], int]]) -> Counter[int]:
     """Run the calls, `number` at a time: how often each status came."""
     statuses: Counter[int] = Counter()
     pending = iter(calls)

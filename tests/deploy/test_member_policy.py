@@ -1,0 +1,95 @@
+"""The rules about marks in the shipped admission policy, evaluated by a CEL library on plain objects.
+
+The library knows no Kubernetes types, so it says nothing of type checks; `tests/realkube/test_ownership.py`
+sends the same requests to a real API server.
+"""
+
+from typing import Any
+
+import cel
+import pytest
+import yaml
+
+from tests.house.sources import REPOSITORY
+
+MARK = {"roadstead.dev/managed-by": "h"}
+CREATED = {**MARK, "roadstead.dev/created-by": "h"}
+ACCEPT = {"roadstead.dev/accept": "h"}
+ENFORCE = "pod-security.kubernetes.io/enforce"
+RESTRICTED = {ENFORCE: "restricted"}
+Json = dict[str, Any]
+
+
+def an(labels: Json, **metadata: Any) -> Json:
+    return {"metadata": {"name": "x", "labels": labels, **metadata}}
+
+
+NOTED = an({}, annotations={"roadstead.dev/spec-hash": "x"})
+HELD = an({}, finalizers=["roadstead.dev/result"])
+OTHER = {"roadstead.dev/managed-by": "z"}
+
+
+def is_allowed(operation: str, kind: str, old: Json | None, new: Json | None, space: Json) -> bool:
+    """Evaluate all rules of the policy on a request of the agent's account."""
+    path = REPOSITORY / "deploy" / "member" / "admission-policy.yaml"
+    policies = yaml.safe_load_all(path.read_text())
+    spec = next(p["spec"] for p in policies if p["metadata"]["name"] == "roadstead-agent-writes")
+    group = "batch" if kind == "Job" else ""
+    request = {"operation": operation, "kind": {"group": group, "version": "v1", "kind": kind}}
+    known: Json = {
+        "request": {**request, "namespace": "finance"},
+        "object": new,
+        "oldObject": old,
+        "namespaceObject": an(space),
+        "variables": {},
+    }
+
+    def value(expression: str) -> Any:
+        return cel.evaluate(expression.replace("dyn(", "("), known)
+
+    for each in spec["variables"]:
+        known["variables"][each["name"]] = value(each["expression"])
+    return all(value(each["expression"]) is True for each in spec["validations"])
+
+
+@pytest.mark.parametrize(
+    ("operation", "kind", "old", "new", "space", "allowed"),
+    [
+        ("CREATE", "Secret", None, an(CREATED), {}, True),
+        ("CREATE", "Secret", None, an({}), {}, False),
+        ("CREATE", "Secret", None, an({**MARK, "roadstead.dev/created-by": "z"}), {}, False),
+        ("CREATE", "Namespace", None, an({**CREATED, **ACCEPT}), {}, False),
+        ("DELETE", "Secret", an({}), None, {}, False),
+        ("DELETE", "Secret", an(MARK), None, ACCEPT, False),
+        ("DELETE", "Secret", an(CREATED), None, {}, True),
+        ("DELETE", "Namespace", an({}), None, {}, False),
+        ("UPDATE", "Secret", an({}), an(MARK), {}, False),
+        ("UPDATE", "Secret", an({}), an(CREATED), {}, False),
+        ("UPDATE", "Secret", an({}), NOTED, {}, False),
+        ("UPDATE", "Secret", an({}), HELD, {}, False),
+        ("UPDATE", "Secret", an({}), an(MARK), ACCEPT, True),
+        ("UPDATE", "Secret", an({}), an(MARK), {"roadstead.dev/accept": "z"}, False),
+        ("UPDATE", "Secret", an({}), an(CREATED), ACCEPT, False),
+        ("UPDATE", "Secret", an(OTHER), an(MARK), {}, False),
+        ("UPDATE", "Secret", an(MARK), an(MARK), {}, True),
+        ("UPDATE", "Secret", an(MARK), an({}), {}, True),
+        ("UPDATE", "Secret", an(CREATED), an({}), {}, True),
+        ("UPDATE", "Secret", an(CREATED), an(MARK), {}, False),
+        ("UPDATE", "Namespace", an({}), an(MARK), {}, False),
+        ("UPDATE", "Namespace", an(ACCEPT), an({**ACCEPT, **MARK}), ACCEPT, True),
+        ("UPDATE", "Namespace", an({}), an({**ACCEPT, **MARK}), ACCEPT, False),
+        ("UPDATE", "Namespace", an({**ACCEPT, **MARK}), an(MARK), ACCEPT, False),
+        ("UPDATE", "Namespace", an({**MARK, **RESTRICTED}), an(MARK), {}, False),
+        ("UPDATE", "Namespace", an({**MARK, **RESTRICTED}), an({**MARK, ENFORCE: "baseline"}), {}, False),
+        ("UPDATE", "Namespace", an({**MARK, ENFORCE: "baseline"}), an({**MARK, **RESTRICTED}), {}, True),
+        ("UPDATE", "Job", an({}), an(MARK), ACCEPT, False),
+        ("UPDATE", "Job", an(MARK), an(MARK), {}, True),
+        ("DELETE", "Job", an(MARK), None, {}, True),
+        ("DELETE", "Job", an({}), None, {}, False),
+    ],
+)  # fmt: skip
+def test_the_policy_judges_the_stored_object(
+    operation: str, kind: str, old: Json | None, new: Json | None, space: Json, allowed: bool
+) -> None:
+    """Marks that the request brings open nothing; `created-by`, consent and levels stay as they are."""
+    assert is_allowed(operation, kind, old, new, space) is allowed
