@@ -12,7 +12,7 @@ from hub.services.jobs import adopt, hold
 from hub.services.members.observe import ObservedReport, take_reports
 from hub.services.objects.fence import fence_cluster
 from hub.services.works.evict import evict
-from hub.services.works.restored import begin_recovery
+from hub.services.works.restored import accept, begin_recovery
 from hub.store import leftovers, workloads
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
@@ -169,6 +169,7 @@ async def test_a_withdrawn_job_of_before_is_held_instead_of_requeued(tmp_path: P
         await accounts(hub, agent)
         await hub.write(fence_cluster, "south", "south", "ada", 45.0, though_it_answers=True)
         await hub.write(hold.release_job, uid, "ann")
+        await hub.write(accept, "ada")
         await hub.place(uid, "north")
         await hub.settled()
         await agent.sync()
