@@ -15,7 +15,7 @@ WAITS = a_workload("one", state=State.PENDING)
 
 def a_live(*, active: bool, by: str, generation: int = 3, observed: int = 2) -> dict[str, Any]:
     """A Workload of which `by` set `spec.active` last, and whose conditions are of `observed`."""
-    fields = {"f:spec": {"f:active": {}}}
+    fields: dict[str, Any] = {"f:spec": {"f:active": {}}}
     written = {"manager": by, "operation": "Update", "fieldsV1": fields}
     condition = {"type": "QuotaReserved", "status": "False", "observedGeneration": observed}
     return {
