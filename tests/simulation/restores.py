@@ -145,6 +145,9 @@ class RestoredRun(WholeRun):
         self.world.at(copied, self.hub.back_up)  # type: ignore[attr-defined]
         self.world.at(back, self.hub.restore)  # type: ignore[attr-defined]
         self.world.at(self.accepted, self.hub.accept)  # type: ignore[attr-defined]
+        if die.random() < 0.6:
+            until = self.accepted + 20.0 + die.random() * 100.0
+            self.world.at(back - 0.1, self._silence, die.choice(sorted(self.members)), until)
 
     def _act_blindly(self) -> None:
         """People release, hold, deactivate and forget in any order after the restore."""
@@ -153,6 +156,10 @@ class RestoredRun(WholeRun):
         for _ in range(die.randrange(4, 24)):
             at = self.accepted + die.random() * 60.0
             self.world.at(at, self._act, die.choice(acts), die.random())
+
+    def _silence(self, member: str, until: float) -> None:
+        """One member is not heard from the restore until long after the acceptance."""
+        self.hub.networks[member].cut_until = until
 
     def _act(self, act: str, which: float) -> None:
         uids = sorted(self.hub.books.workloads)  # type: ignore[attr-defined]
