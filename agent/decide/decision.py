@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from agent.objects.facts import Object, epoch_of, is_unstarted
-from shared.wire.agent_v1 import NAMESPACE_NOT_EMPTY, Order, Phase
+from shared.wire.agent_v1 import Order, Phase
+from shared.wire.namespaces import NAMESPACE_NOT_EMPTY
 
 Do = Literal[
     "Nothing",

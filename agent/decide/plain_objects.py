@@ -20,7 +20,8 @@ from agent.decide.decision import (
 )
 from agent.objects.facts import Object, is_created, is_deleting, is_namespace, outdated
 from shared.labels import CREATED_BY
-from shared.wire.agent_v1 import DIFF_REPORTED, NAMESPACE_KEPT, Phase, Work
+from shared.wire.agent_v1 import DIFF_REPORTED, Phase, Work
+from shared.wire.namespaces import NAMESPACE_KEPT
 
 COMPARED_EVERY_S: Final = 60.0
 UNREAD_S: Final = 5.0  # until it is asked again whether a kind could be read

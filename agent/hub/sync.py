@@ -192,6 +192,7 @@ class Exchange:
             marks=self._reconciler.marks.tell(everything=self._full),
             wait_s=self._poll_s if quiet else 0,
             desired=self.desired.base,
+            jobs_read=self._reconciler.jobs_read.done,
             observed=ObservedSet.model_construct(
                 full=self._full,
                 digest=observed.digest,

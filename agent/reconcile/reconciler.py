@@ -23,6 +23,7 @@ from agent.objects.facts import JOB, Object, finished, is_unstarted, outdated
 from agent.objects.rules import AvailabilityRules
 from agent.reconcile.copies import Copies
 from agent.reconcile.finalizers import FinalizerRemoval
+from agent.reconcile.jobs_read import JobsRead
 from agent.reconcile.resync import Resync
 from agent.reconcile.steps import Steps
 from agent.reconcile.timers import Timers
@@ -81,6 +82,7 @@ class Reconciler:
             self._applier, lease, clock, meters, self._namespaces, self.marks, policy
         )
         self._removals = FinalizerRemoval(clock, self._release)
+        self.jobs_read = JobsRead(client, hub_id, lease, self.observed.entries, clock, news)
 
     # --- what is desired -------------------------------------------------------------------------
 
@@ -176,13 +178,9 @@ class Reconciler:
     async def run(self) -> None:
         """Decide and act until cancelled."""
         await self.observer.start()
-        loops = [
-            self._decide_due(),
-            self._work_queue.gather(),
-            self._timers.run(),
-            self._resync.run(),
-        ]
-        loops += [self._removals.run(), self._copies.run()]
+        loops = [self._decide_due(), self._work_queue.gather(), self._timers.run()]
+        loops += [each.run() for each in (self._resync, self._removals, self._copies)]
+        loops.append(self.jobs_read.run())
         loops += [self._step() for _ in range(_STEPS_AT_ONCE)]
         tasks = [asyncio.create_task(loop) for loop in loops]
         try:

@@ -31,9 +31,6 @@ FULL_EVERY_S = 600.0
 MAX_WORKS_PER_REPLY = 1000
 MAX_OBSERVED_PER_REQUEST = 2000
 MAX_MARKS = 64
-NAMESPACE_NOT_EMPTY = "NamespaceNotEmpty"  # a withdrawn namespace waits for work of the hub inside
-NAMESPACE_KEPT = "NamespaceKept"  # a withdrawn namespace stays for what else is inside
-NAMESPACE_STAYS = frozenset({NAMESPACE_NOT_EMPTY, NAMESPACE_KEPT})
 DIFF_REPORTED = "DiffReported"  # reason of what was compared: `drift` is how it differs
 MOST_UID_CHARS = 128  # of an object: an API server gives 36
 
@@ -311,10 +308,12 @@ class SyncRequest(Message):
     wait_s: float = Field(default=0, ge=0, le=60)
     desired: DesiredBase = DesiredBase()
     observed: ObservedSet = ObservedSet()
-    capacity: Capacity | None = None  # None: unchanged since the last acknowledged one
-    availability: Whole | None = (
-        None  # by header: revision of the rules it goes by; None: it knows of none
+    jobs_read: bool = (
+        False  # `observed` holds all that a list past the caches found (agent.reconcile.jobs_read)
     )
+    capacity: Capacity | None = None  # None: unchanged since the last acknowledged one
+    # By header: revision of the rules that it goes by; None: it knows of none.
+    availability: Whole | None = None
 
 
 class Desired(Message):

@@ -16,6 +16,7 @@ from agent.hub.client import HubError
 from agent.hub.sync import AcceptedError, Exchange, _Sent
 from agent.member.applier import Applier
 from agent.reconcile.copies import Copies
+from agent.reconcile.jobs_read import JobsRead
 from agent.reconcile.reconciler import Reconciler
 from agent.reconcile.resync import Resync
 from agent.reconcile.steps import Steps
@@ -84,6 +85,9 @@ class Driven(Reconciler):
             self._namespaces,
             self.marks,
             OPEN,
+        )
+        self.jobs_read = JobsRead(
+            CLIENT, HUB_ID, agent.lease, self.observed.entries, agent.clock, agent.news
         )
         self._marked: set[str] = set()
         self._to_release: set[str] = set()
@@ -173,6 +177,7 @@ class Request:
     marks: list[Mark]
     desired: Base
     observed: Saying
+    jobs_read: bool = False
     wait_s: float = 0.0
     capacity: None = None
     proto: int = 1
@@ -195,6 +200,7 @@ class Talk(Exchange):
         request: Any = Request(
             self._session, self._seq, self._cluster_uid, self.incarnation,
             self._reconciler.marks.tell(everything=self._full), base, said,
+            self._reconciler.jobs_read.done,
         )  # fmt: skip
         return _Sent(request, now, entries, None)
 
@@ -253,6 +259,7 @@ class Agent:
     def _audit(self) -> None:
         if not self.dead:
             self.reconciler.look_over()
+            self.drive(self.reconciler.jobs_read.look())
             self.world.after(10.0, self._audit)
 
     # --- coroutines ------------------------------------------------------------------------------

@@ -61,9 +61,14 @@ class Client:
     async def get(self, _version: str, _kind: str, _namespace: str, name: str) -> Any:
         return await Call("get", _TIMEOUT_S, name)
 
-    async def list(self, _version: str, _kind: str, _namespace: str, selector: str) -> Any:
-        items = await Call("pods", _TIMEOUT_S, selector.partition("=")[2])
-        return SimpleNamespace(items=items)
+    async def list(
+        self, _version: str, kind: str, _namespace: str | None, selector: str, *, slim: Any = None,
+    ) -> Any:  # fmt: skip
+        if kind == "Job":
+            items = await Call("jobs", _TIMEOUT_S)
+        else:
+            items = await Call("pods", _TIMEOUT_S, selector.partition("=")[2])
+        return SimpleNamespace(items=[slim(each) for each in items] if slim else items)
 
     async def merge_patch(
         self, _version: str, _kind: str, _namespace: str, name: str, patch: Any, *,
@@ -135,14 +140,14 @@ class SimulatedObserver(Observer):
             if kind == "Job":
                 agent.world.happens("listed", agent.network.name)
             held = agent.member.jobs if kind == "Job" else agent.member.pods
-            informer._replace([obj for obj in held.values() if kind == "Pod" or _ours(obj)])
+            informer._replace([obj for obj in held.values() if kind == "Pod" or is_ours(obj)])
             if not informer.synced.is_set():
                 informer.synced.set()
                 if all(each.synced.is_set() for each in self.informers.values()):
                     self._listener.kind_changed(JOB)
         else:
             for event, obj in log[position:]:
-                if kind == "Pod" or _ours(obj):
+                if kind == "Pod" or is_ours(obj):
                     informer._take(WatchEvent(event, obj))
         self.positions[kind] = len(log)
 
@@ -151,5 +156,6 @@ def _same(obj: Any, _previous: Any) -> Any:
     return obj
 
 
-def _ours(obj: Any) -> bool:
+def is_ours(obj: Any) -> bool:
+    """Whether an agent of the hub made an object, by its label."""
     return (obj["metadata"].get("labels") or {}).get(labels.MANAGED_BY) == HUB_ID

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from agent.hub.client import HubError
 from shared.errors import Rejected
 from shared.kube import errors
+from tests.simulation.agent_io import is_ours
 from tests.simulation.member import Member
 from tests.simulation.world import Call, World
 
@@ -137,6 +138,8 @@ class Network:
                 return member.delete(*args)
             case "get":
                 return member.get(*args)
+            case "jobs":
+                return [job for job in member.jobs.values() if is_ours(job)]
         return member.pods_of(*args)
 
     # --- to the hub ------------------------------------------------------------------------------

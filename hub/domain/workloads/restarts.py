@@ -36,8 +36,8 @@ def why_not_startable(uid: str, created_at: dt.datetime, evidence: RestoreEviden
     ]
     if evidence.restored_at is not None and created_at <= evidence.restored_at:
         owed += [
-            f"{member} has not reported all its Jobs since the restore (wait for its agent, or, if the "
-            f"cluster is destroyed: roadstead clusters fence {member} --destroyed)"
+            f"{member} has not reported all its Jobs since the restore (wait for its agent, upgraded to "
+            f"this release; or, if the cluster is destroyed: roadstead clusters fence {member} --destroyed)"
             for member in sorted(evidence.unreported)
             if member not in evidence.reported.get(uid, {})
         ]

@@ -24,7 +24,8 @@ from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.failpoints import failpoint
-from shared.wire.agent_v1 import NAMESPACE_STAYS, ApiServerDown, Drift, Observed, Order, Refused
+from shared.wire.agent_v1 import ApiServerDown, Drift, Observed, Order, Refused
+from shared.wire.namespaces import NAMESPACE_STAYS
 
 MOST_STATUS_BYTES: Final = 32 * 1024
 NOT_YOURS = "NotYours"

@@ -200,7 +200,7 @@ class AgentSync:
             refused = refused + taken.refused
             session.stored_up_to(request)
             need_full = not session.observed.take(request.observed)
-            if not need_full and not request.observed.more:
+            if request.jobs_read and not need_full and not request.observed.more:
                 await self._account(cluster, session, request)
         desired = self._sets.of(cluster)
         said = bool(request.observed.entries or request.capacity or refused or need_full)

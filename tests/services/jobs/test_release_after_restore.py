@@ -16,6 +16,7 @@ from hub.services.works.restored import accept, begin_recovery
 from hub.store import leftovers, workloads
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.wire.agent_v1 import LEASE_S
 from tests.services.members.hubs import Running, a_stray, accounts, running_hub, until_released
 
 pytestmark = pytest.mark.anyio
@@ -64,6 +65,19 @@ async def test_a_job_that_its_user_holds_again_is_not_released_while_a_member_re
         await agent.sync(a_stray(hub, uid, OLD, epoch=1))
         assert (await hub.job(uid)).reason == hold.BY_USER
         assert "north still reports epoch 1" in await refused(hub, uid)
+
+
+async def test_a_set_of_a_session_that_has_not_read_its_jobs_settles_nothing(tmp_path: Path):
+    """An agent whose API server is frozen reports an empty set, as one of an earlier release may."""
+    async with running_hub(tmp_path) as hub:
+        agent, uid = await hub.join("north"), await hub.submit()
+        await restored(hub)
+        hub.clock.advance(1)
+        agent.restart("session-after-restore")
+        await agent.sync(jobs_read=False)
+        hub.clock.advance(LEASE_S * 2)
+        await agent.sync(jobs_read=False)
+        assert "north has not reported all its Jobs since the restore" in await refused(hub, uid)
 
 
 async def test_a_job_is_not_released_before_a_silent_member_has_reported(tmp_path: Path):

@@ -202,6 +202,7 @@ class Agent:
             "seq": self.seq,
             "cluster_uid": self.uid,
             "marks": self.marks,
+            "jobs_read": True,
             "desired": {"revision": self.revision, "digest": self.desired.hex()},
             "observed": {
                 "full": self.full,

@@ -1,0 +1,69 @@
+"""Proof for a restored hub that a report is complete: it holds every Job of the hub in this member.
+
+A cache proves nothing about what it lacks: its watch may be frozen, and a request of an earlier session may
+still take effect. So each session lists its Jobs once past every cache, in a read that begins when no
+earlier session can start anything (docs/explain/exactly-once.md, rules 4 and 12). Once the report holds each
+of them, it says so (`SyncRequest.jobs_read`).
+"""
+
+from collections.abc import Callable, Container
+
+import structlog
+
+from agent.objects.facts import JOB, Object, owner_of
+from agent.works.lease import Lease
+from shared import labels
+from shared.clock import Clock
+from shared.kube import errors
+from shared.kube.client import KubeClient
+
+log = structlog.get_logger(__name__)
+
+RETRY_S = 2.0
+
+
+class JobsRead:
+    """Whether this session has read all its Jobs. `reported`: uids of the jobs that the report holds."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        hub_id: str,
+        lease: Lease,
+        reported: Container[str],
+        clock: Clock,
+        news: Callable[[], None],
+    ) -> None:
+        self._client = client
+        self._hub_id = hub_id
+        self._lease = lease
+        self._reported = reported
+        self._clock = clock
+        self._news = news
+        self.done = False
+
+    async def run(self) -> None:
+        """Retry until the Jobs have been read and reported."""
+        while not self.done:
+            await self._clock.sleep(RETRY_S)
+            await self.look()
+
+    async def look(self) -> None:
+        """Read once, unless an earlier session may still start Jobs; a refused read is retried."""
+        if self.done or self._lease.settled_at(self._clock.monotonic()) is None:
+            return
+        try:
+            listing = await self._client.list(
+                *JOB, None, f"{labels.MANAGED_BY}={self._hub_id}", slim=self._owner
+            )
+        except errors.KubeError as failure:
+            log.info("jobs.not_read", error=failure.message)
+            return
+        owners = {str(each["owner"]) for each in listing.items if each["owner"]}
+        if all(uid in self._reported for uid in owners):
+            self.done = True
+            self._news()
+
+    def _owner(self, job: Object) -> Object:
+        """All that is kept of a listed Job."""
+        return {"owner": owner_of(job, self._hub_id)}
