@@ -7,7 +7,7 @@ The rule and its proof: docs/explain/exactly-once.md, rule 12.
 """
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,11 +19,13 @@ class RestoreEvidence:
     """What the store holds about the members since it went back.
 
     `restored_at`: None if it never did. `unreported`: joined members that have not reported all their Jobs
-    since. `reported`: the epoch of the earlier Job that a member reports, by job and by member.
+    since; `overflowing`: those of them that report more earlier Jobs than the store keeps. `reported`: the
+    epoch of the earlier Job that a member reports, by job and by member.
     """
 
     restored_at: dt.datetime | None = None
     unreported: tuple[str, ...] = ()
+    overflowing: Collection[str] = ()
     reported: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
@@ -36,8 +38,7 @@ def why_not_startable(uid: str, created_at: dt.datetime, evidence: RestoreEviden
     ]
     if evidence.restored_at is not None and created_at <= evidence.restored_at:
         owed += [
-            f"{member} has not reported all its Jobs since the restore (wait for its agent, or, if the "
-            f"cluster is destroyed: roadstead clusters fence {member} --destroyed)"
+            _owes_a_report(member, evidence)
             for member in sorted(evidence.unreported)
             if member not in evidence.reported.get(uid, {})
         ]
@@ -46,6 +47,16 @@ def why_not_startable(uid: str, created_at: dt.datetime, evidence: RestoreEviden
         if owed
         else ""
     )
+
+
+def _owes_a_report(member: str, evidence: RestoreEvidence) -> str:
+    fence = f"if the cluster is destroyed: roadstead clusters fence {member} --destroyed"
+    if member in evidence.overflowing:
+        return (
+            f"{member} reports more Jobs from before the restore than the hub keeps (remove them from that "
+            f"cluster and restart its agent, or, {fence})"
+        )
+    return f"{member} has not reported all its Jobs since the restore (wait for its agent, or, {fence})"
 
 
 def _listed(owed: Iterable[str]) -> str:

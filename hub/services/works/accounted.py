@@ -8,7 +8,8 @@ withdrawn job becomes startable asks `blocked` in the transaction that moves it
 
 import datetime as dt
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from hub.domain.workloads.restarts import RestoreEvidence, why_not_startable
 from hub.store import clusters, leftovers, settings
@@ -21,6 +22,9 @@ from shared.wire.agent_v1 import LEASE_MARGIN, LEASE_S, Observed
 
 ACCEPTED_AT: Final = "accepted_at"  # a setting: when a store that went back was last accepted
 MEMBERS: Final = "accounted_members"  # a setting: uid of the cluster, by name of the member
+# A setting: the session that reported more earlier Jobs than the store keeps, by name of the member.
+OVERFLOWING: Final = "accounted_overflowing"
+_SETTINGS: Final = (ACCEPTED_AT, MEMBERS, OVERFLOWING)
 # An earlier session of the same cluster may start Jobs for so long after a later one began.
 _LEASES_END: Final = dt.timedelta(seconds=LEASE_S * LEASE_MARGIN)
 
@@ -29,6 +33,7 @@ def begin(tx: Transaction) -> None:
     """The store went back: every member owes a report of all its Jobs from now on."""
     settings.put(tx, ACCEPTED_AT, tx.now.isoformat())
     settings.put(tx, MEMBERS, {})
+    settings.put(tx, OVERFLOWING, {})
 
 
 def restored_at(tx: Transaction) -> dt.datetime | None:
@@ -49,9 +54,8 @@ def blocked(tx: Transaction, rows: Iterable[Workload]) -> dict[str, str]:
     ours = [row for row in rows if row.kind != BARE]
     if not ours:
         return {}
-    evidence = RestoreEvidence(
-        at, tuple(_unreported(tx)), _by_job(leftovers.of_jobs(tx, [row.uid for row in ours]))
-    )
+    reported = _by_job(leftovers.of_jobs(tx, [row.uid for row in ours]))
+    evidence = RestoreEvidence(at, tuple(_unreported(tx)), _overflowing(tx), reported)
     told = {row.uid: why_not_startable(row.uid, row.created_at, evidence) for row in ours}
     return {uid: why for uid, why in told.items() if why}
 
@@ -74,12 +78,30 @@ def _owes(member: Member, done: Mapping[str, str]) -> bool:
     return joined and done.get(member.name) != member.cluster_uid
 
 
-def note(tx: Transaction, cluster: str, entries: Iterable[Observed]) -> None:
-    """A member reports these Jobs of before."""
-    leftovers.note(
-        tx,
-        {each.uid: Leftover(each.uid, cluster, _epoch(each)) for each in entries}.values(),
-    )
+def _overflowing(tx: Transaction) -> dict[str, str]:
+    return dict(settings.get(tx, OVERFLOWING) or {})
+
+
+def note(tx: Transaction, cluster: str, session: str, entries: Iterable[Observed]) -> None:
+    """A member reports these Jobs of before.
+
+    Where they are more than the store keeps, it has not accounted for its Jobs, and no report of this
+    session changes that: a job that is not listed is guarded as those of a silent member are.
+    """
+    found = {each.uid: Leftover(each.uid, cluster, _epoch(each)) for each in entries}
+    if leftovers.note(tx, cluster, found.values()):
+        return
+    member = clusters.get(tx, cluster)
+    if not session and member is not None:  # the hub judges anew what the member's session said
+        session = member.session or ""
+    settings.put(tx, OVERFLOWING, {**_overflowing(tx), cluster: session})
+    _owes_again(tx, cluster)
+
+
+def _owes_again(tx: Transaction, cluster: str) -> None:
+    done = dict(settings.get(tx, MEMBERS) or {})
+    if done.pop(cluster, None) is not None:
+        settings.put(tx, MEMBERS, done)
 
 
 def _epoch(entry: Observed) -> int:
@@ -92,35 +114,50 @@ class Accounts:
     def __init__(self) -> None:
         self._restored_at: str | None = None
         self._done: Mapping[str, str] = {}
+        self._overflowing: Mapping[str, str] = {}
         self._left: dict[str, set[str]] = {}
 
-    def take(self, told: tuple[str | None, Mapping[str, str], Sequence[Leftover]]) -> None:
+    def take(self, told: "Standing") -> None:
         """What the store says now, as `standing` reads it."""
-        self._restored_at, self._done, found = told
+        self._restored_at, self._done = told.restored_at, told.done
+        self._overflowing = told.overflowing
         self._left = {}
-        for each in found:
+        for each in told.left:
             self._left.setdefault(each.cluster, set()).add(each.uid)
 
-    def is_news(self, cluster: str, cluster_uid: str, reported: Collection[str]) -> bool:
-        """Whether a complete report of these jobs settles anything."""
+    def is_news(
+        self, cluster: str, cluster_uid: str, session: str, reported: Collection[str]
+    ) -> bool:
+        """Whether a session's complete report of these jobs settles anything."""
         if self._restored_at is None:
             return False
         left = self._left.get(cluster)
         gone = left is not None and any(uid not in reported for uid in left)
-        return gone or self._done.get(cluster) != cluster_uid
+        owes = self._done.get(cluster) != cluster_uid
+        return gone or (owes and self._overflowing.get(cluster) != session)
 
 
-def standing(tx: Transaction) -> tuple[str | None, Mapping[str, str], Sequence[Leftover]]:
+class Standing(NamedTuple):
     """What `Accounts` keeps."""
+
+    restored_at: str | None = None
+    done: Mapping[str, str] = MappingProxyType({})
+    overflowing: Mapping[str, str] = MappingProxyType({})
+    left: Sequence[Leftover] = ()
+
+
+def standing(tx: Transaction) -> Standing:
+    """What the store says now."""
     at = settings.get(tx, ACCEPTED_AT)
     if at is None:
-        return None, {}, ()
-    return at, settings.get(tx, MEMBERS) or {}, leftovers.list_all(tx)
+        return Standing()
+    done = settings.get(tx, MEMBERS) or {}
+    return Standing(at, done, _overflowing(tx), leftovers.list_all(tx))
 
 
 def is_about(names: Collection[str]) -> bool:
     """Whether a change of these settings changes what `standing` reads."""
-    return any(n in (ACCEPTED_AT, MEMBERS) or n.startswith(leftovers.PREFIX) for n in names)
+    return any(n in _SETTINGS or n.startswith(leftovers.PREFIX) for n in names)
 
 
 def settle(
@@ -129,7 +166,8 @@ def settle(
     """A session has reported all its Jobs, those of `reported`; False if that proves nothing (yet).
 
     It does not where a later session or a later request was stored meanwhile, where the session began
-    before the restore, and while an earlier session of the cluster may still start Jobs.
+    before the restore or reported more earlier Jobs than the store keeps, and while an earlier session of
+    the cluster may still start Jobs.
     """
     member, at = clusters.get(tx, cluster), restored_at(tx)
     if member is None or at is None or member.session_at is None or member.joined_at is None:
@@ -139,10 +177,19 @@ def settle(
     if tx.now - member.session_at < _LEASES_END:
         return False
     leftovers.drop(tx, [e for e in leftovers.of_cluster(tx, cluster) if e.uid not in reported])
+    if _overflowing(tx).get(cluster) == session:
+        return False
+    _fits(tx, cluster)
     done = dict(settings.get(tx, MEMBERS) or {})
     if done.get(cluster) != member.cluster_uid:
         settings.put(tx, MEMBERS, {**done, cluster: member.cluster_uid})
     return True
+
+
+def _fits(tx: Transaction, cluster: str) -> None:
+    overflowing = _overflowing(tx)
+    if overflowing.pop(cluster, None) is not None:
+        settings.put(tx, OVERFLOWING, overflowing)
 
 
 def fence(tx: Transaction, cluster: str) -> None:
@@ -153,9 +200,8 @@ def fence(tx: Transaction, cluster: str) -> None:
     if restored_at(tx) is None:
         return
     leftovers.drop(tx, leftovers.of_cluster(tx, cluster))
-    done = dict(settings.get(tx, MEMBERS) or {})
-    if done.pop(cluster, None) is not None:
-        settings.put(tx, MEMBERS, done)
+    _fits(tx, cluster)
+    _owes_again(tx, cluster)
 
 
 def adopted(tx: Transaction, uid: str, cluster: str) -> None:

@@ -16,7 +16,8 @@ from hub.services.works.restored import accept, begin_recovery
 from hub.store import leftovers, workloads
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
-from tests.services.members.hubs import Running, a_stray, accounts, running_hub, until_released
+from tests.services.members.after_restore import accounts, until_released
+from tests.services.members.hubs import Running, a_stray, running_hub
 
 pytestmark = pytest.mark.anyio
 OLD = "inc-0"
@@ -142,6 +143,43 @@ async def test_every_leftover_is_guarded_beyond_the_500_that_are_listed(tmp_path
         assert "north still reports epoch 1" in await refused(hub, uid)
 
 
+async def test_a_member_that_reports_more_leftovers_than_are_kept_has_not_accounted_for_its_jobs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Nothing grows without bound, and no job is released: not even one that the member does not report."""
+    monkeypatch.setattr(leftovers, "MOST_OF_MEMBER", 3)
+    async with running_hub(tmp_path) as hub:
+        agent, uid = await hub.join("north"), await hub.submit()
+        await restored(hub)
+        await accounts(hub, agent)
+        strays = [a_stray(hub, f"u-{n}", OLD, epoch=1, object_uid=f"m-{n}") for n in range(4)]
+        await agent.sync(*strays)
+        assert await hub.hub.read(leftovers.list_all) == []
+        hub.clock.advance(3600)
+        for _ in range(3):
+            await agent.sync()
+        assert "north reports more Jobs from before the restore" in await refused(hub, uid)
+
+
+async def test_a_member_accounts_with_a_session_that_reports_no_more_leftovers_than_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Jobs are removed there, and its agent restarts: what it reports then is kept, the rest is proven gone."""
+    monkeypatch.setattr(leftovers, "MOST_OF_MEMBER", 3)
+    async with running_hub(tmp_path) as hub:
+        agent, uid = await hub.join("north"), await hub.submit()
+        await restored(hub)
+        hub.clock.advance(1)
+        agent.restart("session-north-2")
+        await agent.sync(
+            *(a_stray(hub, f"u-{n}", OLD, epoch=1, object_uid=f"m-{n}") for n in range(4))
+        )
+        await accounts(hub, agent, a_stray(hub, "u-1", OLD, epoch=1, object_uid="m-1"))
+        await hub.write(hold.release_job, uid, "ann")
+        assert (await hub.job(uid)).state == State.PENDING
+        assert [each.uid for each in await hub.hub.read(leftovers.list_all)] == ["u-1"]
+
+
 async def test_a_fence_settles_what_the_member_owes(tmp_path: Path):
     """For that member alone: another one that is silent is still named."""
     async with running_hub(tmp_path) as hub:
@@ -175,7 +213,7 @@ async def test_a_withdrawn_job_of_before_is_held_instead_of_requeued(tmp_path: P
         await agent.sync()
         epoch = (await hub.job(uid)).epoch
         assert (await hub.job(uid)).state == State.OFFERED
-        await hub.write(lambda tx: leftovers.note(tx, [leftovers.Leftover(uid, "west", 1)]))
+        await hub.write(lambda tx: leftovers.note(tx, "west", [leftovers.Leftover(uid, "west", 1)]))
         await hub.write(evict, [uid], "Preempted", "")
         gone = a_stray(hub, uid, hub.sync.incarnation, epoch=epoch)
         gone.phase, gone.job = "Gone", None
