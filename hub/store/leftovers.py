@@ -29,9 +29,9 @@ class Leftover(NamedTuple):
 
 
 def note(tx: Transaction, cluster: str, found: Collection[Leftover]) -> bool:
-    """Keep these of one member; False if it has more than are kept, and nothing is.
+    """Keep these of one member; False, and none is kept, if that makes more than `MOST_OF_MEMBER`.
 
-    What was kept of the same job in the same member is replaced.
+    A row of the same job in the same member is replaced.
     """
     rows = [{"name": _name(each.uid, cluster), "value": list(each)} for each in found]
     if not rows:
@@ -50,7 +50,7 @@ def note(tx: Transaction, cluster: str, found: Collection[Leftover]) -> bool:
 
 
 def _others(tx: Transaction, cluster: str, names: Collection[object]) -> int:
-    """How many of this member are kept under other names."""
+    """The number of rows of this member under other names."""
     name = settings.c.name
     kept = tx.conn.execute(
         select(func.count()).where(_begins(tx, ""), name.endswith(f":{_member(cluster)}"))

@@ -1,4 +1,4 @@
-"""The hub cluster refuses the status of a Workload and takes its spec: the hub obeys no write of its own."""
+"""The hub cluster refuses the status of a Workload and takes its spec: the hub does not obey its own writes."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -149,7 +149,7 @@ async def test_a_job_that_was_released_since_the_backup_stays_held_after_the_res
 
 
 async def test_a_person_is_obeyed_while_the_status_is_refused(tmp_path: Path, cluster: SimCluster):
-    """What somebody else writes over the bridge's own value is a command."""
+    """A value that a person writes over that of the bridge is a command."""
     async with world(tmp_path, cluster) as it:
         uid = await taken(it)
         Refused(cluster)

@@ -68,7 +68,7 @@ class LostTime(Checks):
         super()._placed(row)
 
     def _may_run_again(self, uid: str, epoch: int) -> bool:
-        """Whether it completed in the lost time and nothing remembers that: a person may run it once more."""
+        """It completed in the lost time and no member has its Job: a person may run it again."""
         if not self.went_back or uid not in self.completed:
             return False
         jobs = [job for member in self.members.values() for job in member.jobs.values()]

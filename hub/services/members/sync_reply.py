@@ -15,7 +15,7 @@ NEXT_S: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one reply says besides its counters."""
+    """The contents of one reply, without its counters."""
 
     page: ReplyPage
     refused: list[Refused]
@@ -27,7 +27,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class HubFacts:
-    """What the replies of one moment say of the hub."""
+    """The fields of a reply that describe the hub."""
 
     hub_id: str
     incarnation: str

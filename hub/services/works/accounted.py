@@ -83,16 +83,16 @@ def _overflowing(tx: Transaction) -> dict[str, str]:
 
 
 def note(tx: Transaction, cluster: str, session: str, entries: Iterable[Observed]) -> None:
-    """A member reports these Jobs of before.
+    """Store the earlier Jobs that a member reports.
 
-    Where they are more than the store keeps, it has not accounted for its Jobs, and no report of this
-    session changes that: a job that is not listed is guarded as those of a silent member are.
+    If they are more than the store keeps, the member has not accounted for its Jobs, and no report of this
+    session changes that: a job that is not listed is guarded like a job of a silent member.
     """
     found = {each.uid: Leftover(each.uid, cluster, _epoch(each)) for each in entries}
     if leftovers.note(tx, cluster, found.values()):
         return
     member = clusters.get(tx, cluster)
-    if not session and member is not None:  # the hub judges anew what the member's session said
+    if not session and member is not None:  # the hub judges an earlier report again
         session = member.session or ""
     settings.put(tx, OVERFLOWING, {**_overflowing(tx), cluster: session})
     _owes_again(tx, cluster)
@@ -147,7 +147,7 @@ class Standing(NamedTuple):
 
 
 def standing(tx: Transaction) -> Standing:
-    """What the store says now."""
+    """Read it from the store."""
     at = settings.get(tx, ACCEPTED_AT)
     if at is None:
         return Standing()

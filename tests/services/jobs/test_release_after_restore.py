@@ -213,7 +213,9 @@ async def test_a_withdrawn_job_of_before_is_held_instead_of_requeued(tmp_path: P
         await agent.sync()
         epoch = (await hub.job(uid)).epoch
         assert (await hub.job(uid)).state == State.OFFERED
-        await hub.write(lambda tx: leftovers.note(tx, "west", [leftovers.Leftover(uid, "west", 1)]))
+        await hub.write(
+            lambda tx: leftovers.note(tx, "west", [leftovers.Leftover(uid, "west", 1)])
+        )
         await hub.write(evict, [uid], "Preempted", "")
         gone = a_stray(hub, uid, hub.sync.incarnation, epoch=epoch)
         gone.phase, gone.job = "Gone", None

@@ -1,4 +1,4 @@
-"""What an agent and a person do once the hub's store went back."""
+"""Steps of an agent and of a person after a restore."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ async def accounts(hub: Running, agent: Agent, *said: Any) -> None:
 
 
 async def until_released(hub: Running, uid: str, agent: Agent) -> None:
-    """The agent goes on reporting until the release is accepted."""
+    """The agent reports until the release is accepted."""
     for _ in range(15):
         await agent.sync()
         if not await hub.hub.read(lambda tx: hold.why_not_released(tx, uid)):
