@@ -6,7 +6,7 @@ earlier session can start anything (docs/explain/exactly-once.md, rules 4 and 12
 of them, it says so (`SyncRequest.jobs_read`).
 """
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Mapping
 
 import structlog
 
@@ -16,6 +16,7 @@ from shared import labels
 from shared.clock import Clock
 from shared.kube import errors
 from shared.kube.client import KubeClient
+from shared.wire.agent_v1 import Observed
 
 log = structlog.get_logger(__name__)
 
@@ -23,14 +24,14 @@ RETRY_S = 2.0
 
 
 class JobsRead:
-    """Whether this session has read all its Jobs. `reported`: uids of the jobs that the report holds."""
+    """Whether this session has read all its Jobs. `reported`: the entries of its report, by uid."""
 
     def __init__(
         self,
         client: KubeClient,
         hub_id: str,
         lease: Lease,
-        reported: Container[str],
+        reported: Mapping[str, Observed],
         clock: Clock,
         news: Callable[[], None],
     ) -> None:
@@ -60,9 +61,13 @@ class JobsRead:
             log.info("jobs.not_read", error=failure.message)
             return
         owners = {str(each["owner"]) for each in listing.items if each["owner"]}
-        if all(uid in self._reported for uid in owners):
+        if all(self._is_reported(uid) for uid in owners):
             self.done = True
             self._news()
+
+    def _is_reported(self, uid: str) -> bool:
+        entry = self._reported.get(uid)
+        return entry is not None and entry.phase != "Gone"
 
     def _owner(self, job: Object) -> Object:
         """All that is kept of a listed Job."""

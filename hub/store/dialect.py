@@ -12,6 +12,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Table,
+    and_,
     any_,
     bindparam,
     cast,
@@ -48,6 +49,13 @@ def among_pairs(
         keys = func.jsonb_array_elements(cast(bindparam(KEYS), JSONB)).table_valued("value")
         parts = (func.jsonb_extract_path_text(keys.c.value, str(place)) for place in (0, 1))
     return tuple_(first, second).in_(select(*parts))
+
+
+def begins_with(dialect: str, column: ColumnElement[str], prefix: str) -> ColumnElement[bool]:
+    """`column` begins with `prefix`, in whichever order the database sorts texts."""
+    if dialect == "sqlite":  # sorts by bytes: a range is read by the index, LIKE is not
+        return and_(column >= prefix, column < f"{prefix[:-1]}{chr(ord(prefix[-1]) + 1)}")
+    return column.startswith(prefix, autoescape=True)
 
 
 def raise_idle_limit(conn: Connection) -> None:

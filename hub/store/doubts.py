@@ -1,11 +1,13 @@
 """Jobs of which a store that went back does not know where they are: found, and marked, all at once."""
 
+import datetime as dt
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from sqlalchemy import bindparam, select, type_coerce, update
+from sqlalchemy import bindparam, func, select, type_coerce, update
 
 from hub.domain.workloads.apply_options import ApplyOptions
+from hub.domain.workloads.origin import Origin
 from hub.domain.workloads.states import State
 from hub.store.bulk import Bulk
 from hub.store.columns import StateColumn
@@ -62,6 +64,12 @@ def mark(tx: Transaction, rows: Sequence[GivenWork]) -> None:
         ],
     )
     tx.touch("works", *(key(row.cluster, row.uid) for row in rows))
+
+
+def newest_creation(tx: Transaction) -> dt.datetime | None:
+    """When the newest job was created of those to which the hub gave their time; None: there is none."""
+    query = select(func.max(workloads.c.created_at)).where(workloads.c.origin == Origin.REST)
+    return tx.conn.execute(query).scalar()
 
 
 def options_of(tx: Transaction, cluster: str, uids: Iterable[str]) -> dict[str, ApplyOptions]:

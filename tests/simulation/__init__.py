@@ -23,7 +23,7 @@ modelled and what is not: docs/explain/simulation.md; what each invariant says: 
 | R-13 one leader | `Whole._old_leader`: an earlier leader takes a turn, and writes nothing | whole hubs |
 | R-14 durable answers | no disks: tests/e2e/test_kills.py, tests/store/test_full_disk.py | - |
 | R-15 a store that went back | noticed: `Checks.offered`, `ordered`, `touched` | model |
-| | accepted: nothing that it gives out afterwards breaks R-04 | restores |
+| | accepted: nothing that people release without a look breaks R-04 or R-07 | restores |
 | R-16 gaps in watches | streams lag, break and are listed anew, each on its own | both |
 | R-17 one hung cluster | no load: tests/e2e/test_hanging_member.py | - |
 | R-18 poison | webhooks that refuse; hostile input: tests/bad_inputs, tests/attack | both |

@@ -65,7 +65,7 @@ class Checks(Losses):
         What a store that went back wants once more was told otherwise in the time that it lost: agents go
         on with that until it is accepted, as it stops and tells them nothing.
         """
-        uid, epoch = _of(job)
+        uid, epoch = uid_and_epoch(job)
         for works in (self.store.works, *self.lost):
             row = works.get((cluster, uid))
             if row is None or row["epoch"] != epoch or row["action"] != "Apply":
@@ -75,14 +75,14 @@ class Checks(Losses):
         raise Violation("R-08", f"{uid} is deleted in {cluster} while it is desired there")
 
     def deleted_by_hand(self, job: Object) -> None:
-        self.by_hand.add(_of(job))
+        self.by_hand.add(uid_and_epoch(job))
 
     def torn_out(self, cluster: str, job: Object) -> None:
         """Of what was told of before, nothing may begin again; how it ended is lost.
 
         Unless an earlier session still has a lease: that the name is taken was all that kept it.
         """
-        uid, epoch = _of(job)
+        uid, epoch = uid_and_epoch(job)
         self.by_hand.add((uid, epoch))
         self.unproven.add(uid)
         self.completed.pop(uid, None)
@@ -99,7 +99,7 @@ class Checks(Losses):
 
     def started(self, cluster: str, job: Object) -> None:
         """R-04: one Job object of an epoch is started, and never another."""
-        uid, epoch = _of(job)
+        uid, epoch = uid_and_epoch(job)
         if not uid:
             return
         me = job["metadata"]["uid"]
@@ -108,7 +108,7 @@ class Checks(Losses):
             raise Violation("R-04", f"epoch {epoch} of {uid} begins again: {other}, then {me}")
 
     def status(self, cluster: str, job: Object) -> None:
-        uid, epoch = _of(job)
+        uid, epoch = uid_and_epoch(job)
         if (uid, epoch) in self.left:
             return  # what it comes to does not count
         conditions = {c["type"] for c in job["status"].get("conditions") or ()}
@@ -123,7 +123,7 @@ class Checks(Losses):
         """R-07: a Job that has ended is let go when the hub has its end."""
         if self.restored:
             return
-        uid, epoch = _of(job)
+        uid, epoch = uid_and_epoch(job)
         state = self.store.workloads.get(uid) if uid not in self.unproven else None
         if state is None or job_status(job, None, should_run=False).result is None:
             return
@@ -176,7 +176,7 @@ class Checks(Losses):
     def offered(self, uid: str, epoch: int) -> None:
         """R-15: what a member still holds is not given out again, whatever the store has forgotten."""
         jobs = [job for member in self.members.values() for job in member.jobs.values()]
-        if (uid, epoch) in self.offers and (uid, epoch) in map(_of, jobs):
+        if (uid, epoch) in self.offers and (uid, epoch) in map(uid_and_epoch, jobs):
             raise Violation("R-15", f"epoch {epoch} of {uid} is there, and offered again")
         self.offers.add((uid, epoch))
 
@@ -201,7 +201,7 @@ class Checks(Losses):
         """R-15: what the store may have forgotten is not ordered away."""
         asked = {order.object_uid for order in orders if order.action == "Remove"}
         for job in jobs if self.restored else ():
-            uid, epoch = _of(job)
+            uid, epoch = uid_and_epoch(job)
             if job["metadata"]["uid"] not in asked or (uid, epoch) not in self.offers:
                 continue
             known = self.store.workloads.get(uid)
@@ -302,15 +302,18 @@ class Checks(Losses):
             if row["action"] != "Keep":
                 return "R-12", f"{cluster} is still to {row['action']} {uid}"
         ours = [
-            (name, job) for name, m in members.items() for job in m.jobs.values() if _of(job)[0]
+            (name, job)
+            for name, m in members.items()
+            for job in m.jobs.values()
+            if uid_and_epoch(job)[0]
         ]
         for name, job in ours:
             if job["metadata"]["annotations"].get(labels.INCARNATION) == OLDER:
                 continue
-            what = f"{job['metadata']['uid']} of {_of(job)[0]}"
+            what = f"{job['metadata']['uid']} of {uid_and_epoch(job)[0]}"
             if job["metadata"].get("finalizers"):
                 return "R-12", f"{what} is kept in {name} by finalizers"
-            if (name, _of(job)[0]) not in self.store.works:
+            if (name, uid_and_epoch(job)[0]) not in self.store.works:
                 return "R-12", f"{what} is a stray in {name}"
         return None
 
@@ -327,7 +330,8 @@ _CHARGED = frozenset(map(str, CHARGED))
 _REST = frozenset({*map(str, TERMINAL), "Held"})
 
 
-def _of(obj: Object) -> tuple[str, int]:
+def uid_and_epoch(obj: Object) -> tuple[str, int]:
+    """Of which job an object is, and of which of its epochs."""
     return (obj["metadata"].get("labels") or {}).get(labels.JOB_UID, ""), _epoch(obj)
 
 

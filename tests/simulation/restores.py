@@ -1,8 +1,8 @@
 """Restores: the hub's store goes back to an older copy of itself, which an administrator then accepts.
 
 The whole hub (level 2), whatever else befalls it. How the hub finds out is not played: it is told when
-it starts. A person releases a held job only after having looked into every member, and sees to all
-that the hub has forgotten; everybody else's wishes come as ever.
+it starts. A person releases, holds, deactivates and forgets without a look into any member: the hub alone
+refuses what would run twice.
 """
 
 import random
@@ -17,15 +17,15 @@ from hub.services.jobs import adopt
 from hub.services.members.sync import AgentSync
 from hub.services.works import restored
 from hub.store.transaction import Transaction
-from shared import labels
 from shared.errors import Rejected
-from tests.simulation.checks import Checks, Object
+from tests.simulation.checks import Checks, Object, uid_and_epoch
 from tests.simulation.faults import Scenario
 from tests.simulation.services import Whole, WholeRun
 from tests.simulation.world import Violation
 
-_LONGEST_LOST_S = 40.0
+_LONGEST_LOST_S = 60.0
 _FAULTS_S = 60.0
+_BLIND_S = 120.0  # after the acceptance, most of it early
 _LAST_S = 300.0
 _WAITING = frozenset({"Held", "Deactivated"})
 
@@ -54,10 +54,25 @@ class LostTime(Checks):
             super().dropped(cluster, job)
 
     def pod_runs(self, cluster: str, pod: Object) -> None:
-        uid = pod["metadata"]["labels"].get(labels.JOB_UID, "")
-        if self.went_back and uid in self.completed:
+        """R-04: a job does not start again while a member still has the Job in which it completed."""
+        uid, epoch = uid_and_epoch(pod)
+        if self._may_run_again(uid, epoch):
+            del self.completed[uid]
+        elif self.went_back and uid in self.completed:
             raise Violation("R-04", f"{uid} completed in {self.completed[uid]} and begins again")
         super().pod_runs(cluster, pod)
+
+    def _placed(self, row: Object) -> None:
+        if self._may_run_again(row["uid"], row["epoch"]):
+            del self.completed[row["uid"]]
+        super()._placed(row)
+
+    def _may_run_again(self, uid: str, epoch: int) -> bool:
+        """It completed in the lost time and no member has its Job: a person may run it again."""
+        if not self.went_back or uid not in self.completed:
+            return False
+        jobs = [job for member in self.members.values() for job in member.jobs.values()]
+        return not any(of == uid and at != epoch for of, at in map(uid_and_epoch, jobs))
 
 
 class Restorable(Whole):
@@ -106,14 +121,12 @@ class Restorable(Whole):
             self.world.after(1.0, self.accept)
 
     def wish(self, uid: str, wish: str) -> None:
-        """A person releases without a look into the members; what has ended there is not run again.
-
-        That a job has ended in the lost time no member need remember, and a person gave it up: both are
-        no copy that runs beside another.
-        """
-        ended = uid in self.checks.completed or uid in self.checks.given_up
-        if wish != "release" or not self.checks.went_back or not ended:  # type: ignore[attr-defined]
-            super().wish(uid, wish)
+        """A release that is accepted replaces what anyone wished in the lost time."""
+        before = self.books.workloads.get(uid)
+        super().wish(uid, wish)
+        back: bool = self.checks.went_back  # type: ignore[attr-defined]
+        if wish == "release" and back and self.books.workloads.get(uid) != before:
+            self.checks.given_up.pop(uid, None)
 
     def forget(self, uid: str) -> None:
         """An administrator has a member remove a Job of before, if one reports it."""
@@ -145,8 +158,8 @@ class RestoredRun(WholeRun):
         self.world.at(copied, self.hub.back_up)  # type: ignore[attr-defined]
         self.world.at(back, self.hub.restore)  # type: ignore[attr-defined]
         self.world.at(self.accepted, self.hub.accept)  # type: ignore[attr-defined]
-        if die.random() < 0.6:
-            until = self.accepted + 20.0 + die.random() * 100.0
+        if die.random() < 0.7:
+            until = self.accepted + 10.0 + die.random() * 200.0
             self.world.at(back - 0.1, self._silence, die.choice(sorted(self.members)), until)
 
     def _act_blindly(self) -> None:
@@ -154,7 +167,7 @@ class RestoredRun(WholeRun):
         die = random.Random(self.scenario.seed ^ 0xB11D)
         acts = ("release", "release", "hold", "deactivate", "forget")
         for _ in range(die.randrange(4, 24)):
-            at = self.accepted + die.random() * 60.0
+            at = self.accepted + die.random() ** 2 * _BLIND_S
             self.world.at(at, self._act, die.choice(acts), die.random())
 
     def _silence(self, member: str, until: float) -> None:

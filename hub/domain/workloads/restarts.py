@@ -7,7 +7,7 @@ The rule and its proof: docs/explain/exactly-once.md, rule 12.
 """
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,32 +19,63 @@ class RestoreEvidence:
     """What the store holds about the members since it went back.
 
     `restored_at`: None if it never did. `unreported`: joined members that have not reported all their Jobs
-    since. `reported`: the epoch of the earlier Job that a member reports, by job and by member.
+    since; `overflowing`: those of them that report more earlier Jobs than the store keeps. `reported`: the
+    epoch of the earlier Job that a member reports, by job and by member.
     """
 
     restored_at: dt.datetime | None = None
     unreported: tuple[str, ...] = ()
+    overflowing: Collection[str] = ()
     reported: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
-def why_not_startable(uid: str, created_at: dt.datetime, evidence: RestoreEvidence) -> str:
-    """Why this job may not start, naming each member and what settles it; "" if it may."""
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A job that is to start. `born_here`: the hub gave it its uid and its time of creation."""
+
+    uid: str
+    created_at: dt.datetime
+    born_here: bool
+
+
+def why_not_startable(job: Candidate, evidence: RestoreEvidence) -> str:
+    """Why this job may not start, naming each member and what settles it; "" if it may.
+
+    No report concerns a job to which the hub gave its uid after the restore. A Job of the hub cluster has uid
+    and time from there, and clocks order nothing: a report of it counts whenever it was created.
+    """
+    is_older = evidence.restored_at is not None and job.created_at <= evidence.restored_at
+    if not is_older and job.born_here:
+        return ""
+    reported = evidence.reported.get(job.uid, {})
     owed = [
         f"{member} still reports epoch {epoch} (adopt that Job, or have it removed and wait until it is "
         "gone: roadstead admin adopt, roadstead admin forget)"
-        for member, epoch in sorted(evidence.reported.get(uid, {}).items())
+        for member, epoch in sorted(reported.items())
     ]
-    if evidence.restored_at is not None and created_at <= evidence.restored_at:
+    if is_older:
         owed += [
-            f"{member} has not reported all its Jobs since the restore (wait for its agent, upgraded to "
-            f"this release; or, if the cluster is destroyed: roadstead clusters fence {member} --destroyed)"
+            _owes_a_report(member, evidence)
             for member in sorted(evidence.unreported)
-            if member not in evidence.reported.get(uid, {})
+            if member not in reported
         ]
     return (
         f"the job may still run from before the hub's store was restored: {_listed(owed)}"
         if owed
         else ""
+    )
+
+
+def _owes_a_report(member: str, evidence: RestoreEvidence) -> str:
+    fence = f"if the cluster is destroyed: roadstead clusters fence {member} --destroyed"
+    if member in evidence.overflowing:
+        return (
+            f"{member} reports more Jobs from before the restore than the hub keeps (remove them from that "
+            f"cluster and restart its agent, or, {fence})"
+        )
+    return (
+        f"{member} has not reported all its Jobs since the restore (wait for its agent, of this release or a "
+        f"later one, or, {fence})"
     )
 
 

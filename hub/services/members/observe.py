@@ -136,7 +136,7 @@ def _take(tx: Transaction, report: ObservedReport, writes: _Writes) -> ReportOut
     strays = [entry for entry in newest.values() if _is_stray(entry, standing, report)]
     left = [stray for stray in strays if _is_of_before(stray, report)]
     earlier = [entry for entry in newest.values() if _is_earlier(entry, standing, report)]
-    accounted.note(tx, report.cluster, earlier)
+    accounted.note(tx, report.cluster, report.session, earlier)
     decided = forgotten.to_remove(tx, report.cluster) if left else ()
     if left:
         forgotten.note(tx, report.cluster, left)

@@ -7,7 +7,6 @@ from the store; a sync without news costs no SQL. `shared.wire.agent_v1` is the 
 import asyncio
 import functools
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 
 import orjson
 import structlog
@@ -21,6 +20,7 @@ from hub.services.members.liveness import joined_clusters
 from hub.services.members.observe import ObservedReport, ReportOutcome, take_reports
 from hub.services.members.roll_call import RollCall, is_fresh
 from hub.services.members.sessions import Heartbeats, Session
+from hub.services.members.sync_reply import Answer, HubFacts, encoded
 from hub.services.members.terms import AgentTerms
 from hub.services.works import accounted, declared_rules, offer, reply_pages
 from hub.services.works.offer import Ask
@@ -32,35 +32,20 @@ from hub.store.records.works import Desired
 from hub.store.transaction import Transaction
 from shared import retry
 from shared.clock import Clock
-from shared.documents import Json
 from shared.errors import Rejected
 from shared.failpoints import failpoint
 from shared.wire.agent_v1 import (
     MAX_WORKS_PER_REPLY,
     SUSPECT_AFTER_S,
     Capacity,
-    Order,
     Refused,
     SyncRequest,
 )
 
-NEXT_S = 10.0
 _LONGEST_WAIT_S = 2.0  # between two tries to read what has changed
 _TRIES = 3  # to compose a page while works keep changing
 
 _log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """What one reply says besides its counters."""
-
-    page: ReplyPage
-    refused: list[Refused]
-    orders: list[Order]
-    need_full: bool
-    protocol: int
-    rotate: Json | None
 
 
 class AgentSync:
@@ -200,7 +185,7 @@ class AgentSync:
             refused = refused + taken.refused
             session.stored_up_to(request)
             need_full = not session.observed.take(request.observed)
-            if request.jobs_read and not need_full and not request.observed.more:
+            if self._is_accounting(request) and not need_full:
                 await self._account(cluster, session, request)
         desired = self._sets.of(cluster)
         said = bool(request.observed.entries or request.capacity or refused or need_full)
@@ -210,7 +195,7 @@ class AgentSync:
         if session.is_newest(request):
             page = await self._page(cluster, desired, session, request)
             rotate = await terms.rotation()
-        told = _Answer(page, refused, taken.orders, need_full, terms.protocol, rotate)
+        told = Answer(page, refused, taken.orders, need_full, terms.protocol, rotate)
         return self._reply(request, told)
 
     async def _check_marks(self, cluster: str, request: SyncRequest) -> None:
@@ -245,11 +230,16 @@ class AgentSync:
             failpoint("H16" if any(each.phase == "Gone" for each in said.entries) else "H12")
         return taken
 
+    def _is_accounting(self, request: SyncRequest) -> bool:
+        """Whether a session that began under this incarnation has read all its Jobs, and says all of them."""
+        of_now = request.incarnation_seen == self.incarnation
+        return of_now and request.jobs_read and not request.observed.more
+
     async def _account(self, cluster: str, session: Session, request: SyncRequest) -> None:
         """A set is complete: after a restore, what is not in it is proven not to be there."""
         reported = session.observed.present
         if session.observed.is_whole and self._accounts.is_news(
-            cluster, session.cluster_uid, reported
+            cluster, session.cluster_uid, session.id, reported
         ):
             by = session.id, request.seq, frozenset(reported)
             await self._db.write(lambda tx: accounted.settle(tx, cluster, *by))
@@ -366,36 +356,12 @@ class AgentSync:
         page.digest = desired.sent(session.id, last, more=page.more)
         return page
 
-    def _reply(self, request: SyncRequest, answer: _Answer) -> bytes:
-        """The reply as JSON; manifests are in it as they were composed."""
-        page, need_full = answer.page, answer.need_full
-        mark = None
-        if self._timeline is not None:
-            mark = self._timeline.mark(self._db.revision).model_dump()
-        return orjson.dumps(
-            {
-                "proto": answer.protocol,
-                "hub_id": self.hub_id,
-                "incarnation": self.incarnation,
-                "term": self._term(),
-                "session": request.session,
-                "seq": request.seq,
-                "desired": {
-                    "full": page.full,
-                    "revision": page.number,
-                    "digest": page.digest,
-                    "works": page.works,
-                    "removed": page.removed,
-                    "more": page.more,
-                },
-                **self._for_all.told(request.availability),
-                "refused": [each.model_dump() for each in answer.refused],
-                "orders": [each.model_dump() for each in answer.orders],
-                "mark": mark,
-                "need_full": need_full,
-                "next_s": 0.0 if page.more or need_full else NEXT_S,
-                **({} if answer.rotate is None else {"rotate": answer.rotate}),
-            }
+    def _reply(self, request: SyncRequest, answer: Answer) -> bytes:
+        mark = None if self._timeline is None else self._timeline.mark(self._db.revision)
+        return encoded(
+            request,
+            answer,
+            HubFacts(self.hub_id, self.incarnation, self._term(), mark, self._for_all),
         )
 
 

@@ -8,27 +8,33 @@ withdrawn job becomes startable asks `blocked` in the transaction that moves it
 
 import datetime as dt
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
-from hub.domain.workloads.restarts import RestoreEvidence, why_not_startable
-from hub.store import clusters, leftovers, settings
+from hub.domain.workloads.origin import Origin
+from hub.domain.workloads.restarts import Candidate, RestoreEvidence, why_not_startable
+from hub.store import clusters, doubts, leftovers, settings
 from hub.store.leftovers import Leftover
 from hub.store.records.members import Member
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from hub.store.workloads import BARE
-from shared.wire.agent_v1 import LEASE_MARGIN, LEASE_S, Observed
+from shared.wire.agent_v1 import Observed
 
 ACCEPTED_AT: Final = "accepted_at"  # a setting: when a store that went back was last accepted
 MEMBERS: Final = "accounted_members"  # a setting: uid of the cluster, by name of the member
-# An earlier session of the same cluster may start Jobs for so long after a later one began.
-_LEASES_END: Final = dt.timedelta(seconds=LEASE_S * LEASE_MARGIN)
+# A setting: the session that reported more earlier Jobs than the store keeps, by name of the member.
+OVERFLOWING: Final = "accounted_overflowing"
+_SETTINGS: Final = (ACCEPTED_AT, MEMBERS, OVERFLOWING)
 
 
 def begin(tx: Transaction) -> None:
     """The store went back: every member owes a report of all its Jobs from now on."""
-    settings.put(tx, ACCEPTED_AT, tx.now.isoformat())
+    newest = doubts.newest_creation(tx)  # the clock of this machine may be behind the store's
+    at = tx.now if newest is None else max(tx.now, newest)
+    settings.put(tx, ACCEPTED_AT, at.isoformat())
     settings.put(tx, MEMBERS, {})
+    settings.put(tx, OVERFLOWING, {})
 
 
 def restored_at(tx: Transaction) -> dt.datetime | None:
@@ -49,11 +55,19 @@ def blocked(tx: Transaction, rows: Iterable[Workload]) -> dict[str, str]:
     ours = [row for row in rows if row.kind != BARE]
     if not ours:
         return {}
-    evidence = RestoreEvidence(
-        at, tuple(_unreported(tx)), _by_job(leftovers.of_jobs(tx, [row.uid for row in ours]))
-    )
-    told = {row.uid: why_not_startable(row.uid, row.created_at, evidence) for row in ours}
+    reported = _by_job(leftovers.of_jobs(tx, [row.uid for row in ours]))
+    evidence = RestoreEvidence(at, tuple(_unreported(tx)), _overflowing(tx), reported)
+    told = {row.uid: why_not_startable(_candidate(row), evidence) for row in ours}
     return {uid: why for uid, why in told.items() if why}
+
+
+def _candidate(row: Workload) -> Candidate:
+    return Candidate(row.uid, row.created_at, born_here=row.origin == Origin.REST)
+
+
+def reported(tx: Transaction, uids: Collection[str]) -> set[str]:
+    """Those of these jobs of which a member reports an earlier epoch."""
+    return {each.uid for each in leftovers.of_jobs(tx, uids)}
 
 
 def _by_job(found: Sequence[Leftover]) -> dict[str, dict[str, int]]:
@@ -74,12 +88,32 @@ def _owes(member: Member, done: Mapping[str, str]) -> bool:
     return joined and done.get(member.name) != member.cluster_uid
 
 
-def note(tx: Transaction, cluster: str, entries: Iterable[Observed]) -> None:
-    """A member reports these Jobs of before."""
-    leftovers.note(
-        tx,
-        {each.uid: Leftover(each.uid, cluster, _epoch(each)) for each in entries}.values(),
-    )
+def _overflowing(tx: Transaction) -> dict[str, str]:
+    return dict(settings.get(tx, OVERFLOWING) or {})
+
+
+def note(tx: Transaction, cluster: str, session: str, entries: Iterable[Observed]) -> None:
+    """Store the earlier Jobs that a member reports.
+
+    If they are more than the store keeps, the member has not accounted for its Jobs, and no report of this
+    session changes that: a job that is not listed is guarded like a job of a silent member.
+    """
+    if restored_at(tx) is None:
+        return  # every member reports anew once the store is accepted
+    found = {each.uid: Leftover(each.uid, cluster, _epoch(each)) for each in entries}
+    if leftovers.note(tx, cluster, found.values()):
+        return
+    member = clusters.get(tx, cluster)
+    if not session and member is not None:  # the hub judges an earlier report again
+        session = member.session or ""
+    settings.put(tx, OVERFLOWING, {**_overflowing(tx), cluster: session})
+    _owes_again(tx, cluster)
+
+
+def _owes_again(tx: Transaction, cluster: str) -> None:
+    done = dict(settings.get(tx, MEMBERS) or {})
+    if done.pop(cluster, None) is not None:
+        settings.put(tx, MEMBERS, done)
 
 
 def _epoch(entry: Observed) -> int:
@@ -92,35 +126,50 @@ class Accounts:
     def __init__(self) -> None:
         self._restored_at: str | None = None
         self._done: Mapping[str, str] = {}
+        self._overflowing: Mapping[str, str] = {}
         self._left: dict[str, set[str]] = {}
 
-    def take(self, told: tuple[str | None, Mapping[str, str], Sequence[Leftover]]) -> None:
+    def take(self, told: "Standing") -> None:
         """What the store says now, as `standing` reads it."""
-        self._restored_at, self._done, found = told
+        self._restored_at, self._done = told.restored_at, told.done
+        self._overflowing = told.overflowing
         self._left = {}
-        for each in found:
+        for each in told.left:
             self._left.setdefault(each.cluster, set()).add(each.uid)
 
-    def is_news(self, cluster: str, cluster_uid: str, reported: Collection[str]) -> bool:
-        """Whether a complete report of these jobs settles anything."""
+    def is_news(
+        self, cluster: str, cluster_uid: str, session: str, reported: Collection[str]
+    ) -> bool:
+        """Whether a session's complete report of these jobs settles anything."""
         if self._restored_at is None:
             return False
         left = self._left.get(cluster)
         gone = left is not None and any(uid not in reported for uid in left)
-        return gone or self._done.get(cluster) != cluster_uid
+        owes = self._done.get(cluster) != cluster_uid
+        return gone or (owes and self._overflowing.get(cluster) != session)
 
 
-def standing(tx: Transaction) -> tuple[str | None, Mapping[str, str], Sequence[Leftover]]:
+class Standing(NamedTuple):
     """What `Accounts` keeps."""
+
+    restored_at: str | None = None
+    done: Mapping[str, str] = MappingProxyType({})
+    overflowing: Mapping[str, str] = MappingProxyType({})
+    left: Sequence[Leftover] = ()
+
+
+def standing(tx: Transaction) -> Standing:
+    """Read it from the store."""
     at = settings.get(tx, ACCEPTED_AT)
     if at is None:
-        return None, {}, ()
-    return at, settings.get(tx, MEMBERS) or {}, leftovers.list_all(tx)
+        return Standing()
+    done = settings.get(tx, MEMBERS) or {}
+    return Standing(at, done, _overflowing(tx), leftovers.list_all(tx))
 
 
 def is_about(names: Collection[str]) -> bool:
     """Whether a change of these settings changes what `standing` reads."""
-    return any(n in (ACCEPTED_AT, MEMBERS) or n.startswith(leftovers.PREFIX) for n in names)
+    return any(n in _SETTINGS or n.startswith(leftovers.PREFIX) for n in names)
 
 
 def settle(
@@ -128,21 +177,29 @@ def settle(
 ) -> bool:
     """A session has reported all its Jobs, those of `reported`; False if that proves nothing (yet).
 
-    It does not where a later session or a later request was stored meanwhile, where the session began
-    before the restore, and while an earlier session of the cluster may still start Jobs.
+    It does not where a later session or a later request was stored meanwhile, or where the session reported
+    more earlier Jobs than the store keeps. That the session is of the present incarnation, so began
+    after the restore, and read its Jobs when no earlier session could start any, it says itself.
     """
-    member, at = clusters.get(tx, cluster), restored_at(tx)
-    if member is None or at is None or member.session_at is None or member.joined_at is None:
+    member = clusters.get(tx, cluster)
+    if member is None or restored_at(tx) is None or member.joined_at is None:
         return False
-    if member.session != session or member.session_seq > seq or member.session_at <= at:
-        return False
-    if tx.now - member.session_at < _LEASES_END:
+    if member.session != session or member.session_seq > seq:
         return False
     leftovers.drop(tx, [e for e in leftovers.of_cluster(tx, cluster) if e.uid not in reported])
+    if _overflowing(tx).get(cluster) == session:
+        return False
+    _fits(tx, cluster)
     done = dict(settings.get(tx, MEMBERS) or {})
     if done.get(cluster) != member.cluster_uid:
         settings.put(tx, MEMBERS, {**done, cluster: member.cluster_uid})
     return True
+
+
+def _fits(tx: Transaction, cluster: str) -> None:
+    overflowing = _overflowing(tx)
+    if overflowing.pop(cluster, None) is not None:
+        settings.put(tx, OVERFLOWING, overflowing)
 
 
 def fence(tx: Transaction, cluster: str) -> None:
@@ -153,9 +210,8 @@ def fence(tx: Transaction, cluster: str) -> None:
     if restored_at(tx) is None:
         return
     leftovers.drop(tx, leftovers.of_cluster(tx, cluster))
-    done = dict(settings.get(tx, MEMBERS) or {})
-    if done.pop(cluster, None) is not None:
-        settings.put(tx, MEMBERS, done)
+    _fits(tx, cluster)
+    _owes_again(tx, cluster)
 
 
 def adopted(tx: Transaction, uid: str, cluster: str) -> None:

@@ -111,7 +111,7 @@ def hold_found(tx: Transaction, cluster: str, uids: Iterable[str]) -> list[str]:
     if until is None:
         return []
     known = workloads.get_many(tx, uids).values()
-    rows = [row for row in known if row.created_at <= until and _is_let_go(row)]
+    rows = [row for row in known if _may_be_older(row, until) and _is_let_go(row)]
     message = f"{found_in(cluster)}, or cancel this one"
     told = WorkloadColumns(reason=REASON, message=message)
     withdraw_jobs(
@@ -121,6 +121,11 @@ def hold_found(tx: Transaction, cluster: str, uids: Iterable[str]) -> list[str]:
     for row in rows:
         tx.say(row, REASON, message, warning=True)
     return [row.uid for row in rows]
+
+
+def _may_be_older(row: Workload, until: dt.datetime) -> bool:
+    """Whether a job may be of before the restore; the hub cluster's clock proves nothing."""
+    return row.origin == Origin.HUB_CLUSTER or row.created_at <= until
 
 
 def hold(tx: Transaction, rows: Iterable[Workload], why: Mapping[str, str]) -> None:
@@ -167,7 +172,8 @@ def hold_late(tx: Transaction, rows: Sequence[Workload]) -> None:
     until = accounted.restored_at(tx) if theirs else None
     if until is None:
         return
-    late = [row.uid for row in theirs if row.created_at <= until]
+    left = accounted.reported(tx, [row.uid for row in theirs])
+    late = [row.uid for row in theirs if row.created_at <= until or row.uid in left]
     withdraw_jobs(tx, late, WithdrawTo.HELD, REASON, MESSAGE)
     workloads.change(
         tx,

@@ -45,6 +45,7 @@ class Fault:
     namespace: str = ""
     name: str = ""
     user: str = ""
+    subresource: str = ""
     count: int = 1
     seconds: float = 1.0
     id: int = 0
@@ -59,6 +60,7 @@ class Fault:
             and self.namespace in ("", call.namespace)
             and self.name in ("", call.name)
             and self.user in ("", call.user.name)
+            and self.subresource in ("", call.subresource)
         )
 
 

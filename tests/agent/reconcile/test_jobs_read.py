@@ -6,7 +6,7 @@ from agent.reconcile.jobs_read import JobsRead
 from agent.works.lease import Lease
 from shared import labels
 from shared.clock import ManualClock
-from shared.wire.agent_v1 import LEASE_MARGIN, LEASE_S
+from shared.wire.agent_v1 import LEASE_MARGIN, LEASE_S, Observed, Phase
 from tests.agent.scripted_hub import HUB_ID
 
 pytestmark = pytest.mark.anyio
@@ -25,12 +25,17 @@ def a_job(uid: str = "u-1") -> dict[str, object]:
     }
 
 
+def an_entry(phase: Phase) -> Observed:
+    """What a session reports of job u-1."""
+    return Observed(uid="u-1", epoch=1, generation=1, seq=1, phase=phase)
+
+
 class Session:
     """What a session's `JobsRead` works with; `reported` is what its report holds."""
 
     def __init__(self, client, *, answered: bool = True) -> None:
         self.clock, self.lease, self.news = ManualClock(), Lease(LEASE_S), 0
-        self.reported: dict[str, object] = {}
+        self.reported: dict[str, Observed] = {}
         if answered:
             self.lease.answered(self.clock.monotonic(), self.clock.monotonic())
         self.read = JobsRead(client, HUB_ID, self.lease, self.reported, self.clock, self._note)
@@ -57,7 +62,10 @@ async def test_a_job_that_the_report_lacks_keeps_the_session_from_saying_so(memb
     session.clock.advance(SETTLED_S)
     await session.read.look()
     assert not session.read.done
-    session.reported["u-1"] = object()
+    session.reported["u-1"] = an_entry("Gone")
+    await session.read.look()
+    assert not session.read.done, "an end of another epoch is no report of this Job"
+    session.reported["u-1"] = an_entry("Applied")
     await session.read.look()
     assert session.read.done
 

@@ -14,7 +14,8 @@ from hub.services.works.restored import begin_recovery
 from hub.store import workloads, works
 from hub.store.tables import settings
 from shared.errors import Rejected
-from tests.services.members.hubs import JOB, Running, a_stray, accounts, ran, running_hub
+from tests.services.members.after_restore import accounts
+from tests.services.members.hubs import JOB, Running, a_stray, ran, running_hub
 from tests.store.build import a_wanted_work
 
 pytestmark = pytest.mark.anyio

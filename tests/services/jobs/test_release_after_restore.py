@@ -7,17 +7,24 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
+from hub.domain.workloads.origin import Origin
 from hub.domain.workloads.states import State, WithdrawTo
+from hub.services.context.settings import Intake
 from hub.services.jobs import adopt, hold
+from hub.services.jobs.accept import submit_jobs
 from hub.services.members.observe import ObservedReport, take_reports
 from hub.services.objects.fence import fence_cluster
+from hub.services.reading.draft import draft
 from hub.services.works.evict import evict
 from hub.services.works.restored import accept, begin_recovery
 from hub.store import leftovers, workloads
+from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.kinds import parse_job
 from shared.wire.agent_v1 import LEASE_S
-from tests.services.members.hubs import Running, a_stray, accounts, running_hub, until_released
+from tests.services.members.after_restore import accounts, until_released
+from tests.services.members.hubs import JOB, Running, a_stray, running_hub
 
 pytestmark = pytest.mark.anyio
 OLD = "inc-0"
@@ -97,10 +104,11 @@ async def test_a_session_of_before_the_restore_proves_nothing(tmp_path: Path):
     """What it has reported since may leave out what an order on its way makes."""
     async with running_hub(tmp_path) as hub:
         agent, uid = await hub.join("north"), await hub.submit()
+        before = hub.sync.incarnation
         await agent.sync()
         await restored(hub)
         hub.clock.advance(120)
-        await agent.sync()
+        await agent.sync(incarnation_seen=before)
         assert "north has not reported" in await refused(hub, uid)
 
 
@@ -156,6 +164,43 @@ async def test_every_leftover_is_guarded_beyond_the_500_that_are_listed(tmp_path
         assert "north still reports epoch 1" in await refused(hub, uid)
 
 
+async def test_a_member_that_reports_more_leftovers_than_are_kept_has_not_accounted_for_its_jobs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Nothing grows without bound, and no job is released: not even one that the member does not report."""
+    monkeypatch.setattr(leftovers, "MOST_OF_MEMBER", 3)
+    async with running_hub(tmp_path) as hub:
+        agent, uid = await hub.join("north"), await hub.submit()
+        await restored(hub)
+        await accounts(hub, agent)
+        strays = [a_stray(hub, f"u-{n}", OLD, epoch=1, object_uid=f"m-{n}") for n in range(4)]
+        await agent.sync(*strays)
+        assert await hub.hub.read(leftovers.list_all) == []
+        hub.clock.advance(3600)
+        for _ in range(3):
+            await agent.sync()
+        assert "north reports more Jobs from before the restore" in await refused(hub, uid)
+
+
+async def test_a_member_accounts_with_a_session_that_reports_no_more_leftovers_than_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Jobs are removed there and its agent restarts: its next report is kept, the rest is proven gone."""
+    monkeypatch.setattr(leftovers, "MOST_OF_MEMBER", 3)
+    async with running_hub(tmp_path) as hub:
+        agent, uid = await hub.join("north"), await hub.submit()
+        await restored(hub)
+        hub.clock.advance(1)
+        agent.restart("session-north-2")
+        await agent.sync(
+            *(a_stray(hub, f"u-{n}", OLD, epoch=1, object_uid=f"m-{n}") for n in range(4))
+        )
+        await accounts(hub, agent, a_stray(hub, "u-1", OLD, epoch=1, object_uid="m-1"))
+        await hub.write(hold.release_job, uid, "ann")
+        assert (await hub.job(uid)).state == State.PENDING
+        assert [each.uid for each in await hub.hub.read(leftovers.list_all)] == ["u-1"]
+
+
 async def test_a_fence_settles_what_the_member_owes(tmp_path: Path):
     """For that member alone: another one that is silent is still named."""
     async with running_hub(tmp_path) as hub:
@@ -189,7 +234,9 @@ async def test_a_withdrawn_job_of_before_is_held_instead_of_requeued(tmp_path: P
         await agent.sync()
         epoch = (await hub.job(uid)).epoch
         assert (await hub.job(uid)).state == State.OFFERED
-        await hub.write(lambda tx: leftovers.note(tx, [leftovers.Leftover(uid, "west", 1)]))
+        await hub.write(
+            lambda tx: leftovers.note(tx, "west", [leftovers.Leftover(uid, "west", 1)])
+        )
         await hub.write(evict, [uid], "Preempted", "")
         gone = a_stray(hub, uid, hub.sync.incarnation, epoch=epoch)
         gone.phase, gone.job = "Gone", None
@@ -217,3 +264,56 @@ async def test_releasing_a_thousand_jobs_asks_for_the_evidence_once(tmp_path: Pa
         moved, queries = await hub.write(counted)
         assert moved == 1000
         assert queries < 20
+
+
+def _made_ahead(tx: Transaction) -> str:
+    """A Job of a hub cluster whose clock is ten minutes ahead."""
+    made = tx.now + dt.timedelta(minutes=10)
+    given = draft(parse_job(JOB), tx.now, origin=Origin.HUB_CLUSTER, created_at=made)
+    (answer,) = submit_jobs(tx, [given], Intake(), strict=False)
+    assert isinstance(answer, Workload)
+    return answer.uid
+
+
+async def test_a_job_of_the_hub_cluster_that_a_member_reports_is_held_whatever_its_time(
+    tmp_path: Path,
+):
+    """The hub cluster's clock is ahead: by its time the Job was made after the restore."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        await restored(hub)
+        uid = await hub.write(_made_ahead)
+        await agent.sync(a_stray(hub, uid, OLD, epoch=1))
+        assert (await hub.job(uid)).state == State.HELD
+        assert "north still reports epoch 1" in await refused(hub, uid)
+
+
+async def test_no_report_holds_a_job_that_is_newer_than_the_restore(tmp_path: Path):
+    """The hub made its uid since: a member that reports an earlier epoch of it is wrong."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        await restored(hub)
+        hub.clock.advance(1)
+        uid = await hub.submit()
+        await hub.write(hold.hold_job, uid, "ann")
+        await agent.sync(a_stray(hub, uid, OLD, epoch=1))
+        await hub.write(hold.release_job, uid, "ann")
+        assert (await hub.job(uid)).state == State.PENDING
+
+
+async def test_the_clock_of_the_machine_that_restores_orders_nothing(tmp_path: Path):
+    """It is ten minutes behind: a job of the backup is still no newer than the restore."""
+    async with running_hub(tmp_path) as hub:
+        await hub.join("north")
+        uid = await hub.submit()
+        hub.clock.advance(-600)
+        await restored(hub)
+        assert "north has not reported" in await refused(hub, uid)
+
+
+async def test_a_store_that_never_went_back_keeps_no_earlier_jobs(tmp_path: Path):
+    """A stray of another incarnation guards nothing there, and no row is kept of it."""
+    async with running_hub(tmp_path) as hub:
+        agent, uid = await hub.join("north"), await hub.submit()
+        await agent.sync(a_stray(hub, uid, OLD, epoch=1))
+        assert not await hub.hub.read(leftovers.list_all)

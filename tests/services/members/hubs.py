@@ -24,13 +24,11 @@ from hub.services.access.credentials import issue_join
 from hub.services.context import identity, timeline
 from hub.services.context.hub import Hub
 from hub.services.context.settings import Intake, Settings
-from hub.services.jobs import hold
 from hub.services.jobs.accept import submit_jobs
 from hub.services.members.desired import digest_line
 from hub.services.members.sync import AgentSync
 from hub.services.reading.draft import draft
-from hub.services.works import accounted
-from hub.store import audit, clusters, events, settings, workloads, works
+from hub.store import audit, clusters, events, workloads, works
 from hub.store.backends.backend import Backend
 from hub.store.backends.choose import backend_of
 from hub.store.engine import Database
@@ -40,7 +38,7 @@ from hub.store.transaction import Transaction
 from shared.clock import ManualClock
 from shared.errors import Rejected
 from shared.kinds import parse_job
-from shared.wire.agent_v1 import LEASE_S, Observed, SetDigest, SyncReply
+from shared.wire.agent_v1 import Observed, SetDigest, SyncReply
 from shared.wire.versions import OLDEST, PROTOCOL_HEADER, RULES_HEADER
 from tests import waiting
 from tests.databases import url_of
@@ -203,6 +201,7 @@ class Agent:
             "cluster_uid": self.uid,
             "marks": self.marks,
             "jobs_read": True,
+            "incarnation_seen": self.running.sync.incarnation,
             "desired": {"revision": self.revision, "digest": self.desired.hex()},
             "observed": {
                 "full": self.full,
@@ -368,32 +367,6 @@ def away(table):
 
 def back(table):
     return lambda tx: tx.conn.exec_driver_sql(f"ALTER TABLE away RENAME TO {table}")
-
-
-async def accounts(hub: Running, agent: Agent, *said: Any) -> None:
-    """After a restore, the agent begins a session and reports all that it sees until that counts."""
-    hub.clock.advance(1)
-    agent.restart(f"{agent.session}-next")
-    await agent.sync(*said)
-    hub.clock.advance(LEASE_S * 1.2)
-    for _ in range(15):
-        await agent.sync()
-        done = await hub.hub.read(lambda tx: settings.get(tx, accounted.MEMBERS) or {})
-        if agent.name in done:
-            return
-        await waiting.span(0.02, why="for the process to follow the store")
-    raise AssertionError(f"{agent.name} has not accounted for its Jobs")
-
-
-async def until_released(hub: Running, uid: str, agent: Agent) -> None:
-    """The agent goes on reporting until the release is accepted."""
-    for _ in range(15):
-        await agent.sync()
-        if not await hub.hub.read(lambda tx: hold.why_not_released(tx, uid)):
-            await hub.write(hold.release_job, uid, "ann")
-            return
-        await waiting.span(0.02, why="for the process to follow the store")
-    raise AssertionError("it is not released")
 
 
 def a_stray(hub, uid: str, incarnation: str = "", **more):

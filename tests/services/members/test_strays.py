@@ -9,7 +9,8 @@ from hub.services.members import forgotten
 from hub.services.members.observe import ObservedReport, ReportOutcome, take_reports
 from hub.services.works.restored import begin_recovery
 from hub.services.works.withdraw import withdraw_jobs
-from tests.services.members.hubs import a_stray, accounts, running_hub, seen
+from tests.services.members.after_restore import accounts
+from tests.services.members.hubs import a_stray, running_hub, seen
 
 pytestmark = pytest.mark.anyio
 
