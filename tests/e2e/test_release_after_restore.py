@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,14 @@ def state(fleet: RunningFleet, uid: str) -> str:
         return str(hub.job(uid).state)
 
 
+def is_in(fleet: RunningFleet, uid: str, wanted: str) -> bool:
+    return state(fleet, uid) == wanted
+
+
+def is_reported(fleet: RunningFleet, uid: str) -> bool:
+    return "m1 still reports epoch" in by_rest(fleet, uid)
+
+
 def by_rest(fleet: RunningFleet, uid: str) -> str:
     """What the hub answers a release; "" where it takes it."""
     with fleet.client() as hub:
@@ -35,7 +44,7 @@ def by_rest(fleet: RunningFleet, uid: str) -> str:
 
 def by_cli(fleet: RunningFleet, uid: str) -> str:
     """What the command prints; "" where the release is taken."""
-    done = fleet.cli("release", uid)
+    done = fleet.cli("jobs", "release", uid)
     return done.stderr if done.returncode else ""
 
 
@@ -77,7 +86,7 @@ def a_lost_time(fleet: RunningFleet, backup: Path) -> dict[str, str]:
         uids = {name: hub.submit(job).uid for name, job in zip(NAMES, made, strict=True)}
         for name in (HELD, FORGOTTEN):
             hub.hold(uids[name])
-            until(lambda uid=uids[name]: state(fleet, uid) == "Held", 30, f"{name} is held")
+            until(partial(is_in, fleet, uids[name], "Held"), 30, f"{name} is held")
         until(lambda: state(fleet, uids[LIMITED]) == "Deactivated", 40, "its time is up")
         run(fleet, "admin", "backup", str(backup))
         for uid in uids.values():
@@ -105,7 +114,7 @@ def test_no_door_releases_a_job_that_still_runs_from_before_the_restore(tmp_path
             assert "roadstead clusters fence m1 --destroyed" in by_cli(fleet, uid)
         for name in NAMES:
             by_kubectl(fleet, name)
-        run(fleet, "hold", uids[HELD])
+        run(fleet, "jobs", "hold", uids[HELD])
 
         os.kill(fleet.pid("agent-m1"), signal.SIGCONT)
         for uid in uids.values():
