@@ -50,7 +50,7 @@ def by_cli(fleet: RunningFleet, uid: str) -> str:
 
 def by_kubectl(fleet: RunningFleet, name: str) -> None:
     """Set `spec.active` of the Job's Workload to true, and wait until the hub has set it back."""
-    workload = f"workload/{of_job(fleet, name)}"
+    workload = "workload/" + until(partial(of_job, fleet, name), 20, f"{name} is shown")
     patch = ("patch", workload, "--type=merge", "-p", '{"spec": {"active": true}}')
     done = fleet.kubectl("-n", "team-a", *patch)
     assert done.returncode == 0, done.stderr
@@ -79,6 +79,8 @@ def active(fleet: RunningFleet, name: str) -> bool | None:
 def a_lost_time(fleet: RunningFleet, backup: Path) -> dict[str, str]:
     """A backup in which the jobs wait for a release; since then they run on m1, whose agent is paused."""
     assert fleet.kubectl("create", "namespace", "team-a").returncode == 0
+    shown = ("label", "namespace", "team-a", "roadstead.dev/show-jobs=true")
+    assert fleet.kubectl(*shown).returncode == 0
     with fleet.client() as hub:
         hub.cordon("m2")
         made = [a_job(name, run_s=600) for name in NAMES]
