@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,14 @@ def state(fleet: RunningFleet, uid: str) -> str:
         return str(hub.job(uid).state)
 
 
+def is_in(fleet: RunningFleet, uid: str, wanted: str) -> bool:
+    return state(fleet, uid) == wanted
+
+
+def is_reported(fleet: RunningFleet, uid: str) -> bool:
+    return "m1 still reports epoch" in by_rest(fleet, uid)
+
+
 def by_rest(fleet: RunningFleet, uid: str) -> str:
     """What the hub answers a release; "" where it takes it."""
     with fleet.client() as hub:
@@ -35,13 +44,13 @@ def by_rest(fleet: RunningFleet, uid: str) -> str:
 
 def by_cli(fleet: RunningFleet, uid: str) -> str:
     """What the command prints; "" where the release is taken."""
-    done = fleet.cli("release", uid)
+    done = fleet.cli("jobs", "release", uid)
     return done.stderr if done.returncode else ""
 
 
 def by_kubectl(fleet: RunningFleet, name: str) -> None:
     """Set `spec.active` of the Job's Workload to true, and wait until the hub has set it back."""
-    workload = f"workload/{of_job(fleet, name)}"
+    workload = "workload/" + until(partial(of_job, fleet, name), 20, f"{name} is shown")
     patch = ("patch", workload, "--type=merge", "-p", '{"spec": {"active": true}}')
     done = fleet.kubectl("-n", "team-a", *patch)
     assert done.returncode == 0, done.stderr
@@ -70,6 +79,8 @@ def active(fleet: RunningFleet, name: str) -> bool | None:
 def a_lost_time(fleet: RunningFleet, backup: Path) -> dict[str, str]:
     """A backup in which the jobs wait for a release; since then they run on m1, whose agent is paused."""
     assert fleet.kubectl("create", "namespace", "team-a").returncode == 0
+    shown = ("label", "namespace", "team-a", "roadstead.dev/show-jobs=true")
+    assert fleet.kubectl(*shown).returncode == 0
     with fleet.client() as hub:
         hub.cordon("m2")
         made = [a_job(name, run_s=600) for name in NAMES]
@@ -77,7 +88,7 @@ def a_lost_time(fleet: RunningFleet, backup: Path) -> dict[str, str]:
         uids = {name: hub.submit(job).uid for name, job in zip(NAMES, made, strict=True)}
         for name in (HELD, FORGOTTEN):
             hub.hold(uids[name])
-            until(lambda uid=uids[name]: state(fleet, uid) == "Held", 30, f"{name} is held")
+            until(partial(is_in, fleet, uids[name], "Held"), 30, f"{name} is held")
         until(lambda: state(fleet, uids[LIMITED]) == "Deactivated", 40, "its time is up")
         run(fleet, "admin", "backup", str(backup))
         for uid in uids.values():
@@ -105,7 +116,7 @@ def test_no_door_releases_a_job_that_still_runs_from_before_the_restore(tmp_path
             assert "roadstead clusters fence m1 --destroyed" in by_cli(fleet, uid)
         for name in NAMES:
             by_kubectl(fleet, name)
-        run(fleet, "hold", uids[HELD])
+        run(fleet, "jobs", "hold", uids[HELD])
 
         os.kill(fleet.pid("agent-m1"), signal.SIGCONT)
         for uid in uids.values():

@@ -9,6 +9,7 @@ import random
 import shutil
 import sqlite3
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -150,17 +151,30 @@ class RestoredRun(WholeRun):
     plays_losses = frozenset[str]()
 
     def __init__(self, scenario: Scenario, *, tell: bool = False) -> None:
-        super().__init__(scenario, tell=tell)
         die = random.Random(scenario.seed ^ 0xBAC)
-        copied = 0.3 + die.random() * 25.0
+        long = (
+            60.0 if die.random() < 0.4 else scenario.run_s
+        )  # it may run throughout the lost time
+        super().__init__(replace(scenario, run_s=long), tell=tell)
+        # Half of the copies are of the first moments, in which jobs wait that run in the lost time.
+        copied = 0.3 + die.random() * (1.5 if die.random() < 0.5 else 25.0)
         back = copied + 0.5 + die.random() ** 2 * _LONGEST_LOST_S
-        self.accepted = back + die.random() * 30.0
+        self.accepted = back + die.random() ** 2 * 30.0
+        if die.random() < 0.7:
+            copied, back, self.accepted = copied + 8.0, back + 8.0, self.accepted + 8.0
+            self._run_in_the_lost_time(die, copied, back)
         self.world.at(copied, self.hub.back_up)  # type: ignore[attr-defined]
         self.world.at(back, self.hub.restore)  # type: ignore[attr-defined]
         self.world.at(self.accepted, self.hub.accept)  # type: ignore[attr-defined]
         if die.random() < 0.7:
             until = self.accepted + 10.0 + die.random() * 200.0
             self.world.at(back - 0.1, self._silence, die.choice(sorted(self.members)), until)
+
+    def _run_in_the_lost_time(self, die: random.Random, copied: float, back: float) -> None:
+        """Jobs wait for a release in the copy, and are released in the lost time."""
+        which, wish = die.random(), die.choice(("hold", "deactivate"))
+        self.world.at(copied - 8.0 * die.random(), self._act, wish, which)
+        self.world.at(copied + (back - copied) * 0.5 * die.random(), self._act, "release", which)
 
     def _act_blindly(self) -> None:
         """People release, hold, deactivate and forget in any order after the restore."""
