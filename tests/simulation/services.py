@@ -85,9 +85,8 @@ class Whole:
         self.heard: dict[str, float] = {}
         self.up = False
         self._looking = False
-        self._meanwhile: list[
-            Callable[[Transaction], None]
-        ] = []  # written while a plan is being made
+        # Written while a plan is being made.
+        self._meanwhile: list[Callable[[Transaction], None]] = []
         self.start()
         self.run(self.hub.write(self._equip))
 
