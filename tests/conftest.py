@@ -4,6 +4,7 @@
 it the simulated cluster answers. REALKUBE_VERSION names an older Kubernetes (tests/realkube/build.py).
 """
 
+import gc
 import shutil
 import signal
 from collections import Counter
@@ -74,6 +75,20 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
 def pytest_unconfigure() -> None:
     """End what the run has started."""
     databases.end()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """Keep the garbage collector away from what the whole run needs: modules and thousands of tests.
+
+    Each worker collects all tests and keeps them: looking through them again and again frees nothing.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
