@@ -8,7 +8,7 @@ import gc
 import shutil
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +78,7 @@ def pytest_unconfigure() -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Iterator[object]:
+def pytest_collection() -> Generator[None, object, object]:
     """Keep the garbage collector away from what the whole run needs: modules and thousands of tests.
 
     Each worker collects all tests and keeps them: looking through them again and again frees nothing.

@@ -1,7 +1,7 @@
 """Empty databases at the newest revision, which tests copy: creating the tables for each test costs far more.
 
-A copy holds the schema alone. What a hub writes at its first start (its id, incarnation and page key, the id
-of its secrets key) is not in it, so that no two tests share an identity. Tests of creation and migration
+A copy holds the schema alone. It lacks the rows of a hub's first start (hub id, incarnation, page key, id of
+the secrets key), so that no two tests share an identity. Tests of creation and migration
 create: they ask `tests.databases.url_of`.
 """
 
@@ -18,7 +18,7 @@ _TEMPLATE = "prepared"
 
 
 def url_of(folder: Path | str) -> str:
-    """The database of `folder`; where there is none yet, it is a copy of the prepared one."""
+    """The database of `folder`; a new one is a copy of the prepared database."""
     if databases.chosen() == databases.POSTGRES:
         return databases.server().database_of(folder, _postgres())
     copy_to(Path(folder) / "hub.db")

@@ -1,4 +1,4 @@
-"""What the house rules ask of every source file, read from its syntax tree once.
+"""Outlines of the source files for the house rules: each syntax tree is parsed once.
 
 Two thousand syntax trees are two million objects: a process that keeps them pays for them in every later
 garbage collection. So a tree is dropped when its outline is read, and the outlines are kept in a file, which
@@ -122,8 +122,9 @@ def _locked(file: Path) -> Iterator[None]:
 
 
 def _is_test(node: ast.AST) -> TypeGuard[ast.FunctionDef | ast.AsyncFunctionDef]:
-    function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    return function and node.name.startswith("test_")
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    return node.name.startswith("test_")
 
 
 def _named(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> Named:

@@ -25,7 +25,7 @@ def text_of(path: Path) -> str:
 
 
 def tree_of(path: Path) -> ast.Module:
-    """The syntax tree of one source file; what is asked of all files is in `tests.house.outlines`."""
+    """The syntax tree of one source file. `tests.house.outlines` reads all files."""
     return ast.parse(text_of(path), filename=str(path))
 
 

@@ -47,6 +47,6 @@ def test_a_file_that_is_gone_has_no_entry() -> None:
 
 
 def test_kept_outlines_are_those_of_the_files() -> None:
-    """What comes from the cache file equals what the source says."""
+    """An outline from the cache file equals one read from the source."""
     path = Path(__file__).relative_to(sources.REPOSITORY)
     assert outlines.outline_of(path) == outlines.read(sources.text_of(path))
