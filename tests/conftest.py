@@ -4,10 +4,11 @@
 it the simulated cluster answers. REALKUBE_VERSION names an older Kubernetes (tests/realkube/build.py).
 """
 
+import gc
 import shutil
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,20 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
 def pytest_unconfigure() -> None:
     """End what the run has started."""
     databases.end()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the garbage collector away from what the whole run needs: modules and thousands of tests.
+
+    Each worker collects all tests and keeps them: looking through them again and again frees nothing.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses

@@ -25,7 +25,7 @@ from hub.web import pages
 from shared.clock import ManualClock
 from tests import waiting
 from tests.api.serving import START, a_job
-from tests.databases import url_of
+from tests.prepared import url_of
 
 _PATIENCE_S = 20.0
 

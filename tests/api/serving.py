@@ -16,8 +16,8 @@ from hub.services.context.hub import Hub
 from hub.services.context.settings import Settings
 from hub.store.engine import Database
 from shared.clock import ManualClock
-from tests.databases import url_of
 from tests.openapi.conformance import Conformance
+from tests.prepared import url_of
 
 START = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
 

@@ -3,11 +3,11 @@
 `python -m tests.house.modules` writes it anew; a test holds the page to it.
 """
 
-import ast
 from collections.abc import Iterator
 from pathlib import Path
 
 from tests.house import sources
+from tests.house.outlines import outline_of
 
 PAGE = sources.REPOSITORY / "docs" / "reference" / "modules.md"
 ROOTS = ("hub", "agent", "shared", "roadstead")
@@ -34,7 +34,7 @@ def packages() -> Iterator[Path]:
 
 def sentence(path: Path) -> str:
     """What a module says of itself first, in one line."""
-    told = ast.get_docstring(sources.tree_of(path)) or ""
+    told = outline_of(path).docstring or ""
     return " ".join(told.split("\n\n")[0].split())
 
 

@@ -3,7 +3,6 @@
 import ast
 import functools
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[2]
@@ -25,9 +24,8 @@ def text_of(path: Path) -> str:
     return (REPOSITORY / path).read_text()
 
 
-@functools.cache
 def tree_of(path: Path) -> ast.Module:
-    """The syntax tree of a source file."""
+    """The syntax tree of one source file. `tests.house.outlines` reads all files."""
     return ast.parse(text_of(path), filename=str(path))
 
 
@@ -40,12 +38,3 @@ def kept_files() -> list[Path]:
         return [p for p in python_files() if p.is_file()]
     names = sorted(filter(None, listed.decode().split("\0")))
     return [Path(name) for name in names if (REPOSITORY / name).is_file()]
-
-
-def tests_in(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Every test in a source file, methods of test classes included."""
-    for node in ast.walk(tree_of(path)):
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            continue
-        if node.name.startswith("test_"):
-            yield node

@@ -1,6 +1,5 @@
 """What is imported is declared: each part of the project gets by with what its extra installs."""
 
-import ast
 import importlib.metadata
 import re
 import sys
@@ -9,9 +8,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from tests.house import sources
+from tests.house.outlines import outline_of
 
 # Where a file lies → the extras that are installed where it runs, beside the base. The longest wins.
 EXTRAS: dict[str, tuple[str, ...]] = {
@@ -58,18 +56,11 @@ def _declared(path: Path) -> set[str]:
 
 def _imported(path: Path) -> Iterator[str]:
     """The top-level packages that a file imports and that are neither ours nor Python's."""
-    for node in ast.walk(sources.tree_of(path)):
-        names: list[str] = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module]
-        for top in {name.partition(".")[0] for name in names}:
-            if top not in sys.stdlib_module_names and top not in sources.PACKAGES:
-                yield top
+    for top in {name.partition(".")[0] for name in outline_of(path).names()}:
+        if top not in sys.stdlib_module_names and top not in sources.PACKAGES:
+            yield top
 
 
-@pytest.mark.timeout(400)  # every file is parsed, by a tool of its own
 def test_every_import_is_declared() -> None:
     """No file imports a package that only comes along with another one."""
     owners = importlib.metadata.packages_distributions()

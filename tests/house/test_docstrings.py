@@ -1,8 +1,7 @@
 """Every module says what it is for, and every test says which rule it holds."""
 
-import ast
-
 from tests.house import sources
+from tests.house.outlines import outline_of
 
 
 def test_every_module_says_what_it_is_for() -> None:
@@ -10,7 +9,7 @@ def test_every_module_says_what_it_is_for() -> None:
     silent = [
         str(path)
         for path in sources.python_files()
-        if sources.tree_of(path).body and ast.get_docstring(sources.tree_of(path)) is None
+        if outline_of(path).has_code and outline_of(path).docstring is None
     ]
     assert silent == []
 
@@ -18,10 +17,10 @@ def test_every_module_says_what_it_is_for() -> None:
 def test_every_test_states_its_rule() -> None:
     """Each test function has a docstring: the rule it holds, as a sentence."""
     silent = [
-        f"{path}:{test.lineno} {test.name}"
+        f"{path}:{test.line} {test.name}"
         for path in sources.python_files()
         if path.parts[0] == "tests" and path.name.startswith("test_")
-        for test in sources.tests_in(path)
-        if ast.get_docstring(test) is None
+        for test in outline_of(path).tests
+        if test.docstring is None
     ]
     assert silent == []

@@ -1,10 +1,10 @@
 """Names come from the field's vocabulary (docs/reference/glossary.md), not from habit."""
 
-import ast
 import re
 from pathlib import Path
 
 from tests.house import sources
+from tests.house.outlines import outline_of
 
 VAGUE = (
     "manager",
@@ -68,12 +68,12 @@ def test_no_module_has_a_vague_name() -> None:
 def test_no_class_has_a_vague_name() -> None:
     """No class of the product ends in Manager, Handler, Util, Data and the like."""
     vague = [
-        f"{path}:{node.lineno} {node.name}"
+        f"{path}:{each.line} {each.name}"
         for path in sources.python_files()
         if path.parts[0] != "tests"
-        for node in ast.walk(sources.tree_of(path))
-        if isinstance(node, ast.ClassDef) and node.name not in TERMS
-        if _words(node.name)[-1] in VAGUE
+        for each in outline_of(path).classes
+        if each.name not in TERMS
+        if _words(each.name)[-1] in VAGUE
     ]
     assert vague == []
 
@@ -95,7 +95,6 @@ def test_a_class_name_has_one_meaning() -> None:
     for path in sources.python_files():
         if path.parts[0] in {"tests", "bench"} or path.parts[:2] == ("shared", "kinds"):
             continue
-        for node in ast.walk(sources.tree_of(path)):
-            if isinstance(node, ast.ClassDef):
-                found.setdefault((path.parts[0], node.name), []).append(str(path))
+        for each in outline_of(path).classes:
+            found.setdefault((path.parts[0], each.name), []).append(str(path))
     assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}

@@ -1,9 +1,8 @@
 """The hub dials nobody: of what it imports, only the bridge and the store connect to anything."""
 
-import ast
 from pathlib import Path
 
-from tests.house import sources
+from tests.house import outlines, sources
 
 CLIENTS = {
     *("aiohttp", "httpx", "requests", "urllib3", "websockets", "smtplib", "ftplib", "paramiko"),
@@ -28,13 +27,7 @@ ASK = {
 
 def imported(path: Path) -> set[str]:
     """Full names of all that a module imports."""
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(sources.text_of(path))):
-        if isinstance(node, ast.Import):
-            found |= {each.name for each in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{each.name}" for each in node.names)}
-    return found
+    return outlines.outline_of(path).names()
 
 
 def hub_files() -> list[Path]:

@@ -1,12 +1,12 @@
 """Whoever says of itself that it is pure is held to it by an import contract."""
 
-import ast
 import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
 from tests.house import sources
+from tests.house.outlines import outline_of
 
 # What a contract about purity forbids at least.
 EFFECTS = {"asyncio", "threading", "time", "random", "os", "socket"}
@@ -36,8 +36,7 @@ def test_what_calls_itself_pure_is_held_to_it() -> None:
     loose = [
         str(path)
         for path in sources.python_files()
-        if path.parts[0] != "tests"
-        and _CLAIM.search(ast.get_docstring(sources.tree_of(path)) or "")
+        if path.parts[0] != "tests" and _CLAIM.search(outline_of(path).docstring or "")
         if not any(f"{_module(path)}.".startswith(f"{source}.") for source in held)
     ]
     assert loose == []

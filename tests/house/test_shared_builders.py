@@ -1,19 +1,7 @@
 """Where test code stands: what tests share is in modules of its own."""
 
-import ast
-from collections.abc import Iterator
-from pathlib import Path
-
 from tests.house import sources
-
-
-def _imports(path: Path) -> Iterator[str]:
-    """Dotted names of every module, and of everything from a module, that a file imports."""
-    for node in ast.walk(sources.tree_of(path)):
-        if isinstance(node, ast.Import):
-            yield from (each.name for each in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield from (f"{node.module}.{each.name}" for each in node.names)
+from tests.house.outlines import outline_of
 
 
 def test_no_module_imports_a_test_module() -> None:
@@ -26,7 +14,7 @@ def test_no_module_imports_a_test_module() -> None:
     found = [
         f"{path}: {name}"
         for path in sources.python_files()
-        for name in _imports(path)
-        if name in tests or name.rpartition(".")[0] in tests
+        for name in outline_of(path).names()
+        if name in tests
     ]
     assert found == []

@@ -1,10 +1,10 @@
 """The page of threats names tests that there are: all 24, each with a test or a reason."""
 
-import ast
 import re
 from pathlib import Path
 
 from tests.house import sources
+from tests.house.outlines import outline_of
 
 PAGE = Path("docs/explain/threats.md")
 _ROW = re.compile(r"^\| (S-\d\d) \|(.*)\|$", re.MULTILINE)
@@ -18,13 +18,7 @@ def rows() -> dict[str, list[str]]:
 
 
 def named_in(path: str) -> set[str]:
-    tree = ast.parse(sources.text_of(Path(path)))
-    return {
-        node.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and node.name.startswith("test_")
-    }
+    return {each.name for each in outline_of(Path(path)).tests}
 
 
 def test_every_threat_has_a_test() -> None:

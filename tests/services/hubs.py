@@ -27,7 +27,7 @@ from hub.store.transaction import Transaction
 from shared import quantity
 from shared.clock import Clock, ManualClock
 from shared.kinds.registry import parse
-from tests.databases import url_of
+from tests.prepared import url_of
 from tests.store.build import a_member
 
 KUEUE = "kueue.x-k8s.io/v1beta2"

@@ -25,7 +25,7 @@ from hub.store.errors import StaleTerm, StoreUnavailable
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.wire.agent_v1 import SyncReply, SyncRequest
-from tests import waiting
+from tests import prepared, waiting
 from tests.simulation.books import books, links
 from tests.simulation.checks import Checks
 from tests.simulation.hub import HUB_ID
@@ -86,7 +86,7 @@ class Replicas(Whole):
 
     async def _started(self, name: str) -> Process:
         backend = Shared(f"sqlite:///{self.folder}/hub.db")
-        backend.prepare()
+        prepared.copy_to(self.folder / "hub.db")
         db = Reached(backend, self.clock)
         db.is_cut = partial(self._is_cut, name)
         hub = Hub(db, self.clock)

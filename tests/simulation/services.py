@@ -40,6 +40,7 @@ from shared.errors import Rejected
 from shared.kinds.registry import parse
 from shared.reject_codes import RejectCode
 from shared.wire.agent_v1 import DesiredBase, ObservedSet, SyncReply, SyncRequest
+from tests import prepared
 from tests.services.hubs import a_job, a_pool, a_queue
 from tests.simulation import chains
 from tests.simulation.books import books, links, memory_backed
@@ -84,9 +85,8 @@ class Whole:
         self.heard: dict[str, float] = {}
         self.up = False
         self._looking = False
-        self._meanwhile: list[
-            Callable[[Transaction], None]
-        ] = []  # written while a plan is being made
+        # Written while a plan is being made.
+        self._meanwhile: list[Callable[[Transaction], None]] = []
         self.start()
         self.run(self.hub.write(self._equip))
 
@@ -103,6 +103,7 @@ class Whole:
         self.look_soon()
 
     async def _start(self) -> None:
+        prepared.copy_to(self.folder / "hub.db")
         self.db = Database.open(f"sqlite:///{self.folder}/hub.db", self.clock)
         self.hub = Hub(self.db, self.clock)
         self.term = await self.hub.write(leadership.seize, "simulation")

@@ -15,7 +15,7 @@ from hub.store.records.workloads import Workload
 from hub.store.records.works import WantedWork, Work
 from hub.store.transaction import Transaction
 from shared.clock import ManualClock
-from tests.databases import url_of
+from tests.prepared import url_of
 
 T = TypeVar("T")
 START = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)

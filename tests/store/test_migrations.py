@@ -18,6 +18,8 @@ FIRST_OF_POSTGRES = "2026_11_22_api_servers"
 def conn(tmp_path):
     engine = backend_of(url_of(tmp_path)).writer_engine()
     with engine.begin() as connection:
+        if connection.dialect.name == "postgresql":  # tests look at another database meanwhile
+            connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))
         yield connection
     engine.dispose()
 

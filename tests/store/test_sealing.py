@@ -12,7 +12,7 @@ from hub.store.keyring import NO_KEYS, Keyring, Sealed
 from hub.store.sealing import START
 from hub.store.tables import objects as objects_table, settings as settings_table
 from shared.clock import ManualClock
-from tests.databases import url_of
+from tests.prepared import url_of
 from tests.store.build import START as NOW, an_object, call
 
 pytestmark = pytest.mark.anyio

@@ -14,7 +14,7 @@ from hub.store.engine import Database
 from hub.store.errors import StaleTerm, StoreUnavailable
 from hub.store.transaction import Transaction
 from shared.clock import ManualClock
-from tests import databases
+from tests import prepared
 from tests.store.build import START
 
 pytestmark = [pytest.mark.anyio, pytest.mark.store("postgres")]
@@ -24,7 +24,7 @@ TTL_S = leadership.TTL.total_seconds()
 @contextlib.asynccontextmanager
 async def a_hub(folder: Path, clock: ManualClock, name: str) -> AsyncIterator[tuple[Hub, Lease]]:
     """A hub on the store of `folder`, and what it knows of who leads."""
-    db = Database.open(databases.url_of(folder), clock)
+    db = Database.open(prepared.url_of(folder), clock)
     hub = Hub(db, clock)
     try:
         yield hub, Lease(hub, name)

@@ -41,7 +41,7 @@ from shared.kinds import parse_job
 from shared.wire.agent_v1 import Observed, SetDigest, SyncReply
 from shared.wire.versions import OLDEST, PROTOCOL_HEADER, RULES_HEADER
 from tests import waiting
-from tests.databases import url_of
+from tests.prepared import url_of
 from tests.store.build import a_member
 
 JOB: dict[str, Any] = {
