@@ -5,11 +5,12 @@ Kubernetes bounds neither the number nor the size of labels. The hub refuses an 
 the refusal stays; of the managed fields it keeps the managers, and whether the bridge wrote a mirror's mark.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
 from hub.bridge.kinds import has_written
 from shared import labels
+from shared.documents import Json, JsonView
 from shared.kinds.selectors import LABEL_BYTES, are_labels_too_large
 from shared.kube.client import Object
 
@@ -37,15 +38,15 @@ def slimmed(obj: Object, _previous: Object | None = None) -> Object:
     return obj
 
 
-def is_too_large(metadata: Mapping[str, Any]) -> bool:
+def is_too_large(metadata: JsonView) -> bool:
     """`slimmed` cuts these labels, or has cut them."""
     found = metadata.get("labels")
     return isinstance(found, dict) and are_labels_too_large(found)
 
 
-def _cut(metadata: Mapping[str, Any]) -> Object:
+def _cut(metadata: JsonView) -> Object:
     found = metadata["labels"]
-    kept: dict[str, Any] = {}
+    kept: Json = {}
     room = LABEL_BYTES
     for key in _first(found):
         value = found[key]
@@ -56,20 +57,20 @@ def _cut(metadata: Mapping[str, Any]) -> Object:
     return {**metadata, "labels": kept}
 
 
-def _first(found: Mapping[str, Any]) -> Iterable[str]:
+def _first(found: JsonView) -> Iterable[str]:
     """Keys: first those that the hub reads."""
     yield from (key for key in _READ if key in found)
     yield from (key for key in found if key not in _READ)
 
 
-def _template(obj: Object) -> Mapping[str, Any] | None:
+def _template(obj: Object) -> JsonView | None:
     """The pod template, where it has metadata."""
     spec = obj.get("spec")
     found = spec.get("template") if isinstance(spec, dict) else None
     return found if isinstance(found, dict) and isinstance(found.get("metadata"), dict) else None
 
 
-def _managed(metadata: Mapping[str, Any]) -> list[Object]:
+def _managed(metadata: JsonView) -> list[Object]:
     """The managers without their fields, but for the mark that the bridge writes on a mirror."""
     ours: Object = {"fieldsV1": {"f:metadata": {"f:annotations": {f"f:{labels.MIRROR_OF}": {}}}}}
     kept = []

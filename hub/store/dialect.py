@@ -11,6 +11,7 @@ from sqlalchemy import (
     ARRAY,
     ColumnElement,
     Connection,
+    Select,
     Table,
     and_,
     any_,
@@ -28,6 +29,7 @@ CHUNK = 900
 # A transaction that an administrator waits for may compute on a whole database between its statements.
 PATIENT_S: Final = 600
 KEYS = "among_keys"  # the parameter that `among` binds
+Query = Select[Any]  # whatever its columns are
 
 
 def among(dialect: str, column: ColumnElement[str]) -> ColumnElement[bool]:

@@ -7,7 +7,6 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import (
     BindParameter,
     ColumnElement,
-    Select,
     case,
     func,
     literal,
@@ -20,7 +19,7 @@ from hub.domain.access import UNKNOWN
 from hub.domain.workloads.states import CHARGED, State
 from hub.store import manifests, scoping
 from hub.store.columns import StateColumn
-from hub.store.dialect import CHUNK
+from hub.store.dialect import CHUNK, Query
 from hub.store.records.workloads import ListedJob
 from hub.store.tables import workloads
 from hub.store.transaction import Transaction
@@ -89,7 +88,7 @@ def _page(
     filters: Mapping[str, str],
     after: Position | None,
     limit: int,
-) -> Select[Any]:
+) -> Query:
     c = workloads.c
     query = select(*columns).where(_shown(), *scoping.of_jobs(tx))
     for name in ("namespace", "queue", "state", "cluster", "owner"):

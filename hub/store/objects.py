@@ -1,12 +1,12 @@
 """Objects: a manifest of any kind the hub knows, except Jobs."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Unpack
+from typing import Unpack
 
-from sqlalchemy import Select, bindparam, delete, func, literal, select, tuple_, update
+from sqlalchemy import bindparam, delete, func, literal, select, tuple_, update
 
 from hub.store import scoping
-from hub.store.dialect import CHUNK
+from hub.store.dialect import CHUNK, Query
 from hub.store.records.objects import ObjectColumns, StoredObject
 from hub.store.tables import objects
 from hub.store.transaction import Transaction
@@ -127,7 +127,7 @@ def sizes_of_kind(
 
 def _of_kind(
     tx: Transaction,
-    query: Select[Any],
+    query: Query,
     group: str,
     kind: str,
     namespace: str,
@@ -135,7 +135,7 @@ def _of_kind(
     limit: int | None,
     *,
     shown: bool,
-) -> Select[Any]:
+) -> Query:
     query = query.where(objects.c.api_group == group, objects.c.kind == kind)
     if namespace:
         query = query.where(objects.c.namespace == namespace)
@@ -182,6 +182,6 @@ def kinds(tx: Transaction) -> list[tuple[str, str, int]]:
     return [(group, kind, int(count)) for group, kind, count in rows]
 
 
-def _first(tx: Transaction, query: Select[Any]) -> StoredObject | None:
+def _first(tx: Transaction, query: Query) -> StoredObject | None:
     row = tx.conn.execute(query).first()
     return None if row is None else StoredObject._make(row)

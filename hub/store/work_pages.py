@@ -1,10 +1,11 @@
 """Pages of works, measured before they are read: all of them, or those with drift."""
 
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import Select, func, literal, select
+from sqlalchemy import func, literal, select
 
 from hub.store import scoping
+from hub.store.dialect import Query
 from hub.store.records.works import DriftedWork, Work
 from hub.store.tables import works
 from hub.store.transaction import Transaction
@@ -48,14 +49,14 @@ def page_sizes(
 
 def _page(
     tx: Transaction,
-    query: Select[Any],
+    query: Query,
     placement: str,
     cluster: str,
     after: tuple[str, str] | None,
     limit: int,
     *,
     failed: bool,
-) -> Select[Any]:
+) -> Query:
     c = works.c
     query = query.where(*scoping.of_works(tx))
     if placement:
@@ -95,9 +96,7 @@ def drifted_sizes(tx: Transaction, after: tuple[str, str] | None, limit: int) ->
     return [int(each) for each in tx.conn.execute(query).scalars()]
 
 
-def _drifted(
-    tx: Transaction, query: Select[Any], after: tuple[str, str] | None, limit: int
-) -> Select[Any]:
+def _drifted(tx: Transaction, query: Query, after: tuple[str, str] | None, limit: int) -> Query:
     c = works.c
     query = query.where(c.drift.is_not(None), c.action != "Compare", *scoping.of_works(tx))
     if after is not None:

@@ -3,10 +3,11 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Select, func, literal, select, tuple_, type_coerce
+from sqlalchemy import ColumnElement, func, literal, select, tuple_, type_coerce
 
 from hub.store import scoping, workloads as stored
 from hub.store.columns import StateColumn
+from hub.store.dialect import Query
 from hub.store.jobs import Position
 from hub.store.lookup import Lookup
 from hub.store.records.workloads import BareProgress, Workload, WorkloadProgress
@@ -64,13 +65,13 @@ def sizes(
 
 def _page(
     tx: Transaction,
-    query: Select[Any],
+    query: Query,
     filters: Mapping[str, str],
     states: Collection[str],
     queues: Collection[tuple[str, str]] | None,
     after: Position | None,
     limit: int,
-) -> Select[Any]:
+) -> Query:
     c = workloads.c
     query = query.where(c.live.is_not(None), *scoping.of_jobs(tx))
     for name in ("namespace", "queue", "state", "cluster"):

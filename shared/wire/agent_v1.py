@@ -308,9 +308,7 @@ class SyncRequest(Message):
     wait_s: float = Field(default=0, ge=0, le=60)
     desired: DesiredBase = DesiredBase()
     observed: ObservedSet = ObservedSet()
-    jobs_read: bool = (
-        False  # `observed` holds all that a list past the caches found (agent.reconcile.jobs_read)
-    )
+    jobs_read: bool = False  # past the caches, and `observed` holds all of them
     capacity: Capacity | None = None  # None: unchanged since the last acknowledged one
     # By header: revision of the rules that it goes by; None: it knows of none.
     availability: Whole | None = None

@@ -30,7 +30,7 @@ class RestoreEvidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class RestartedJob:
     """A job that is to start. `born_here`: the hub gave it its uid and its time of creation."""
 
     uid: str
@@ -38,7 +38,7 @@ class Candidate:
     born_here: bool
 
 
-def why_not_startable(job: Candidate, evidence: RestoreEvidence) -> str:
+def why_not_startable(job: RestartedJob, evidence: RestoreEvidence) -> str:
     """Why this job may not start, naming each member and what settles it; "" if it may.
 
     No report concerns a job to which the hub gave its uid after the restore. A Job of the hub cluster has uid

@@ -70,6 +70,11 @@ class FairTurns:
             if not self._has_room(who):
                 continue
             line = self._waiting.pop(who)
+            # A waiter that was cancelled in this pass of the event loop is still in its line.
+            while line and line[0].done():
+                line.popleft()
+            if not line:
+                continue
             self._running[who] += 1
             line.popleft().set_result(None)
             if line:

@@ -7,7 +7,7 @@ administrators of the queue (`Draft.may_set_priority`).
 """
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from hub.services.reading.draft import Draft
 from hub.store import objects
@@ -51,10 +51,11 @@ class Priorities:
     def _faults(self, given: Draft, before: Json | None) -> Iterator[FieldError]:
         if given.is_bare and (fault := self._of_workload(given.parsed.spec, _spec(before))):
             yield fault
-        if before is None:
-            for field, pod in _templates(given):
-                if fault := self._of_pod(field, pod):
-                    yield fault
+        stored = dict(_templates(_spec(before), is_job=given.is_job))
+        for field, pod in _templates(given.parsed.spec, is_job=given.is_job):
+            was = stored.get(field, {}).get("priority")
+            if pod.get("priority") != was and (fault := self._of_pod(field, pod)):
+                yield fault
 
     def _of_workload(self, spec: Json, old: Json) -> FieldError | None:
         """The fault of a Workload's own number."""
@@ -108,11 +109,10 @@ def _spec(manifest: Json | None) -> Json:
     return found
 
 
-def _templates(given: Draft) -> Iterator[tuple[str, Json]]:
+def _templates(spec: Json, *, is_job: bool) -> Iterator[tuple[str, Json]]:
     """The pod templates of a Job or a Workload, each with its field."""
-    spec = given.parsed.spec
-    if given.is_job:
-        found: list[tuple[str, Any]] = [("spec.template", spec.get("template"))]
+    if is_job:
+        found: list[tuple[str, Json | None]] = [("spec.template", spec.get("template"))]
     else:
         sets = enumerate(spec.get("podSets") or ())
         found = [(f"spec.podSets[{place}].template", each.get("template")) for place, each in sets]

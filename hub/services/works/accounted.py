@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from hub.domain.workloads.origin import Origin
-from hub.domain.workloads.restarts import Candidate, RestoreEvidence, why_not_startable
+from hub.domain.workloads.restarts import RestartedJob, RestoreEvidence, why_not_startable
 from hub.store import clusters, doubts, leftovers, settings
 from hub.store.leftovers import Leftover
 from hub.store.records.members import Member
@@ -61,8 +61,8 @@ def blocked(tx: Transaction, rows: Iterable[Workload]) -> dict[str, str]:
     return {uid: why for uid, why in told.items() if why}
 
 
-def _candidate(row: Workload) -> Candidate:
-    return Candidate(row.uid, row.created_at, born_here=row.origin == Origin.REST)
+def _candidate(row: Workload) -> RestartedJob:
+    return RestartedJob(row.uid, row.created_at, born_here=row.origin == Origin.REST)
 
 
 def reported(tx: Transaction, uids: Collection[str]) -> set[str]:

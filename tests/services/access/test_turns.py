@@ -121,3 +121,16 @@ async def test_a_turn_ends_with_what_fails():
             raise ValueError("odd")
     async with turns.turn("bob"):
         pass
+
+
+async def test_a_cancelled_waiter_takes_no_turn():
+    """It is cancelled in the pass of the event loop in which a holder leaves: the next one reads."""
+    async with readers(FairTurns(1, 1)) as those:
+        await those.start("ada-1", "bob-1", "eve-1")
+        those._ends["ada-1"].set()
+        those.tasks["bob-1"].cancel()
+        await waiting.turns(8)
+        assert those.begun == ["ada-1", "eve-1"]
+        await those.end("eve-1")
+        await those.start("ada-2")
+        assert those.begun[-1] == "ada-2"
