@@ -1,4 +1,4 @@
-"""The hub cluster refuses the status of a Workload and takes its spec: the hub does not obey its own writes."""
+"""The hub cluster refuses the status of a Workload and takes its spec: no own write is a command."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

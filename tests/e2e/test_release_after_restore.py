@@ -120,9 +120,7 @@ def test_no_door_releases_a_job_that_still_runs_from_before_the_restore(tmp_path
 
         os.kill(fleet.pid("agent-m1"), signal.SIGCONT)
         for uid in uids.values():
-            until(
-                lambda uid=uid: "m1 still reports epoch" in by_rest(fleet, uid), 30, "m1 reports"
-            )
+            until(partial(is_reported, fleet, uid), 30, "m1 reports")
             assert "m1 still reports epoch" in by_cli(fleet, uid)
         for name in NAMES:
             by_kubectl(fleet, name)
@@ -131,7 +129,7 @@ def test_no_door_releases_a_job_that_still_runs_from_before_the_restore(tmp_path
         assert "m1 still reports epoch" in by_rest(fleet, uids[FORGOTTEN])
         until(lambda: FORGOTTEN not in in_members(fleet), 30, "the forgotten Job is removed")
         until(lambda: not by_rest(fleet, uids[FORGOTTEN]), 60, "the release is accepted")
-        until(lambda: len(in_members(fleet).get(FORGOTTEN, ())) == 1, 30, "it runs once more")
+        until(lambda: len(in_members(fleet).get(FORGOTTEN, ())) == 1, 30, "it runs again")
 
         after = in_members(fleet)
         assert {n: after[n] for n in (LIMITED, HELD)} == {n: before[n] for n in (LIMITED, HELD)}

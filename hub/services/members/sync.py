@@ -20,11 +20,11 @@ from hub.services.members.liveness import joined_clusters
 from hub.services.members.observe import ObservedReport, ReportOutcome, take_reports
 from hub.services.members.roll_call import RollCall, is_fresh
 from hub.services.members.sessions import Heartbeats, Session
-from hub.services.members.sync_reply import Answer, HubFacts, encoded
 from hub.services.members.terms import AgentTerms
 from hub.services.works import accounted, declared_rules, offer, reply_pages
 from hub.services.works.offer import Ask
 from hub.services.works.reply_pages import Composed, ReplyPage
+from hub.services.works.sync_reply import Answer, HubFacts, encoded
 from hub.store import clusters, works
 from hub.store.engine import Database
 from hub.store.feed import Change
@@ -358,11 +358,9 @@ class AgentSync:
 
     def _reply(self, request: SyncRequest, answer: Answer) -> bytes:
         mark = None if self._timeline is None else self._timeline.mark(self._db.revision)
-        return encoded(
-            request,
-            answer,
-            HubFacts(self.hub_id, self.incarnation, self._term(), mark, self._for_all),
-        )
+        told = self._for_all.told(request.availability)
+        hub = HubFacts(self.hub_id, self.incarnation, self._term(), mark, told)
+        return encoded(request, answer, hub)
 
 
 def _call_roll(tx: Transaction) -> set[str]:

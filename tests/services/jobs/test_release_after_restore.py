@@ -185,7 +185,7 @@ async def test_a_member_that_reports_more_leftovers_than_are_kept_has_not_accoun
 async def test_a_member_accounts_with_a_session_that_reports_no_more_leftovers_than_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """Jobs are removed there and its agent restarts: its next report is kept, the rest is proven gone."""
+    """Jobs were removed there and its agent restarted: the hub keeps what it reports then."""
     monkeypatch.setattr(leftovers, "MOST_OF_MEMBER", 3)
     async with running_hub(tmp_path) as hub:
         agent, uid = await hub.join("north"), await hub.submit()

@@ -5,7 +5,6 @@ from typing import Final
 
 import orjson
 
-from hub.services.members.desired import ForAll
 from hub.services.works.reply_pages import ReplyPage
 from shared.documents import Json
 from shared.wire.agent_v1 import Mark, Order, Refused, SyncRequest
@@ -33,7 +32,7 @@ class HubFacts:
     incarnation: str
     term: int
     mark: Mark | None
-    for_all: ForAll
+    for_all: Json  # fields that every agent gets
 
 
 def encoded(request: SyncRequest, answer: Answer, hub: HubFacts) -> bytes:
@@ -55,7 +54,7 @@ def encoded(request: SyncRequest, answer: Answer, hub: HubFacts) -> bytes:
                 "removed": page.removed,
                 "more": page.more,
             },
-            **hub.for_all.told(request.availability),
+            **hub.for_all,
             "refused": [each.model_dump() for each in answer.refused],
             "orders": [each.model_dump() for each in answer.orders],
             "mark": None if hub.mark is None else hub.mark.model_dump(),
