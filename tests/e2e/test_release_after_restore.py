@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from roadstead.errors import Rejected
+from tests.e2e.restoring import in_members, restore, run, states
 from tests.e2e.running import RunningFleet, a_job, equal_members, running_fleet, until
-from tests.e2e.test_restore import in_members, restore, run, states
 
 pytestmark = [pytest.mark.slow, pytest.mark.kubectl, pytest.mark.timeout(300)]
 LIMITED, HELD, FORGOTTEN = "limited", "held", "forgotten"

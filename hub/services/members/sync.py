@@ -24,7 +24,7 @@ from hub.services.members.terms import AgentTerms
 from hub.services.works import accounted, declared_rules, offer, reply_pages
 from hub.services.works.offer import Ask
 from hub.services.works.reply_pages import Composed, ReplyPage
-from hub.services.works.sync_reply import Answer, HubFacts, encoded
+from hub.services.works.sync_reply import SyncAnswer, HubFacts, encoded
 from hub.store import clusters, works
 from hub.store.engine import Database
 from hub.store.feed import Change
@@ -162,7 +162,7 @@ class AgentSync:
         refused: list[Refused],
         terms: AgentTerms = AgentTerms(),  # noqa: B008 - frozen
     ) -> bytes:
-        """Answer one request of `cluster`'s agent with an `agent_v1.SyncReply` as JSON.
+        """SyncAnswer one request of `cluster`'s agent with an `agent_v1.SyncReply` as JSON.
 
         `refused`: entries that could not even be read. Raises Rejected: ClusterIdentityChanged,
         SessionSuperseded, StaleSequence, TooManyRequests (with `retry_after_s`).
@@ -195,7 +195,7 @@ class AgentSync:
         if session.is_newest(request):
             page = await self._page(cluster, desired, session, request)
             rotate = await terms.rotation()
-        told = Answer(page, refused, taken.orders, need_full, terms.protocol, rotate)
+        told = SyncAnswer(page, refused, taken.orders, need_full, terms.protocol, rotate)
         return self._reply(request, told)
 
     async def _check_marks(self, cluster: str, request: SyncRequest) -> None:
@@ -356,7 +356,7 @@ class AgentSync:
         page.digest = desired.sent(session.id, last, more=page.more)
         return page
 
-    def _reply(self, request: SyncRequest, answer: Answer) -> bytes:
+    def _reply(self, request: SyncRequest, answer: SyncAnswer) -> bytes:
         mark = None if self._timeline is None else self._timeline.mark(self._db.revision)
         told = self._for_all.told(request.availability)
         hub = HubFacts(self.hub_id, self.incarnation, self._term(), mark, told)

@@ -129,7 +129,7 @@ class Accounts:
         self._overflowing: Mapping[str, str] = {}
         self._left: dict[str, set[str]] = {}
 
-    def take(self, told: "Standing") -> None:
+    def take(self, told: "Accounting") -> None:
         """What the store says now, as `standing` reads it."""
         self._restored_at, self._done = told.restored_at, told.done
         self._overflowing = told.overflowing
@@ -149,7 +149,7 @@ class Accounts:
         return gone or (owes and self._overflowing.get(cluster) != session)
 
 
-class Standing(NamedTuple):
+class Accounting(NamedTuple):
     """What `Accounts` keeps."""
 
     restored_at: str | None = None
@@ -158,13 +158,13 @@ class Standing(NamedTuple):
     left: Sequence[Leftover] = ()
 
 
-def standing(tx: Transaction) -> Standing:
+def standing(tx: Transaction) -> Accounting:
     """Read it from the store."""
     at = settings.get(tx, ACCEPTED_AT)
     if at is None:
-        return Standing()
+        return Accounting()
     done = settings.get(tx, MEMBERS) or {}
-    return Standing(at, done, _overflowing(tx), leftovers.list_all(tx))
+    return Accounting(at, done, _overflowing(tx), leftovers.list_all(tx))
 
 
 def is_about(names: Collection[str]) -> bool:
