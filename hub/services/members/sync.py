@@ -24,7 +24,7 @@ from hub.services.members.terms import AgentTerms
 from hub.services.works import accounted, declared_rules, offer, reply_pages
 from hub.services.works.offer import Ask
 from hub.services.works.reply_pages import Composed, ReplyPage
-from hub.services.works.sync_reply import SyncAnswer, HubFacts, encoded
+from hub.services.works.sync_reply import HubFacts, SyncAnswer, encoded
 from hub.store import clusters, works
 from hub.store.engine import Database
 from hub.store.feed import Change
@@ -162,7 +162,7 @@ class AgentSync:
         refused: list[Refused],
         terms: AgentTerms = AgentTerms(),  # noqa: B008 - frozen
     ) -> bytes:
-        """SyncAnswer one request of `cluster`'s agent with an `agent_v1.SyncReply` as JSON.
+        """Answer one request of `cluster`'s agent with an `agent_v1.SyncReply` as JSON.
 
         `refused`: entries that could not even be read. Raises Rejected: ClusterIdentityChanged,
         SessionSuperseded, StaleSequence, TooManyRequests (with `retry_after_s`).

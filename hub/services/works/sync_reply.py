@@ -13,7 +13,7 @@ NEXT_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SyncAnswer:
     """The contents of one reply, without its counters."""
 
     page: ReplyPage
@@ -35,7 +35,7 @@ class HubFacts:
     for_all: Json  # fields that every agent gets
 
 
-def encoded(request: SyncRequest, answer: Answer, hub: HubFacts) -> bytes:
+def encoded(request: SyncRequest, answer: SyncAnswer, hub: HubFacts) -> bytes:
     """The reply as JSON; manifests are in it as they were composed."""
     page, need_full = answer.page, answer.need_full
     return orjson.dumps(
