@@ -24,7 +24,10 @@ RETRY_S = 2.0
 
 
 class JobsRead:
-    """Whether this session has read all its Jobs. `reported`: the entries of its report, by uid."""
+    """One read of all Jobs per session; `done` once the report holds them all.
+
+    `reported`: the entries of the report, by uid.
+    """
 
     def __init__(
         self,

@@ -67,7 +67,7 @@ def mark(tx: Transaction, rows: Sequence[GivenWork]) -> None:
 
 
 def newest_creation(tx: Transaction) -> dt.datetime | None:
-    """When the newest job was created of those to which the hub gave their time; None: there is none."""
+    """When the newest job was created by the hub's own clock (not by kubectl); None without jobs."""
     query = select(func.max(workloads.c.created_at)).where(workloads.c.origin == Origin.REST)
     return tx.conn.execute(query).scalar()
 

@@ -21,7 +21,7 @@ _FEW: Final = 50  # jobs that are read by a prefix each; for more, all leftovers
 
 
 class Leftover(NamedTuple):
-    """One Job of before: which job, in which member, and the epoch that it carries."""
+    """One earlier Job: the uid of its job, its member, and the epoch that it carries."""
 
     uid: str
     cluster: str

@@ -1,4 +1,4 @@
-"""Whether a job may start again after the hub's store went back to an older copy. Pure.
+"""Guard on starting a job again after the hub's store went back to an older copy. Pure.
 
 A member may run a Job of the lost time that the store does not know. Evidence that it does not is one of:
 the member has reported all its Jobs since the restore and this is not among them, or an administrator
@@ -16,7 +16,7 @@ _NAMED: Final = 10  # members that one refusal names; it counts the others
 
 @dataclass(frozen=True, slots=True)
 class RestoreEvidence:
-    """What the store holds about the members since it went back.
+    """Evidence in the store about each member since the store went back.
 
     `restored_at`: None if it never did. `unreported`: joined members that have not reported all their Jobs
     since; `overflowing`: those of them that report more earlier Jobs than the store keeps. `reported`: the
@@ -39,7 +39,7 @@ class RestartedJob:
 
 
 def why_not_startable(job: RestartedJob, evidence: RestoreEvidence) -> str:
-    """Why this job may not start, naming each member and what settles it; "" if it may.
+    """Return the reason that blocks this job, with each member and what settles it; "" if it may start.
 
     No report concerns a job to which the hub gave its uid after the restore. A Job of the hub cluster has uid
     and time from there, and clocks order nothing: a report of it counts whenever it was created.

@@ -74,7 +74,7 @@ def release_job(tx: Transaction, uid: str, principal: str) -> Json:
 
 
 def why_not_released(tx: Transaction, uid: str) -> str:
-    """Why a job may not be released since the store was restored; "" if it may."""
+    """Return the reason that blocks a release since the store was restored; "" if it is allowed."""
     row = workloads.get(tx, uid)
     if row is None or not _waits_for_release(row):
         return ""

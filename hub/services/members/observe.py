@@ -205,7 +205,7 @@ def _is_of_before(entry: Observed, report: ObservedReport) -> bool:
 def _is_earlier(
     entry: Observed, standing: dict[str, StandingWork], report: ObservedReport
 ) -> bool:
-    """Whether this is a Job of before that is not the epoch the store wants in this member now."""
+    """True for a Job of an earlier incarnation other than the epoch that the store wants in this member."""
     if entry.job is None or not entry.object_uid or not _is_of_before(entry, report):
         return False
     work = standing.get(entry.uid)

@@ -92,7 +92,7 @@ class ObservedDigest:
 
     @property
     def is_whole(self) -> bool:
-        """Whether everything that the session has said is remembered."""
+        """True if this process remembers the whole report of the session."""
         return self.complete and not self._too_many
 
     def __len__(self) -> int:

@@ -231,7 +231,7 @@ class AgentSync:
         return taken
 
     def _is_accounting(self, request: SyncRequest) -> bool:
-        """Whether a session that began under this incarnation has read all its Jobs, and says all of them."""
+        """True if a session of this incarnation has read all its Jobs and reports all of them."""
         of_now = request.incarnation_seen == self.incarnation
         return of_now and request.jobs_read and not request.observed.more
 

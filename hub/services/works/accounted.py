@@ -1,4 +1,4 @@
-"""Which members have accounted for their Jobs since the store was restored, and which jobs may start.
+"""Accounting of members for their Jobs since the store was restored; it guards the start of jobs.
 
 A member has, once a session that began after the restore has reported all that it sees, later than any
 earlier session of that cluster can have started a Job. Every way in which a held, deactivated or
@@ -99,7 +99,7 @@ def note(tx: Transaction, cluster: str, session: str, entries: Iterable[Observed
     session changes that: a job that is not listed is guarded like a job of a silent member.
     """
     if restored_at(tx) is None:
-        return  # every member reports anew once the store is accepted
+        return  # every member reports again once the store is accepted
     found = {each.uid: Leftover(each.uid, cluster, _epoch(each)) for each in entries}
     if leftovers.note(tx, cluster, found.values()):
         return
@@ -121,7 +121,7 @@ def _epoch(entry: Observed) -> int:
 
 
 class Accounts:
-    """What a process knows of them: whether a report that is complete is worth a transaction."""
+    """In-memory copy of the accounting: skips the transaction where a complete report settles nothing."""
 
     def __init__(self) -> None:
         self._restored_at: str | None = None
@@ -130,7 +130,7 @@ class Accounts:
         self._left: dict[str, set[str]] = {}
 
     def take(self, told: "Accounting") -> None:
-        """What the store says now, as `standing` reads it."""
+        """Replace the cached rows by those that `standing` read."""
         self._restored_at, self._done = told.restored_at, told.done
         self._overflowing = told.overflowing
         self._left = {}
@@ -140,7 +140,7 @@ class Accounts:
     def is_news(
         self, cluster: str, cluster_uid: str, session: str, reported: Collection[str]
     ) -> bool:
-        """Whether a session's complete report of these jobs settles anything."""
+        """True if this complete report changes what the session's member owes."""
         if self._restored_at is None:
             return False
         left = self._left.get(cluster)
@@ -150,7 +150,7 @@ class Accounts:
 
 
 class Accounting(NamedTuple):
-    """What `Accounts` keeps."""
+    """The rows that `Accounts` caches."""
 
     restored_at: str | None = None
     done: Mapping[str, str] = MappingProxyType({})
@@ -168,7 +168,7 @@ def standing(tx: Transaction) -> Accounting:
 
 
 def is_about(names: Collection[str]) -> bool:
-    """Whether a change of these settings changes what `standing` reads."""
+    """True if a change of these settings changes what `standing` reads."""
     return any(n in _SETTINGS or n.startswith(leftovers.PREFIX) for n in names)
 
 
@@ -203,7 +203,7 @@ def _fits(tx: Transaction, cluster: str) -> None:
 
 
 def fence(tx: Transaction, cluster: str) -> None:
-    """An administrator says that the cluster is destroyed, or it left: nothing of before runs there.
+    """An administrator says that the cluster is destroyed, or it left: no earlier Job runs there.
 
     One that joins under this name later owes a report again.
     """
@@ -215,13 +215,13 @@ def fence(tx: Transaction, cluster: str) -> None:
 
 
 def adopted(tx: Transaction, uid: str, cluster: str) -> None:
-    """The Job of before in this member is the job's present one."""
+    """The earlier Job in this member is the job's present one: it no longer blocks a start."""
     found = leftovers.of_jobs(tx, [uid])
     leftovers.drop(tx, [each for each in found if each.cluster == cluster])
 
 
 def owed_by_member(tx: Transaction, cluster: str) -> str:
-    """What a member owes since a restore, for who wants to remove it; "" for nothing."""
+    """Return what a member still owes since a restore, which blocks its removal; "" for nothing."""
     if restored_at(tx) is None:
         return ""
     if left := leftovers.of_cluster(tx, cluster):

@@ -124,7 +124,7 @@ def hold_found(tx: Transaction, cluster: str, uids: Iterable[str]) -> list[str]:
 
 
 def _may_be_older(row: Workload, until: dt.datetime) -> bool:
-    """Whether a job may be of before the restore; the hub cluster's clock proves nothing."""
+    """True if a job may be older than the restore; the hub cluster's clock proves nothing."""
     return row.origin == Origin.HUB_CLUSTER or row.created_at <= until
 
 

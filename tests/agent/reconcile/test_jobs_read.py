@@ -26,12 +26,12 @@ def a_job(uid: str = "u-1") -> dict[str, object]:
 
 
 def an_entry(phase: Phase) -> Observed:
-    """What a session reports of job u-1."""
+    """An entry of the report, about job u-1."""
     return Observed(uid="u-1", epoch=1, generation=1, seq=1, phase=phase)
 
 
 class Session:
-    """What a session's `JobsRead` works with; `reported` is what its report holds."""
+    """The parts that a session gives its `JobsRead`; `reported` is what its report holds."""
 
     def __init__(self, client, *, answered: bool = True) -> None:
         self.clock, self.lease, self.news = ManualClock(), Lease(LEASE_S), 0
