@@ -72,8 +72,16 @@ class LostTime(Checks):
         """It completed in the lost time and no member has its Job: a person may run it again."""
         if not self.went_back or uid not in self.completed:
             return False
+        return not self._has_an_earlier_job(uid, epoch)
+
+    def _not_beyond_a_failure(self, row: Object) -> None:
+        """A failure in the lost time binds for as long as a member has the Job that failed."""
+        if not self.went_back or self._has_an_earlier_job(row["uid"], row["epoch"]):
+            super()._not_beyond_a_failure(row)
+
+    def _has_an_earlier_job(self, uid: str, epoch: int) -> bool:
         jobs = [job for member in self.members.values() for job in member.jobs.values()]
-        return not any(of == uid and at != epoch for of, at in map(uid_and_epoch, jobs))
+        return any(of == uid and at != epoch for of, at in map(uid_and_epoch, jobs))
 
 
 class Restorable(Whole):
