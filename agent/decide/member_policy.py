@@ -113,6 +113,9 @@ class MemberPolicy:
         return [FieldError(f"metadata.labels[{ENFORCE}]", RejectCode.POLICY_VIOLATION, text)]
 
 
+VERSION: Final = f"{ENFORCE}-version"
+
+
 def lowered(manifest: Object, live: Object) -> str:
     """Refuse an apply that lowers or removes the Pod Security level a live Namespace enforces; "" if none."""
     held = (live["metadata"].get("labels") or {}).get(ENFORCE)
@@ -125,9 +128,18 @@ def lowered(manifest: Object, live: Object) -> str:
         owned = managed_fields.owned_by(live, FIELD_MANAGER) or {}
         ours = held != LEVELS[0] and managed_fields.covers(owned, ("metadata", "labels", ENFORCE))
         return f"{code}: {of}: {where}, and the manifest would remove it" if ours else ""
-    if LEVELS.index(level_named(asked)) >= LEVELS.index(level_named(held)):
-        return ""
-    return f"{code}: {of}: {where}, and the manifest would lower it to {asked}"
+    if LEVELS.index(level_named(asked)) < LEVELS.index(level_named(held)):
+        return f"{code}: {of}: {where}, and the manifest would lower it to {asked}"
+    if held != LEVELS[0] and (pinned := _pinned(manifest, live)):
+        return f"{code}: metadata.labels[{VERSION}]: {where}, and the manifest would pin it to {pinned}"
+    return ""
+
+
+def _pinned(manifest: Object, live: Object) -> str:
+    """The version of the level's rules that an apply would set: an older one enforces less."""
+    asked = (manifest["metadata"].get("labels") or {}).get(VERSION)
+    held = (live["metadata"].get("labels") or {}).get(VERSION)
+    return "" if asked in (None, "latest", held) else str(asked)
 
 
 def _is_namespace(work: Work) -> bool:

@@ -16,7 +16,10 @@ MARK = {"roadstead.dev/managed-by": "h"}
 CREATED = {**MARK, "roadstead.dev/created-by": "h"}
 ACCEPT = {"roadstead.dev/accept": "h"}
 ENFORCE = "pod-security.kubernetes.io/enforce"
+PIN = f"{ENFORCE}-version"
 RESTRICTED = {ENFORCE: "restricted"}
+PINNED = {**MARK, **RESTRICTED, PIN: "v1.30"}
+OLDER = {**PINNED, PIN: "v1.0"}
 Json = dict[str, Any]
 
 
@@ -82,6 +85,9 @@ def is_allowed(operation: str, kind: str, old: Json | None, new: Json | None, sp
         ("UPDATE", "Namespace", an({**MARK, **RESTRICTED}), an(MARK), {}, False),
         ("UPDATE", "Namespace", an({**MARK, **RESTRICTED}), an({**MARK, ENFORCE: "baseline"}), {}, False),
         ("UPDATE", "Namespace", an({**MARK, ENFORCE: "baseline"}), an({**MARK, **RESTRICTED}), {}, True),
+        ("UPDATE", "Namespace", an({**MARK, **RESTRICTED}), an(OLDER), {}, False),
+        ("UPDATE", "Namespace", an(PINNED), an(PINNED), {}, True),
+        ("UPDATE", "Namespace", an(PINNED), an({**MARK, **RESTRICTED}), {}, True),
         ("UPDATE", "Job", an({}), an(MARK), ACCEPT, False),
         ("UPDATE", "Job", an(MARK), an(MARK), {}, True),
         ("DELETE", "Job", an(MARK), None, {}, True),

@@ -230,6 +230,13 @@ def test_a_pod_security_level_is_not_lowered(
     assert json.loads(kept)[ENFORCE] == "restricted"
 
 
+def test_an_older_version_of_a_level_is_not_pinned(gate: Gate, theirs: Plane) -> None:
+    """An older `enforce-version` enforces less: it is denied where the namespace accepts the hub."""
+    theirs.kubectl("label", "namespace", SPACE, f"{labels.ACCEPT}={HUB_ID}")
+    said = patch(gate, f"namespace/{SPACE}", marks({**MARK, f"{ENFORCE}-version": "v1.0"}))
+    assert "denied request: PolicyViolation" in said
+
+
 def test_an_administrator_may_do_all_of_it(theirs: Plane) -> None:
     """The policy judges the agent alone."""
     for arguments in (

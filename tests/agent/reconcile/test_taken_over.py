@@ -229,15 +229,23 @@ async def test_a_hub_does_not_consent_for_the_member(member, mark):
 # --- pod security level --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("level", ["baseline", "privileged"])
-async def test_a_take_over_does_not_lower_the_pod_security_level(member, level):
+@pytest.mark.parametrize(
+    "labels_asked",
+    [
+        {ENFORCE: "baseline"},
+        {ENFORCE: "privileged"},
+        {ENFORCE: "restricted", f"{ENFORCE}-version": "v1.0"},
+    ],
+    ids=["baseline", "privileged", "an older version"],
+)
+async def test_a_take_over_does_not_lower_the_pod_security_level(member, labels_asked):
     """whenToTakeOver Always overwrites fields, and not the level that the member enforces."""
     policy = MemberPolicy(Rules(level="privileged"))
     mark = {"metadata": {"labels": {ENFORCE: "restricted"}}}
     await member.namespace("finance")
     await member.kube.merge_patch("v1", "Namespace", "", "finance", mark, field_manager="test")
     wanted = a_namespace("finance")
-    wanted["metadata"]["labels"] = {ENFORCE: level}
+    wanted["metadata"]["labels"] = labels_asked
     member.hub.put(an_object(wanted, "o-1", when_to_take_over="Always"))
     member.start(policy=policy)
     entry = await member.hub.seen("o-1", "Failed", "RefusedByMember")
