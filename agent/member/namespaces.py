@@ -17,7 +17,14 @@ import structlog
 
 from agent.decide.decision import NOT_EMPTY, Outcome, Trouble
 from agent.member.refusals import refused
-from agent.objects.facts import Object, finished, is_created, is_deleting, is_held_by_us
+from agent.objects.facts import (
+    Object,
+    finished,
+    is_created,
+    is_deleting,
+    is_held_by_us,
+    is_written_by_us,
+)
 from shared import labels
 from shared.kube import errors
 from shared.kube.client import KubeClient
@@ -137,8 +144,7 @@ async def _contents(client: KubeClient, namespace: str, hub_id: str) -> Contents
                 raise
     for item in _holding(items, hub_id):
         named = f"{item['kind']}/{item['metadata']['name']}"
-        marks = item["metadata"].get("labels") or {}
-        mine = marks.get(labels.MANAGED_BY) == hub_id or is_deleting(item)
+        mine = is_written_by_us(item, hub_id) or is_deleting(item)
         (found.ours if mine else found.others).append(named)
     return found
 

@@ -3,6 +3,7 @@
 import datetime as dt
 from typing import Any
 
+from agent.objects import managed_fields
 from shared import labels
 from shared.finalizers import finalizers_of
 from shared.wire.agent_v1 import Work
@@ -22,8 +23,22 @@ def owner_of(obj: Object, hub_id: str) -> str | None:
 
 
 def is_created(obj: Object, hub_id: str) -> bool:
-    """Tell a created object from one that was taken over: an agent of this hub created it."""
-    return (obj["metadata"].get("labels") or {}).get(labels.CREATED_BY) == hub_id
+    """Tell a created object from one that was taken over, and from a copy that carries its labels.
+
+    The agent wrote the mark: the API server's managed fields say so, and a copy made by others lacks that.
+    """
+    if (obj["metadata"].get("labels") or {}).get(labels.CREATED_BY) != hub_id:
+        return False
+    owned = managed_fields.owned_by(obj, labels.FIELD_MANAGER)
+    return owned is not None and managed_fields.covers(
+        owned, ("metadata", "labels", labels.CREATED_BY)
+    )
+
+
+def is_written_by_us(obj: Object, hub_id: str) -> bool:
+    """Tell an object of this hub from a copy that carries its labels, by the managed fields."""
+    marked = (obj["metadata"].get("labels") or {}).get(labels.MANAGED_BY) == hub_id
+    return marked and managed_fields.owned_by(obj, labels.FIELD_MANAGER) is not None
 
 
 def is_namespace(obj: Object) -> bool:

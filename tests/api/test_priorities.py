@@ -337,3 +337,32 @@ async def test_workloads_of_the_hub_cluster_are_its_roles_to_judge(tmp_path):
         (applied,) = await there.hub.db.write(take)
         assert applied.error is not None
         assert applied.error.code == "PriorityNotAllowed"
+
+
+@pytest.mark.parametrize("door", ["patch", "apply"])
+async def test_a_number_does_not_move_to_a_queue_of_others(tmp_path, door):
+    """An administrator of queue `a` who may submit to `b` moves a Workload there: the number is refused."""
+    async with house(tmp_path) as it:
+        for each in in_cohort("b", "4"):
+            assert (await it.hub.admin.post("/v1/apply", json=each)).status_code == 200
+        await bound(
+            it.hub,
+            "admin-of-a",
+            "batch-administrator",
+            users=["p"],
+            namespaces=["team-a"],
+            queues=["a"],
+        )
+        await bound(it.hub, "submits", "submitter", users=["p"], namespaces=["team-a"])
+        client = await a_user(it.hub, "p")
+        manifest = a_workload("one")
+        manifest["spec"]["priority"] = BIG
+        assert (await client.post("/v1/workloads", json=manifest)).status_code == 201
+        if door == "patch":
+            content = orjson.dumps({"spec": {"queueName": "b"}})
+            path = "/v1/workloads/team-a/one"
+            said = (await client.patch(path, content=content, headers=MERGE)).json()
+        else:
+            manifest["spec"]["queueName"] = "b"
+            said = await by_apply(client, manifest)
+        assert "PriorityNotAllowed" in str(said)
