@@ -54,8 +54,9 @@ class TakeOver:
 
     async def _refusal(self, work: Work, live: Object) -> str:
         """Return the reason to leave a foreign object alone; "" if it may be taken over."""
-        if work.when_to_take_over == "Never":
-            return stranger(live)
+        hub = _labels(live).get(labels.MANAGED_BY, self._hub_id)
+        if work.when_to_take_over == "Never" or hub != self._hub_id:
+            return stranger(live)  # another hub's object stays that hub's
         if work.when_to_take_over == "IfNoDiff" and (found := _differences(work, live)):
             paths = ", ".join(difference.pointer for difference in found[:3])
             return f"{stranger(live)}; it differs in {len(found)} fields: {paths}"
@@ -87,6 +88,11 @@ def stranger(live: Object) -> str:
     managers = [str(entry.get("manager")) for entry in live["metadata"].get("managedFields") or ()]
     by = f", managed by {managers[0]}," if managers else ""
     return f"an object of this name{by} is there that Roadstead did not make"
+
+
+def _labels(live: Object) -> Object:
+    found: Object = live["metadata"].get("labels") or {}
+    return found
 
 
 def _differences(work: Work, live: Object) -> list[drift.Difference]:

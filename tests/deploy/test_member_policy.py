@@ -74,6 +74,7 @@ def is_allowed(operation: str, kind: str, old: Json | None, new: Json | None, sp
         ("UPDATE", "Secret", an({}), an(MARK), {"roadstead.dev/accept": "z"}, False),
         ("UPDATE", "Secret", an({}), an(CREATED), ACCEPT, False),
         ("UPDATE", "Secret", an(OTHER), an(MARK), {}, False),
+        ("UPDATE", "Secret", an(OTHER), an(MARK), ACCEPT, False),
         ("UPDATE", "Secret", an(MARK), an(MARK), {}, True),
         ("UPDATE", "Secret", an(MARK), an({}), {}, True),
         ("UPDATE", "Secret", an(CREATED), an({}), {}, True),

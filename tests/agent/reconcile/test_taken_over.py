@@ -204,6 +204,18 @@ async def test_a_namespace_is_not_taken_over_without_consent(member):
     assert await namespace_of(member, "finance") == before
 
 
+async def test_an_object_of_another_hub_is_not_taken_over(member):
+    """Consent covers objects of no hub: this one keeps its marks and its values."""
+    theirs = a_config_map()
+    theirs["metadata"]["labels"] = dict.fromkeys((labels.MANAGED_BY, labels.CREATED_BY), "hub-z")
+    made = await member.kube.create(theirs, field_manager="another-agent")
+    member.hub.put(an_object(a_config_map(), "o-1", when_to_take_over="Always"))
+    member.start()
+    entry = await member.hub.seen("o-1", "Failed", "NameConflict")
+    assert "belongs to another hub" in entry.message
+    assert await settings_of(member) == made
+
+
 async def test_another_hubs_consent_is_not_ours(member):
     """The label's value names the hub that is accepted."""
     await member.namespace("finance", accept=False)
