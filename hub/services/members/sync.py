@@ -241,7 +241,7 @@ class AgentSync:
         if session.observed.is_whole and self._accounts.is_news(
             cluster, session.cluster_uid, session.id, reported
         ):
-            by = session.id, request.seq, frozenset(reported)
+            by = session.id, request.seq, frozenset(reported), request.incarnation_seen
             await self._db.write(lambda tx: accounted.settle(tx, cluster, *by))
 
     def _is_stopped(self) -> bool:

@@ -173,16 +173,23 @@ def is_about(names: Collection[str]) -> bool:
 
 
 def settle(
-    tx: Transaction, cluster: str, session: str, seq: int, reported: Collection[str]
+    tx: Transaction,
+    cluster: str,
+    session: str,
+    seq: int,
+    reported: Collection[str],
+    incarnation: str,
 ) -> bool:
     """A session has reported all its Jobs, those of `reported`; False if that proves nothing (yet).
 
     It does not where a later session or a later request was stored meanwhile, or where the session reported
-    more earlier Jobs than the store keeps. That the session is of the present incarnation, so began
-    after the restore, and read its Jobs when no earlier session could start any, it says itself.
+    more earlier Jobs than the store keeps. It does not either for a session of an earlier `incarnation` than
+    the store's: that may have begun before the restore. What the process knows of it may be late.
     """
     member = clusters.get(tx, cluster)
     if member is None or restored_at(tx) is None or member.joined_at is None:
+        return False
+    if settings.get(tx, "incarnation") != incarnation:
         return False
     if member.session != session or member.session_seq > seq:
         return False
