@@ -225,12 +225,12 @@ async def test_jobs_of_the_placement_there_are_taken_back(tmp_path: Path):
     async with running_hub(tmp_path) as hub:
         fleet = await placed(hub, CONFIG)
         jobs = {name: await hub.submit(f"runs-{name}") for name in ("m1", "m2")}
-        for name, job in jobs.items():
-            await hub.place(job, name)
         row = await fleet.object("ResourcePlacement", "everywhere", "shop")
         assert row is not None
         owned: list[WorkloadChange] = [{"uid": job, "placement": row.uid} for job in jobs.values()]
         await hub.write(lambda tx: workloads.change(tx, owned))
+        for name, job in jobs.items():  # so its work says by which placement it was placed
+            await hub.place(job, name)
         await fleet.apply(eviction("m2"))
         after = await hub.hub.read(workloads.get_many, list(jobs.values()))
         reasons = {name: (after[job].evicted or {}).get("reason") for name, job in jobs.items()}
