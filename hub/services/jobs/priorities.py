@@ -62,8 +62,13 @@ class Priorities:
         number, named = spec.get("priority") or 0, spec.get("priorityClassRef") or {}
         if not (number or named):
             return None
-        stays = spec.get("queueName") == old.get("queueName")  # who set the number administers that queue
-        if stays and (number, named) == (old.get("priority") or 0, old.get("priorityClassRef") or {}):
+        stays = spec.get("queueName") == old.get(
+            "queueName"
+        )  # who set the number administers that queue
+        if stays and (number, named) == (
+            old.get("priority") or 0,
+            old.get("priorityClassRef") or {},
+        ):
             return None
         if not named:
             what = f"{number} is the number of no class: name a class by spec.priorityClassRef"
