@@ -10,49 +10,19 @@ from shared import labels
 from shared.clock import SystemClock
 from shared.podsecurity import Rules
 from tests.agent.build import a_config_map, a_namespace, edit
+from tests.agent.placed import (
+    applied,
+    is_applied,
+    is_there,
+    marks_of,
+    namespace_of,
+    settings_of,
+    withdrawn,
+)
 from tests.agent.scripted_hub import HUB_ID, a_job, an_object, eventually
 
 pytestmark = pytest.mark.anyio
 ENFORCE = "pod-security.kubernetes.io/enforce"
-
-
-async def settings_of(member, namespace="team"):
-    return await member.kube.get("v1", "ConfigMap", namespace, "settings")
-
-
-async def namespace_of(member, name):
-    return await member.kube.get("v1", "Namespace", "", name)
-
-
-def is_there(member, resource, namespace, name):
-    return member.cluster.store.get(resource, namespace, name) is not None
-
-
-def marks_of(live):
-    """Our marks on an object, by name without the prefix."""
-    found = live["metadata"].get("labels") or {}
-    return {
-        key.removeprefix(labels.PREFIX): value
-        for key, value in found.items()
-        if key.startswith(labels.PREFIX)
-    }
-
-
-def is_applied(hub, uid, generation):
-    """The hub has a report that this generation is applied."""
-    entry = hub.observed.get(uid)
-    return entry is not None and (entry.phase, entry.generation) == ("Applied", generation)
-
-
-async def withdrawn(member, manifest, uid="o-1"):
-    """The hub takes the object back; the last report of it."""
-    member.hub.put(an_object(manifest, uid, action="Withdraw"))
-    return await member.hub.seen(uid, "Gone")
-
-
-async def applied(member, manifest, uid="o-1", **fields):
-    member.hub.put(an_object(manifest, uid, **fields))
-    return await member.hub.seen(uid, "Applied")
 
 
 # --- created -------------------------------------------------------------------------------------
@@ -378,46 +348,3 @@ async def test_a_job_of_an_earlier_release_is_still_deleted(member):
     member.hub.put(a_job("u-1", action="Withdraw"))
     await member.hub.seen("u-1", "Gone")
     await member.absent()
-
-
-# --- copies that carry our labels ----------------------------------------------------------------
-
-
-async def copy_settings(member, namespace: str = "team") -> None:
-    """People copy the placed ConfigMap under another name, labels included, as `kubectl create` does."""
-    live = await settings_of(member, namespace)
-    metadata = {"name": "copy", "namespace": namespace, "labels": live["metadata"]["labels"]}
-    await member.kube.create(
-        {**a_config_map(), "metadata": metadata}, field_manager="kubectl-create"
-    )
-
-
-async def test_a_copy_of_a_created_object_is_never_deleted(member):
-    """The hub orders the orphan away; the managed fields say that no agent wrote the mark of the copy."""
-    member.start()
-    await applied(member, a_config_map())
-    await copy_settings(member)
-    await member.stop()
-    await member.kube.delete("v1", "ConfigMap", "team", "settings")
-    member.hub.drop("o-1")
-    member.hub.put(an_object(a_config_map("other"), "o-3"))
-    member.start()
-    await eventually(
-        lambda: marks_of(member.cluster.store.get("configmaps", "team", "copy")) == {}
-    )
-
-
-async def test_a_copy_in_a_namespace_is_of_others(member):
-    """The namespace is kept for it; the withdrawal of the placement does not wait for it."""
-    inside = a_config_map(namespace="fresh")
-    member.start()
-    await applied(member, a_namespace("fresh"), "o-1")
-    await applied(member, inside, "o-2")
-    await copy_settings(member, "fresh")
-    member.hub.put(
-        an_object(a_namespace("fresh"), "o-1", action="Withdraw"),
-        an_object(inside, "o-2", action="Withdraw"),
-    )
-    entry = await member.hub.seen("o-1", "Gone", "NamespaceKept")
-    assert "ConfigMap/copy" in entry.message
-    assert is_there(member, "configmaps", "fresh", "copy")

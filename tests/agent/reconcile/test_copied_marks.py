@@ -1,0 +1,49 @@
+"""A copy that people make of a placed object carries its labels, and is no work of the hub."""
+
+import pytest
+
+from tests.agent.build import a_config_map, a_namespace
+from tests.agent.placed import applied, is_there, marks_of, settings_of
+from tests.agent.scripted_hub import an_object, eventually
+
+pytestmark = pytest.mark.anyio
+
+
+async def copy_settings(member, namespace: str = "team") -> None:
+    """People copy the placed ConfigMap under another name, labels included, as `kubectl create` does."""
+    live = await settings_of(member, namespace)
+    metadata = {"name": "copy", "namespace": namespace, "labels": live["metadata"]["labels"]}
+    await member.kube.create(
+        {**a_config_map(), "metadata": metadata}, field_manager="kubectl-create"
+    )
+
+
+async def test_a_copy_of_a_created_object_is_never_deleted(member):
+    """The hub orders the orphan away; the managed fields say that no agent wrote the mark of the copy."""
+    member.start()
+    await applied(member, a_config_map())
+    await copy_settings(member)
+    await member.stop()
+    await member.kube.delete("v1", "ConfigMap", "team", "settings")
+    member.hub.drop("o-1")
+    member.hub.put(an_object(a_config_map("other"), "o-3"))
+    member.start()
+    await eventually(
+        lambda: marks_of(member.cluster.store.get("configmaps", "team", "copy")) == {}
+    )
+
+
+async def test_a_copy_in_a_namespace_is_of_others(member):
+    """The namespace is kept for it; the withdrawal of the placement does not wait for it."""
+    inside = a_config_map(namespace="fresh")
+    member.start()
+    await applied(member, a_namespace("fresh"), "o-1")
+    await applied(member, inside, "o-2")
+    await copy_settings(member, "fresh")
+    member.hub.put(
+        an_object(a_namespace("fresh"), "o-1", action="Withdraw"),
+        an_object(inside, "o-2", action="Withdraw"),
+    )
+    entry = await member.hub.seen("o-1", "Gone", "NamespaceKept")
+    assert "ConfigMap/copy" in entry.message
+    assert is_there(member, "configmaps", "fresh", "copy")
