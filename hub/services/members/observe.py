@@ -282,27 +282,23 @@ def _gather(
 
 def _double_run(work: StandingWork, text: str) -> dict[str, str]:
     counters.double_run()
-    return {
-        "uid": work.uid,
-        "kind": work.kind,
-        "namespace": work.namespace,
-        "name": work.name,
-        "type": "Warning",
-        "reason": DOUBLE_RUN,
-        "message": plain(text),
-    }
+    return _warning(work, DOUBLE_RUN, plain(text))
 
 
 def _namespace_stays(cluster: str, entry: Observed, work: StandingWork) -> dict[str, str]:
     """Name what is inside a withdrawn namespace that the member has not deleted."""
+    return _warning(work, entry.reason, plain(f"in {cluster}: {entry.message}"))
+
+
+def _warning(work: StandingWork, reason: str, message: str) -> dict[str, str]:
     return {
         "uid": work.uid,
         "kind": work.kind,
         "namespace": work.namespace,
         "name": work.name,
         "type": "Warning",
-        "reason": entry.reason,
-        "message": plain(f"in {cluster}: {entry.message}"),
+        "reason": reason,
+        "message": message,
     }
 
 
