@@ -6,7 +6,8 @@ import pytest
 from fastapi.routing import APIRoute
 
 from hub.services.access import credentials
-from hub.services.members import forgotten
+from hub.services.works import accounted
+from hub.services.works.restored import begin_recovery
 from shared.wire.agent_v1 import Observed
 from tests.api.serving import a_job
 from tests.attack import routes
@@ -84,10 +85,11 @@ async def test_what_a_member_has_of_a_job_since_before_a_restore_is_said_before(
     async with served_page(tmp_path) as hub, hub.signed_in() as http:
         (uid,) = await hub.submit("train")
         await hub.alter("workloads", f"uid = '{uid}'", state="Held", reason="Restored")
+        await hub.hub.write(begin_recovery, "yesterday", "ada", ())
         there = Observed(uid=uid, epoch=3, generation=1, seq=1, phase="Applied", object_uid="m-1")
-        await hub.hub.write(forgotten.note, "north", [there])
+        await hub.hub.write(accounted.note, "north", "s-1", [there])
         shown = await look(http, f"jobs/{uid}/release")
-        assert "north has a Job of it from before" in shown.words
+        assert "north still reports epoch 3" in shown.words
         assert not shown.may_be_confirmed
 
 

@@ -10,6 +10,7 @@ from agent.decide.next_step import decide
 from shared import labels
 from shared.wire.agent_v1 import Order
 from tests.agent.moments import NOW, a_live_job, a_moment, settled
+from tests.agent.owned import owning
 from tests.agent.scripted_hub import HUB_ID, a_job, an_object
 
 APPLY, KEEP, WITHDRAW = a_job(), a_job(action="Keep", ttl_s=60), a_job(action="Withdraw")
@@ -22,7 +23,8 @@ OBJECT, NEWER = an_object(CONFIG, "o-1"), an_object(CONFIG, "o-1", generation=2)
 GOING = an_object(CONFIG, "o-1", action="Withdraw")
 LIVE = {**OBJECT.manifest, "metadata": {**OBJECT.manifest["metadata"], "uid": "m-1"}}
 MADE = {**LIVE["metadata"]["labels"], labels.CREATED_BY: HUB_ID}
-CREATED = {**LIVE, "metadata": {**LIVE["metadata"], "labels": MADE}}
+WRITTEN = [owning({"f:metadata": {"f:labels": {f"f:{labels.CREATED_BY}": {}}}})]
+CREATED = {**LIVE, "metadata": {**LIVE["metadata"], "labels": MADE, "managedFields": WRITTEN}}
 
 TRIED = [
     ("a change", a_job(generation=2), {"live": a_live_job()}, "PatchJob"),
