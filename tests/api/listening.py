@@ -105,8 +105,9 @@ class Listening:
     async def line(self, trust: ssl.SSLContext | None = None) -> Line:
         """A new connection, by TLS if `trust` is given, which is closed with the hub."""
         reader, writer = await asyncio.open_connection(*self.address, ssl=trust)
-        self.stack.callback(writer.close)
-        return Line(reader, writer)
+        line = Line(reader, writer)
+        self.stack.callback(line.cut)
+        return line
 
     async def ask(self, text: bytes) -> Heard:
         """Say something on a connection of its own, and hear the first reply."""
@@ -147,6 +148,14 @@ async def until(condition: Callable[[], object]) -> None:
             await waiting.turns()
 
 
+async def _hung_up(door: Door) -> None:
+    """Both ends of every connection are closed: none is left for the collector to warn about."""
+    for connection in list(door.connections):
+        connection.transport.abort()
+    await until(lambda: not door.connections)
+    await waiting.turns()
+
+
 async def _ended(task: asyncio.Task[None]) -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -164,6 +173,7 @@ async def listening(
         hub = Hub(db, clock, limits, page_key=b"k" * 32)
         app = create_app(hub, (agents.router, pages.router), pages.nothing_here)
         door = Door(hub.settings.api, clock, trust=trust)
+        stack.push_async_callback(_hung_up, door)
         config = uvicorn.Config(
             app, http=door.protocol(), lifespan="off", access_log=False, log_config=None
         )
