@@ -2,11 +2,12 @@
 
 `failpoint("A04")` does nothing unless the environment variable ROADSTEAD_FP names that point, alone
 or in a comma-separated list; then the process dies there as by `kill -9`. `A04:3` dies at the third
-passing. Read once at import, so that an unset variable costs one set look-up.
+passing. Read once, so that an unset variable costs one look-up.
 """
 
 import os
 import signal
+from collections.abc import Mapping
 
 
 def _armed(text: str) -> dict[str, int]:
@@ -17,7 +18,16 @@ def _armed(text: str) -> dict[str, int]:
     return armed
 
 
-_ARMED = _armed(os.environ.get("ROADSTEAD_FP", ""))
+_ARMED: dict[str, int] = {}
+
+
+def arm(environ: Mapping[str, str]) -> None:
+    """Read the variable; a forked process that got another environment reads its own."""
+    _ARMED.clear()
+    _ARMED.update(_armed(environ.get("ROADSTEAD_FP", "")))
+
+
+arm(os.environ)
 
 
 def failpoint(name: str) -> None:

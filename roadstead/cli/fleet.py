@@ -14,7 +14,6 @@ import contextlib
 import fcntl
 import json
 import os
-import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -36,6 +35,7 @@ _REFUSED = 1  # exit code of an agent that the hub does not let in …
 _REFUSED_REST_S = 30.0  # … and how long it rests before it asks again
 _log = structlog.get_logger(__name__)
 _HUB_SIM = "sim-hub"
+_SIMULATOR = "shared.kubesim"
 _LOOPBACK = "127.0.0.1"
 
 
@@ -131,9 +131,7 @@ class Fleet:
     async def _start_packed(self) -> None:
         await self._start_hub()
         (self.folder / "pack.json").write_text(json.dumps(self._pack_plan()))
-        await self._supervisor.start(
-            Child("pack", self._python("roadstead.cli.pack", str(self.folder)))
-        )
+        await self._supervisor.start(Child("pack", "roadstead.cli.pack", [str(self.folder)]))
         await self._clusters_answer("pack")
         await self._hubs_answer()
         await self._settle_members()
@@ -158,15 +156,15 @@ class Fleet:
         await self._supervisor.start(
             Child(
                 name,
-                self._python(
-                    "hub",
+                "hub",
+                [
                     f"--data={self.folder / name}",
                     f"--listen={self._listen[0]}:{self._ports['hub']}",
                     f"--hub-kubeconfig={self.hubs_own_kubeconfig}",
                     f"--admin-token-file={self.folder / 'admin.token'}",
                     *shared,
                     "--die-with-parent",
-                ),
+                ],
             )
         )
 
@@ -230,27 +228,29 @@ class Fleet:
     def _simulator(self, name: str, member: Member | None) -> Child:
         short = "hub" if member is None else member.name
         kubeconfig = self.hub_kubeconfig if member is None else self.member_kubeconfig(short)
-        command = self._python(
-            "shared.kubesim",
+        arguments = [
             f"--name={short}",
             f"--data={self.folder / 'clusters' / name}",
             f"--listen=127.0.0.1:{self._ports[name]}",
             f"--kubeconfig={kubeconfig}",
             "--die-with-parent",
-        )
+        ]
         if member is None:
-            return Child(name, [*command, "--hub", f"--hubs-own={self.hubs_own_kubeconfig}"])
+            arguments += ["--hub", f"--hubs-own={self.hubs_own_kubeconfig}"]
+            return Child(name, _SIMULATOR, arguments)
         pools = self.folder / "clusters" / name / "pools.json"
         pools.parent.mkdir(parents=True, exist_ok=True)
         pools.write_text(json.dumps([dict(p) for p in member.pools]))
-        command.append(f"--pools={pools}")
-        return Child(name, [*command, "--queue-manager"] if member.queue_manager else command)
+        arguments.append(f"--pools={pools}")
+        if member.queue_manager:
+            arguments.append("--queue-manager")
+        return Child(name, _SIMULATOR, arguments)
 
     def _agent(self, member: Member) -> Child:
         return Child(
             f"agent-{member.name}",
-            self._python(
-                "agent",
+            "agent",
+            [
                 f"--hub={self.server}",
                 "--hub-plain-http",  # one machine, whatever address it listens on
                 f"--kubeconfig={self.member_kubeconfig(member.name)}",
@@ -258,7 +258,7 @@ class Fleet:
                 f"--join-token={self._join_token(member.name)}",
                 f"--logs={os.environ.get('ROADSTEAD_AGENT_LOGS') or 'on'}",
                 "--die-with-parent",
-            ),
+            ],
             rests={_REFUSED: _REFUSED_REST_S},
         )
 
@@ -337,10 +337,6 @@ class Fleet:
                     f"see {self._supervisor.log_path(log)}"
                 )
             await self._clock.sleep(0.1)
-
-    @staticmethod
-    def _python(module: str, *arguments: str) -> list[str]:
-        return [sys.executable, "-m", module, *arguments]
 
 
 @contextlib.contextmanager

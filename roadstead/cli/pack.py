@@ -97,7 +97,12 @@ def _may_start(credential: Path, join_token: Path) -> bool:
     return credential.exists() or join_token.exists()
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Run until SIGTERM. The argument: the fleet's folder."""
     logging.configure("info", "text")
     die_with_parent()
     uvloop.run(run(Path(sys.argv[1])))
+
+
+if __name__ == "__main__":
+    main()

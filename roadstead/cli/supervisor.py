@@ -1,22 +1,25 @@
 """Starts the processes of a local fleet, keeps them alive, and ends them with itself.
 
-Each child has its pid in `pids/<name>` and its output in `logs/<name>.log`. One that dies is started
-again after a second. A child is told to die with its parent, so that even kill -9 leaves none behind;
+Each child has its pid in `pids/<name>`, its output in `logs/<name>.log`, and the command that starts the
+same by hand in `commands.json`: `ps` shows that of the template which it is a fork of. One that dies is
+started again after a second. A child is told to die with its parent, so that even kill -9 leaves none behind;
 those that are still on their way out when a supervisor starts on the same folder are waited for.
 """
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import structlog
 
+from roadstead.cli.forks import Fork, Forks
 from shared.clock import Clock, SystemClock
-from shared.parent import PARENT
 
 RESTART_AFTER_S = 1.0
 STOP_WITHIN_S = 10.0
@@ -28,10 +31,11 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class Child:
-    """One process: its name and its command. `rests`: seconds until the next start, by exit code."""
+    """One process: its name, module and arguments. `rests`: seconds until the next start, by exit code."""
 
     name: str
-    command: Sequence[str]
+    module: str
+    arguments: Sequence[str]
     rests: Mapping[int, float] = field(default_factory=dict)
 
 
@@ -44,7 +48,9 @@ class Supervisor:
         self._logs = folder / "logs"
         self._clock = clock or SystemClock()
         self._watchers: dict[str, asyncio.Task[None]] = {}
-        self._processes: dict[str, asyncio.subprocess.Process] = {}
+        self._processes: dict[str, Fork] = {}
+        self._commands: dict[str, Sequence[str]] = {}
+        self._forks: Forks | None = None
         self._ends: dict[str, int] = {}
         self._stopping = False
         self.hopeless = ""  # the child that ends again and again, its exit code and last words
@@ -67,7 +73,15 @@ class Supervisor:
 
     async def start(self, child: Child) -> None:
         """Start a child and keep it alive from now on."""
-        await self._spawn(child)
+        self._commands[child.name] = [sys.executable, "-m", child.module, *child.arguments]
+        (self._folder / "commands.json").write_text(json.dumps(self._commands, indent=1))
+        try:
+            await self._spawn(child)
+        except ChildProcessError as failure:
+            self.hopeless = (
+                f"{child.name} can not be started: {failure}\n{self._last_words('template')}"
+            )
+            return
         self._watchers[child.name] = asyncio.create_task(self._watch(child))
 
     async def end(self, name: str) -> None:
@@ -91,36 +105,33 @@ class Supervisor:
             watcher.cancel()
         await asyncio.gather(*self._watchers.values(), return_exceptions=True)
         for process in self._processes.values():
-            _signal(process, signal.SIGTERM)
+            process.send_signal(signal.SIGTERM)
         deadline = self._clock.monotonic() + STOP_WITHIN_S
         for name, process in self._processes.items():
             await self._end(name, process, max(0.1, deadline - self._clock.monotonic()))
+        if self._forks is not None:
+            await asyncio.to_thread(self._forks.close)
 
-    async def _end(self, name: str, process: asyncio.subprocess.Process, within_s: float) -> None:
+    async def _end(self, name: str, process: Fork, within_s: float) -> None:
         """SIGTERM, and SIGKILL for what is still there after that time."""
-        _signal(process, signal.SIGTERM)
+        process.send_signal(signal.SIGTERM)
         try:
-            await asyncio.wait_for(process.wait(), within_s)
+            await asyncio.wait_for(_ended(process), within_s)
         except TimeoutError:
             _log.warning("child does not end; killed", child=name)
-            _signal(process, signal.SIGKILL)
-            await process.wait()
+            process.send_signal(signal.SIGKILL)
+            await _ended(process)
         (self._pids / name).unlink(missing_ok=True)
 
     async def _spawn(self, child: Child) -> None:
         path = self.log_path(child.name)
         if path.exists() and path.stat().st_size > _LOG_LIMIT:
             path.replace(path.with_suffix(".log.1"))
-        with path.open("ab") as output:
-            process = await asyncio.create_subprocess_exec(
-                *child.command,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env={**os.environ, "PYTHONUNBUFFERED": "1", PARENT: str(os.getpid())},
-                # Ctrl-C on a terminal goes to its whole process group; the children are ended by us.
-                process_group=0,
-            )
+        if self._forks is None or self._forks.is_lost:
+            self._forks = Forks(self._folder, self.log_path("template"))
+        process = await asyncio.wrap_future(
+            self._forks.start(child.name, child.module, child.arguments, path, os.environ)
+        )
         self._processes[child.name] = process
         pid_file = self._pids / child.name
         fresh = pid_file.with_name(f".{child.name}")
@@ -129,7 +140,7 @@ class Supervisor:
 
     async def _watch(self, child: Child) -> None:
         while not self._stopping:
-            code = await self._processes[child.name].wait()
+            code = await _ended(self._processes[child.name])
             if self._stopping:
                 return
             self._count(child.name, code)
@@ -147,12 +158,13 @@ class Supervisor:
         self._ends[name] = self._ends.get(name, 0) + 1
         if self._ends[name] < _HOPELESS_AFTER:
             return
+        words = self._last_words(name)
+        self.hopeless = f"{name} ended {self._ends[name]} times, with exit code {code}\n{words}"
+
+    def _last_words(self, name: str) -> str:
         path = self.log_path(name)
         words = path.read_text(errors="replace").rstrip().rpartition("\n")[2][-300:]
-        self.hopeless = (
-            f"{name} ended {self._ends[name]} times, with exit code {code}\n"
-            f"  {words}\n  The whole log: {path}"
-        )
+        return f"  {words}\n  The whole log: {path}"
 
     def _living(self, pid_file: Path) -> int | None:
         """The pid in a file if that process is one of this folder's, not another's since."""
@@ -164,12 +176,6 @@ class Supervisor:
         return pid if os.fsencode(self._folder) in command else None
 
 
-def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
-    """Send a signal to a child that has not ended.
-
-    Not by the process object: it looks first whether the child has ended, and takes the exit code away
-    from asyncio, which is waiting for it and then says that it knows of no such child.
-    """
-    if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process.pid, number)
+async def _ended(process: Fork) -> int:
+    """The exit code. A wait that is given up leaves the process alone."""
+    return await asyncio.shield(asyncio.wrap_future(process.ended))

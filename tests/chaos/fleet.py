@@ -26,6 +26,7 @@ import psycopg
 import yaml
 
 from roadstead.cli import ports
+from roadstead.cli.forks import Fork, Forks
 from roadstead.errors import RoadsteadError
 from roadstead.responses import Address
 from roadstead.steps import Request
@@ -47,7 +48,7 @@ class Part:
 
     name: str
     command: list[str]
-    process: subprocess.Popen[Any] | None = None
+    process: subprocess.Popen[Any] | Fork | None = None
     down_until: float = 0.0  # monotonic
     wanted: bool = True
     ends: list[int] = field(default_factory=list)
@@ -88,6 +89,7 @@ class Fleet:
         self._link_ports: dict[str, int] = {}
         self.parts: dict[str, Part] = {}
         self.hubs = hubs
+        self._forks: Forks | None = None
         listening = [*hubs.names, *(f"sim-{m}" for m in members), "sim-hub"]
         self.ports = dict(zip(listening, ports.free(len(listening)), strict=True))
         self.server = f"http://127.0.0.1:{self.ports['hub']}"
@@ -98,6 +100,8 @@ class Fleet:
         """Start every part; returns when all agents are in touch. AssertionError after 90 s."""
         for name in ("logs", "agents"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
+        if self._source == REPOSITORY:  # other sources have to be loaded by each process itself
+            self._forks = Forks(self.folder, self.folder / "logs" / "template.log")
         self._start_hub("hub")
         if self.hubs.cluster:
             self._start_simulator("hub", [], "--hub", f"--hubs-own={self._hubs_own}")
@@ -118,23 +122,26 @@ class Fleet:
             part.wanted = False
             if part.process is not None and part.process.poll() is None:
                 part.process.send_signal(signal.SIGCONT)
-                part.process.kill()
+                part.process.send_signal(signal.SIGKILL)
         for part in self.parts.values():
             if part.process is not None:
                 part.process.wait(60)
+        if self._forks is not None:
+            self._forks.close()
 
     def tick(self) -> None:
         """Start again what has died and is wanted."""
         now = time.monotonic()
         for part in self.parts.values():
-            if part.process is None or part.process.poll() is None or not part.wanted:
+            code = None if part.process is None else part.process.poll()
+            if code is None or not part.wanted:
                 continue
-            if part.process.returncode == _EXIT_SUPERSEDED and self._lives(f"{part.name}-twin"):
+            if code == _EXIT_SUPERSEDED and self._lives(f"{part.name}-twin"):
                 continue  # it would only take turns with its twin
             if not part.down_until:
                 part.down_until = now + _RESTART_AFTER_S
             if now >= part.down_until:
-                part.ends.append(part.process.returncode)
+                part.ends.append(code)
                 part.down_until, part.armed = 0.0, ""
                 self._spawn(part)
 
@@ -145,13 +152,13 @@ class Fleet:
         part = self.parts[name]
         if part.process is not None and part.process.poll() is None:
             part.down_until = time.monotonic() + max(down_s, _RESTART_AFTER_S)
-            part.process.kill()
+            part.process.send_signal(signal.SIGKILL)
 
     def arm(self, name: str, point: str) -> None:
         """Start a part anew, so that it dies at a failpoint; what is started after that does not."""
         part = self.parts[name]
         assert part.process is not None
-        part.process.terminate()
+        part.process.send_signal(signal.SIGTERM)
         part.process.wait(60)
         part.armed, part.down_until, part.ends = point, 0.0, []
         self._spawn(part)
@@ -181,7 +188,7 @@ class Fleet:
         """End a part for good."""
         part = self.parts.pop(name, None)
         if part is not None and part.process is not None:
-            part.process.kill()
+            part.process.send_signal(signal.SIGKILL)
             part.process.wait(60)
 
     def start_agent(self, member: str, *, twin: str = "", linked: bool = True) -> None:
@@ -214,7 +221,7 @@ class Fleet:
 
     def forget_agent(self, member: str) -> None:
         """Kill an agent with all it keeps; it has to `join` anew."""
-        self.parts[f"agent-{member}"].process.kill()
+        self.parts[f"agent-{member}"].process.send_signal(signal.SIGKILL)
         for path in (self.folder / "agents" / member).glob("credential*"):
             path.unlink()
 
@@ -322,14 +329,21 @@ class Fleet:
         return part is not None and part.process is not None and part.process.poll() is None
 
     def _spawn(self, part: Part) -> None:
-        with (self.folder / "logs" / f"{part.name}.log").open("ab") as log:
+        env = self._env | ({"ROADSTEAD_FP": part.armed} if part.armed else {})
+        log = self.folder / "logs" / f"{part.name}.log"
+        if self._forks is not None:
+            module, *arguments = part.command[2:]
+            begun = self._forks.start(part.name, module, arguments, log, env, self._source)
+            part.process = begun.result(START_WITHIN_S)
+            return
+        with log.open("ab") as output:
             part.process = subprocess.Popen(
                 part.command,
                 cwd=self._source,
-                env=self._env | ({"ROADSTEAD_FP": part.armed} if part.armed else {}),
+                env=env,
                 stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
+                stdout=output,
+                stderr=output,
             )
 
     def _token(self) -> str:

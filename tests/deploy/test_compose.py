@@ -37,7 +37,7 @@ def embedded(tmp_path: Path) -> dict[str, list[str]]:
     children = [fleet._simulator("sim-hub", None)]
     for member in fleet.members:
         children += [fleet._simulator(f"sim-{member.name}", member), fleet._agent(member)]
-    return {child.name: list(child.command) for child in children}
+    return {child.name: ["python", "-m", child.module, *child.arguments] for child in children}
 
 
 def test_the_same_processes_run(embedded: dict[str, list[str]]) -> None:

@@ -1,6 +1,7 @@
 """An earlier release beside this one: its tree, and parts of a fleet replaced by another release's."""
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -64,7 +65,7 @@ class Parts:
 
     def __init__(self, fleet: RunningFleet) -> None:
         self.fleet = fleet
-        self._commands = {name: _command(fleet.pid(name)) for name in _names(fleet)}
+        self._commands = {name: _command(fleet, name) for name in _names(fleet)}
         self._running: dict[str, subprocess.Popen[Any]] = {}
 
     def __enter__(self) -> Self:
@@ -135,8 +136,12 @@ def _names(fleet: RunningFleet) -> list[str]:
     return [each.name for kind in ("hub", "hub-[0-9]*", "agent-*") for each in pids.glob(kind)]
 
 
-def _command(pid: int) -> list[str]:
-    told = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")[1:-1]
+def _command(fleet: RunningFleet, name: str) -> list[str]:
+    kept = fleet.folder / "commands.json"
+    if kept.exists():
+        return json.loads(kept.read_text())[name]
+    # Earlier releases start each part by its own command.
+    told = Path(f"/proc/{fleet.pid(name)}/cmdline").read_bytes().decode().split("\0")[1:-1]
     return [sys.executable, *told]
 
 

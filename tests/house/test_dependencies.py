@@ -19,6 +19,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "roadstead/cli/fleet.py": ("sim",),  # `up` starts hub, agents and simulated clusters
     "roadstead/cli/pack.py": ("sim",),
     "roadstead/cli/supervisor.py": ("sim",),
+    "roadstead/cli/template.py": ("sim",),
     "shared": ("hub", "agent", "sim"),
     "shared/kube": ("agent",),
     "shared/kubesim": ("sim",),

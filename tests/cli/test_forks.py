@@ -1,0 +1,87 @@
+"""Parts of a fleet as forks of one process that has loaded their modules."""
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from roadstead.cli.forks import Fork, Forks
+from tests.e2e.running import until
+
+_WITHIN_S = 60
+
+
+@pytest.fixture
+def forks(tmp_path: Path) -> Iterator[Forks]:
+    """A template whose log is `template.log`."""
+    with contextlib.closing(Forks(tmp_path, tmp_path / "template.log")) as opened:
+        yield opened
+
+
+def started(forks: Forks, folder: Path, module: str, *arguments: str, **environment: str) -> Fork:
+    """A part named `a-part`, as soon as its process is there."""
+    begun = forks.start("a-part", module, arguments, folder / "log", os.environ | environment)
+    return begun.result(_WITHIN_S)
+
+
+def a_simulator(forks: Forks, folder: Path) -> Fork:
+    """A simulated cluster that has said that it is ready."""
+    data = folder / "data"
+    child = started(
+        forks, folder, "shared.kubesim", "--name=m1", f"--data={data}", "--listen=127.0.0.1:0"
+    )
+    log = folder / "log"
+    until(lambda: log.exists() and "ready" in log.read_text(), _WITHIN_S, "it is ready")
+    return child
+
+
+def test_a_part_gets_its_arguments_and_tells_its_exit_code(tmp_path: Path, forks: Forks) -> None:
+    """As by `python -m`: bad usage is explained in its log, and ends it with 2."""
+    child = started(
+        forks, tmp_path, "hub", f"--data={tmp_path}", "--listen=nowhere", "--no-such-flag"
+    )
+
+    assert child.wait(_WITHIN_S) == 2
+    assert "--no-such-flag" in (tmp_path / "log").read_text()
+
+
+def test_a_part_gets_its_environment_and_no_other(tmp_path: Path, forks: Forks) -> None:
+    """What the agent reads from the environment is the child's own."""
+    asked = ("agent", "--hub=http://127.0.0.1:1", f"--credential={tmp_path / 'c'}")
+    child = started(forks, tmp_path, *asked, ROADSTEAD_LOG_LEVEL="loud")
+
+    assert child.wait(_WITHIN_S) == 2
+    assert "loud" in (tmp_path / "log").read_text()
+
+
+def test_a_signal_that_ends_a_part_is_its_exit_code(tmp_path: Path, forks: Forks) -> None:
+    """Kill -9 ends with -9; the template goes on, and forks the next part."""
+    child = a_simulator(forks, tmp_path)
+    child.send_signal(signal.SIGKILL)
+
+    assert child.wait(_WITHIN_S) == -signal.SIGKILL
+    assert started(forks, tmp_path, "hub", "--help").wait(_WITHIN_S) == 0
+
+
+def test_a_part_is_told_apart_by_its_name(tmp_path: Path, forks: Forks) -> None:
+    """`ps` shows the name of the part beside the command of the template."""
+    child = a_simulator(forks, tmp_path)
+
+    assert Path(f"/proc/{child.pid}/comm").read_text() == "a-part\n"
+    assert os.fsencode(tmp_path) in Path(f"/proc/{child.pid}/cmdline").read_bytes()
+
+
+def test_parts_end_with_their_template(tmp_path: Path, forks: Forks) -> None:
+    """Who starts them learns of it, and that this template starts nothing more."""
+    child = a_simulator(forks, tmp_path)
+    template = int(Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[1])
+    os.kill(template, signal.SIGKILL)
+
+    assert child.wait(_WITHIN_S) == -signal.SIGKILL
+    assert forks.is_lost
+    with pytest.raises(ChildProcessError):
+        started(forks, tmp_path, "hub", "--help")
+    until(lambda: not Path(f"/proc/{child.pid}").exists(), _WITHIN_S, "the part has ended too")
