@@ -84,18 +84,17 @@ def one_waits_for_its_check(fleet: Killing) -> None:
     path = "/v1/objects/kueue.x-k8s.io/AdmissionCheck/approval/status"
     fleet.ask("PUT", path, body=json.dumps({"conditions": [active]}).encode())
     uid = fleet.submit(more={"labels": {labels.QUEUE_NAME: "gold"}})
-    fleet.until(lambda: _is_approved(fleet, uid), "its check is answered")
-    fleet.until_state(uid, "Succeeded")
+    fleet.until(lambda: _has_succeeded(fleet, uid), "its check is answered, and it succeeds")
 
 
-def _is_approved(fleet: Killing, uid: str) -> bool:
-    """Say that the check is ready, once quota is held: a member that is silent may cost it again."""
-    fleet.until_state(uid, "Reserved")
-    answer = json.dumps({"state": "Ready", "message": "fine"}).encode()
-    with contextlib.suppress(Rejected):
-        fleet.ask("PUT", f"/v1/jobs/{uid}/checks/approval", body=answer)
-        return True
-    return False
+def _has_succeeded(fleet: Killing, uid: str) -> bool:
+    """Answer the check whenever quota is held: a member that falls silent costs quota and answer again."""
+    state = fleet.job(uid)["state"]
+    if state == "Reserved":
+        answer = json.dumps({"state": "Ready", "message": "fine"}).encode()
+        with contextlib.suppress(Rejected):
+            fleet.ask("PUT", f"/v1/jobs/{uid}/checks/approval", body=answer)
+    return bool(state == "Succeeded")
 
 
 def one_outlives_its_time(fleet: Killing) -> None:
