@@ -18,6 +18,7 @@ from hub.domain.workloads.shape import encode, shape_hash
 from hub.services.context.ids import generated_name, new_uid
 from shared import labels as keys
 from shared.documents import Json
+from shared.generated import clean_template
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.metadata import controllers_of
 from shared.kinds.parsed import Parsed
@@ -110,7 +111,7 @@ def draft(
     if selector and origin == Origin.REST:
         parse_selector(selector, f"metadata.annotations[{CLUSTER_SELECTOR}]")
     name = parsed.name or generated_name(parsed.generate_name)
-    manifest = _cleaned(parsed, name)
+    manifest = _cleaned(parsed, name, origin)
     body = orjson.dumps(manifest, option=orjson.OPT_SORT_KEYS)
     return Draft(
         parsed=parsed,
@@ -145,8 +146,11 @@ def read_by_the_hub(annotations: Any) -> dict[str, str]:
     }
 
 
-def _cleaned(parsed: Parsed, name: str) -> Json:
-    """The manifest without status and without metadata that servers write, save owners that matter."""
+def _cleaned(parsed: Parsed, name: str, origin: str) -> Json:
+    """The manifest without status and without metadata that servers write, save owners that matter.
+
+    The template of a hub cluster's Job keeps what its API server wrote there: only members must not get it.
+    """
     metadata: Json = {"name": name}
     if parsed.namespace:
         metadata["namespace"] = parsed.namespace
@@ -159,6 +163,8 @@ def _cleaned(parsed: Parsed, name: str) -> Json:
         metadata["ownerReferences"] = owners
     manifest = {key: value for key, value in parsed.raw.items() if key != "status"}
     manifest["metadata"] = metadata
+    if origin == Origin.REST and parsed.kind == "Job" and parsed.group == "batch":
+        manifest["spec"] = clean_template(manifest["spec"])
     return manifest
 
 
