@@ -1,7 +1,7 @@
 """Where an agent asks at another hub process of the same store: that one is asked, and its answer passed on.
 
 `POST /hub/v1/streams` is for hub processes alone. A question is taken there only while the agent listens, and
-is answered by parts as the agent brings them, a sealed line each; empty lines keep the connection open. What is
+is answered by parts as the agent brings them, a sealed line each; empty lines keep the answer open. What is
 asked, by whom and of which job was decided by the process that a person has asked.
 """
 
