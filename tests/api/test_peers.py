@@ -11,7 +11,7 @@ from hub.services.access.peer_seal import PeerSeal
 from hub.services.live import peers
 from hub.services.live.open_streams import CLOSING, OpenStreams
 from shared.errors import Rejected
-from shared.wire.streams_v1 import StreamPart, StreamRequest
+from shared.wire.streams_v1 import StreamEnd, StreamPart, StreamRequest
 from tests import waiting
 from tests.api.streaming import STREAMS, a_line, running_world
 
@@ -157,7 +157,7 @@ async def test_a_reader_gets_no_line_that_another_process_did_not_seal(tmp_path)
         streams, mine = another_process(w)
 
         def impostor(request):
-            part = StreamPart(seq=1, lines=[a_line("forged")], end={"code": "Ended"})
+            part = StreamPart(seq=1, lines=[a_line("forged")], end=StreamEnd(code="Ended"))
             return httpx.Response(200, content=part.model_dump_json().encode() + b"\n")
 
         mine.transport = httpx.MockTransport(impostor)
