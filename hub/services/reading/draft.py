@@ -44,7 +44,7 @@ class Draft:
     `submitted_by`: who sent it by REST; what comes from the hub cluster says so itself.
     `resource_version`: the declaration that it is to replace, and no other; "": any. `sees`: which jobs
     there are for whoever sent it. `may_set_priority`: its sender administers its queue, and may give it a
-    priority that no class says.
+    priority that no class says. `priority_classes`: those that its sender may name; None: all.
     """
 
     parsed: Parsed
@@ -60,6 +60,7 @@ class Draft:
     resource_version: str = ""
     sees: Scope = EVERYTHING
     may_set_priority: bool = False
+    priority_classes: frozenset[str] | None = None
 
     @property
     def is_job(self) -> bool:
