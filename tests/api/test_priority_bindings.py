@@ -1,4 +1,4 @@
-"""Role bindings list the priority classes that people name; the class `default` is that of Jobs without one."""
+"""Role bindings list the priority classes that people name; Jobs without a class get `default`."""
 
 import contextlib
 from collections.abc import AsyncIterator
