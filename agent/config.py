@@ -54,7 +54,7 @@ GATE_OPTIONS: Final = (
     (
         "fields",
         "fields",
-        "nodeName, tolerateEverything, controlPlane, hostUsers, and what is open by default",
+        "nodeName, csi, terminationGracePeriodSeconds, tolerateEverything, controlPlane, hostUsers, ...",
     ),
 )
 _PREFIX: Final = "ROADSTEAD_AGENT_"

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
+from shared.generated import is_generated
 from shared.labels import AFTER, SUBMITTED_BY
 
 Json = dict[str, Any]
@@ -15,14 +16,6 @@ _LONGEST: Final = 63
 _HIDDEN: Final = "[hidden]"  # what the hub shows in place of what somebody may not see
 # What an API server adds to a Job for itself, and says of its pods.
 _OF_THE_SERVER: Final = ("selector", "manualSelector", "managedBy", "suspend")
-_LABELS_OF_THE_SERVER: Final = frozenset(
-    {
-        "controller-uid",
-        "job-name",
-        "batch.kubernetes.io/controller-uid",
-        "batch.kubernetes.io/job-name",
-    }
-)
 
 
 def copy_of(manifest: Json, name: str) -> Json:
@@ -70,6 +63,6 @@ def _own(metadata: Json) -> Json:
     labels = metadata.get("labels")
     if not isinstance(labels, dict):
         return metadata
-    kept = {k: v for k, v in labels.items() if k not in _LABELS_OF_THE_SERVER}
+    kept = {k: v for k, v in labels.items() if not is_generated(k)}
     rest = {k: v for k, v in metadata.items() if k != "labels"}
     return {**rest, "labels": kept} if kept else rest

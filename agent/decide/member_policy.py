@@ -75,6 +75,10 @@ class MemberPolicy:
         if named != (work.api_version, work.kind, work.namespace, work.name):
             text = "the manifest is not of the object that was announced"
             return [FieldError("metadata", RejectCode.POLICY_VIOLATION, text)]
+        held: list[FieldError] = []
+        podsecurity.check_metadata(metadata, "metadata", held)
+        if held:
+            return held
         if odd := sorted(CONSENT & (metadata.get("labels") or {}).keys()):
             text = f"only people of this member write {odd[0]}"
             return [FieldError("metadata.labels", RejectCode.FORBIDDEN_FIELD, text)]

@@ -2,6 +2,7 @@
 
 from agent.objects.facts import Object, outdated
 from shared import finalizers, labels
+from shared.generated import clean_template, is_generated
 from shared.wire.agent_v1 import Work
 
 # Job fields that its API lets change after creation and that Roadstead keeps as declared. Never
@@ -12,10 +13,6 @@ MUTABLE_JOB_FIELDS = ("parallelism", "activeDeadlineSeconds", "backoffLimit")
 # What the hub, the agent and the member's own servers have added to a Job, and nobody has asked for.
 _GENERATED = frozenset(
     {
-        "controller-uid",
-        "job-name",
-        "batch.kubernetes.io/controller-uid",
-        "batch.kubernetes.io/job-name",
         labels.MANAGED_BY,
         labels.JOB_UID,
         labels.EPOCH,
@@ -63,7 +60,9 @@ def _own(metadata: Object) -> Object:
     parts = (("labels", _GENERATED), ("annotations", _MARKS))
     return {
         part: {
-            name: value for name, value in (metadata.get(part) or {}).items() if name not in ours
+            name: value
+            for name, value in (metadata.get(part) or {}).items()
+            if name not in ours and not is_generated(name)
         }
         for part, ours in parts
     }
@@ -121,7 +120,7 @@ def unstarted(work: Work, hub_id: str, mark: str = "") -> Object:
     if mark:
         metadata["annotations"][labels.MARK] = mark
     metadata["finalizers"] = [labels.MEMBER_FINALIZER]
-    return {**job, "spec": {**(job.get("spec") or {}), "suspend": True}}
+    return {**job, "spec": {**clean_template(job.get("spec") or {}), "suspend": True}}
 
 
 def start_patch(work: Work, live: Object) -> Object:

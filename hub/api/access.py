@@ -103,6 +103,7 @@ async def bind_role(request: Request, name: str, given: NewRoleBinding) -> Respo
         given.groups or (),
         given.namespaces,
         given.queues,
+        given.priority_classes,
     )
     return JsonResponse(await hub_of(request).write(bindings.bind, wanted, caller(request).name))
 
@@ -129,11 +130,12 @@ async def list_audit(request: Request, asked: Annotated[AuditFilters, Query()]) 
 
 
 def _grant(each: Grant) -> Json:
-    spaces, queues = each.area.namespaces, each.area.queues
+    spaces, queues, classes = each.area.namespaces, each.area.queues, each.priority_classes
     return {
         "role": each.role,
         "namespaces": None if spaces is None else sorted(spaces),
         "queues": None if queues is None else sorted(queues),
+        "priorityClasses": None if classes is None else sorted(classes),
     }
 
 

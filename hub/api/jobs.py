@@ -29,7 +29,7 @@ from hub.api.policy import (
 )
 from hub.api.reply import JsonResponse, encoded, idempotency_key, listed, pager
 from hub.api.request_log import is_about
-from hub.api.rights import require
+from hub.api.rights import bounds, require
 from hub.api.routing import new_router, refuses
 from hub.domain.access import Noun, Verb
 from hub.services.context import secrecy
@@ -197,11 +197,12 @@ async def release_job(request: Request, uid: str) -> Response:
     RejectCode.INVALID_STATE,
     RejectCode.OWNED_ELSEWHERE,
     RejectCode.PRIORITY_CLASS_NOT_FOUND,
+    RejectCode.PRIORITY_NOT_ALLOWED,
 )
 async def set_job_priority(request: Request, uid: str, asked: PriorityWish) -> Response:
     """Give a Job another WorkloadPriorityClass, by its label: it takes its new place in the queue at once."""
     hub, name = hub_of(request), caller(request).name
-    given = (uid, asked.priority_class, hub.settings.intake, name)
+    given = (uid, asked.priority_class, hub.settings.intake, name, bounds(request))
     return JsonResponse(await hub.write(revise.set_priority, *given))
 
 

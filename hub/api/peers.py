@@ -1,7 +1,7 @@
 """Where an agent asks at another hub process of the same store: that one is asked, and its answer passed on.
 
 `POST /hub/v1/streams` is for hub processes alone. A question is taken there only while the agent listens, and
-is answered by parts as the agent brings them, a line each; empty lines say that somebody is there. What is
+is answered by parts as the agent brings them, a sealed line each; empty lines keep the answer open. What is
 asked, by whom and of which job was decided by the process that a person has asked.
 """
 
@@ -21,7 +21,7 @@ from hub.api.limits import check_failures, note_failure
 from hub.api.openapi_parts import NDJSON
 from hub.api.policy import PEER, allow, hub_of
 from hub.api.routing import new_router
-from hub.services.access.peer_seal import PeerSeal
+from hub.services.access.peer_seal import AnswerSeal, PeerSeal
 from hub.services.context.hub import Hub
 from hub.services.live import peers
 from hub.services.live.open_streams import CLOSING, OpenStreams
@@ -71,22 +71,22 @@ class Peers:
             await self._hub.clock.sleep(_AGAIN_S)
         while self._streams.is_open_here(stream):
             try:
-                urls = await self._hub.read(peers.others, self.name)
+                others = await self._hub.read(peers.others, self.name)
             except StoreError:
-                urls = []
-            for url in urls:
-                if await self._ask(url, stream):
+                others = []
+            for name, url in others:
+                if await self._ask(name, url, stream):
                     return
             await self._hub.clock.sleep(_AGAIN_S)
 
-    async def _ask(self, url: str, stream: Stream) -> bool:
-        """Whether the process at `url` has answered, or need not any more."""
+    async def _ask(self, name: str, url: str, stream: Stream) -> bool:
+        """Whether the process `name` at `url` has answered, or need not any more."""
         question = PeerQuestion(who=stream.who, cluster=stream.cluster, request=stream.request)
         body = question.model_dump_json().encode()
         now = self._hub.clock.now().timestamp()
-        headers = {"Authorization": self.seal.authorization(body, now)}
-        verify, name = self.trust()
-        extensions = {"sni_hostname": name} if name else {}
+        header, seal = self.seal.authorization(name, body, now)
+        verify, host = self.trust()
+        extensions = {"sni_hostname": host} if host else {}
         timeout = httpx.Timeout(_QUIET_S, connect=_CONNECT_S)
         try:
             async with (
@@ -94,7 +94,11 @@ class Peers:
                     verify=verify, trust_env=False, timeout=timeout, transport=self.transport
                 ) as http,
                 http.stream(
-                    "POST", url + PATH, content=body, headers=headers, extensions=extensions
+                    "POST",
+                    url + PATH,
+                    content=body,
+                    headers={"Authorization": header},
+                    extensions=extensions,
                 ) as answer,
             ):
                 if answer.status_code != httpx.codes.OK:
@@ -102,8 +106,8 @@ class Peers:
                 if not self._streams.withdraw(stream):
                     return True  # the agent has come here meanwhile
                 stream.is_relayed = True
-                await _pass_on(answer, stream)
-        except (httpx.HTTPError, ValidationError) as fault:
+                await _pass_on(answer, seal, stream)
+        except (httpx.HTTPError, ValidationError, Rejected) as fault:
             log.warning("peer.failed", peer=url, error=str(fault)[:200])
         if stream.is_relayed:
             text = "the hub process that its agent speaks to does not answer any more; ask again"
@@ -111,13 +115,13 @@ class Peers:
         return stream.is_relayed
 
 
-async def _pass_on(answer: httpx.Response, stream: Stream) -> None:
-    """Put parts as they come, as fast as somebody takes them."""
+async def _pass_on(answer: httpx.Response, seal: AnswerSeal, stream: Stream) -> None:
+    """Put parts as they come, as fast as somebody takes them. Raises Rejected: Unauthenticated."""
     rest = b""
     async for piece in answer.aiter_bytes():
         *lines, rest = (rest + piece).split(b"\n")
         for line in filter(None, lines):
-            part = StreamPart.model_validate_json(line)
+            part = StreamPart.model_validate_json(seal.open(line))
             while stream.end is None and await stream.put(part, len(line)) < part.seq:
                 pass  # its reader is slow: the other process waits, and so does the agent
         if stream.end is not None or len(rest) > _MOST_LINE:
@@ -134,7 +138,7 @@ async def answer_peer(request: Request) -> Response:
     body = await request.body()
     try:
         now = hub.clock.now().timestamp()
-        mine.seal.check(request.headers.get("authorization", ""), body, now)
+        seal = mine.seal.check(request.headers.get("authorization", ""), mine.name, body, now)
     except Rejected:
         note_failure(request, hub, _AUDIENCE)
         raise
@@ -145,15 +149,15 @@ async def answer_peer(request: Request) -> Response:
     if not streams.is_listening(asked.cluster):
         text = f"no agent of {asked.cluster} asks here"
         raise Rejected(RejectCode.AGENT_NOT_LISTENING, text)
-    return _PeerResponse(streams, streams.ask(asked.who, asked.cluster, asked.request))
+    return _PeerResponse(streams, streams.ask(asked.who, asked.cluster, asked.request), seal)
 
 
 class _PeerResponse(StreamingResponse):
     """Parts as the agent brings them; it is let go when the other process goes."""
 
-    def __init__(self, streams: OpenStreams, stream: Stream) -> None:
+    def __init__(self, streams: OpenStreams, stream: Stream, seal: AnswerSeal) -> None:
         super().__init__(self._parts(), media_type=NDJSON)
-        self._streams, self._stream = streams, stream
+        self._streams, self._stream, self._seal = streams, stream, seal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -168,14 +172,17 @@ class _PeerResponse(StreamingResponse):
             part = await stream.get(_LOOK_S)
             if part is not None:
                 last, told = part, part.seq
-                yield part.model_dump_json().encode() + b"\n"
+                yield self._sealed(part)
                 continue
             self._streams.why_ended(stream)
             if stream.end is not None and not stream.waiting_bytes:
                 break
             yield b"\n"
         if last.end is None:
-            yield StreamPart(seq=told + 1, end=stream.end).model_dump_json().encode() + b"\n"
+            yield self._sealed(StreamPart(seq=told + 1, end=stream.end))
+
+    def _sealed(self, part: StreamPart) -> bytes:
+        return self._seal.seal(part.model_dump_json().encode()) + b"\n"
 
 
 def _plain() -> Trust:

@@ -57,6 +57,11 @@ def is_unbounded(request: Request) -> bool:
     return caller(request).role != USER
 
 
+def bounds(request: Request) -> Rights | None:
+    """The rights that bound the caller; None: nothing does."""
+    return None if is_unbounded(request) else caller(request).rights
+
+
 def may_change(request: Request, group: str, kind: str) -> bool:
     """Whether the caller may delete objects of a kind that is in no namespace."""
     quotas = (group, kind) in _QUOTAS
@@ -71,10 +76,14 @@ def _judged(rights: Rights, given: Draft) -> Draft | Rejected:
     if given.is_job or given.is_bare:
         queue = given.queue or DEFAULT
         if rights.allows(Verb.CREATE, Noun.JOBS, parsed.namespace, queue):
+            place = (parsed.namespace, queue)
+            classes = rights.priority_classes(Verb.CREATE, *place, rights.name)
+            administers = rights.allows(Verb.CHANGE, Noun.JOBS, *place)
             return replace(
                 given,
                 sees=rights.scope(Verb.GET, Noun.JOBS),
-                may_set_priority=rights.allows(Verb.CHANGE, Noun.JOBS, parsed.namespace, queue),
+                may_set_priority=administers and classes is None,
+                priority_classes=classes,
             )
         said, field = f"no job in queue {queue} of namespace {parsed.namespace}", _NAMESPACE
     elif kind == (KUEUE, "LocalQueue"):

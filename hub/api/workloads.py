@@ -28,7 +28,7 @@ from hub.api.openapi_parts import EVENTS, JSON, MERGE_PATCH, YAML, ref
 from hub.api.parameters import WatchFilters, number_of
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, authorize, caller, grants, hub_of
 from hub.api.reply import JsonResponse
-from hub.api.rights import require
+from hub.api.rights import bounds, require
 from hub.api.routing import new_router, refuses
 from hub.api.streams import count_stream, counted, heard, rest
 from hub.domain.access import Noun, Verb
@@ -150,7 +150,9 @@ async def patch_workload(request: Request, namespace: str, name: str) -> Respons
     hub, patch = hub_of(request), await _patch(request)
     intake, principal = hub.settings.intake, caller(request).name
     return JsonResponse(
-        await hub.write(bare_patch.patch_workload, namespace, name, patch, intake, principal)
+        await hub.write(
+            bare_patch.patch_workload, namespace, name, patch, intake, principal, bounds(request)
+        )
     )
 
 

@@ -112,7 +112,9 @@ class VerifiedIdentity:
 
 @dataclass(frozen=True, slots=True)
 class RoleBinding:
-    """A role for users and groups. `namespaces`, `queues` (names of LocalQueues) None: all of them."""
+    """A role for users and groups. `namespaces`, `queues` (names of LocalQueues) and `priority_classes`
+    (WorkloadPriorityClasses that jobs may name) None: all of them.
+    """
 
     name: str
     role: Role
@@ -120,6 +122,7 @@ class RoleBinding:
     groups: frozenset[str] = frozenset()
     namespaces: frozenset[str] | None = None
     queues: frozenset[str] | None = None
+    priority_classes: frozenset[str] | None = None
 
     def is_for(self, who: VerifiedIdentity) -> bool:
         """Whether it gives `who` its role. Names are compared exactly."""
@@ -176,10 +179,11 @@ EVERYTHING: Final = Scope()
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A role that somebody has, and where."""
+    """A role that somebody has, where, and for jobs of which priority classes (None: all)."""
 
     role: Role
     area: Area = EVERYWHERE
+    priority_classes: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +222,18 @@ class Rights:
             return bool(areas)
         return any(area.holds(namespace, queue, owner) for area in areas)
 
+    def priority_classes(
+        self, verb: Verb, namespace: str, queue: str, owner: str
+    ) -> frozenset[str] | None:
+        """The priority classes that `verb` may give a job there, by all grants that allow it; None: all."""
+        found: frozenset[str] = frozenset()
+        for grant in self.grants:
+            if Rights(self.name, (grant,)).allows(verb, Noun.JOBS, namespace, queue, owner):
+                if grant.priority_classes is None:
+                    return None
+                found |= grant.priority_classes
+        return found
+
     @property
     def values(self) -> tuple[Area, ...]:
         """Of which jobs values of environment variables are theirs to read: those that they may change."""
@@ -249,7 +265,7 @@ def rights_of(who: VerifiedIdentity, bindings: Iterable[RoleBinding]) -> Rights:
     return Rights(
         who.name,
         tuple(
-            Grant(binding.role, Area(binding.namespaces, binding.queues))
+            Grant(binding.role, Area(binding.namespaces, binding.queues), binding.priority_classes)
             for binding in bindings
             if binding.is_for(who)
         ),
@@ -257,9 +273,14 @@ def rights_of(who: VerifiedIdentity, bindings: Iterable[RoleBinding]) -> Rights:
 
 
 def unenforceable(
-    role: Role, namespaces: Collection[str] | None, queues: Collection[str] | None
+    role: Role,
+    namespaces: Collection[str] | None,
+    queues: Collection[str] | None,
+    priority_classes: Collection[str] | None = None,
 ) -> str:
     """Why a binding could not be kept to; "" where it can."""
+    if priority_classes is not None and role not in (Role.SUBMITTER, Role.BATCH_ADMINISTRATOR):
+        return "only submitters and batch administrators are bound to priority classes: leave them out"
     if role == Role.CLUSTER_ADMINISTRATOR and (namespaces is not None or queues is not None):
         return "a cluster administrator is one everywhere: leave out namespaces and queues"
     return ""

@@ -42,6 +42,7 @@ def bind_role(
     groups: Sequence[str] = (),
     namespaces: Sequence[str] | None = None,
     queues: Sequence[str] | None = None,
+    priority_classes: Sequence[str] | None = None,
 ) -> Steps[RoleBinding]:
     """Give a role to users and groups, in place of the binding of that name; None: everywhere."""
     given = {
@@ -50,6 +51,7 @@ def bind_role(
         "groups": list(groups),
         "namespaces": None if namespaces is None else list(namespaces),
         "queues": None if queues is None else list(queues),
+        "priorityClasses": None if priority_classes is None else list(priority_classes),
     }
     body = body_of({key: value for key, value in given.items() if value is not None})
     return one(Request("PUT", f"{_BINDINGS}/{part(name)}", body=body), RoleBinding)

@@ -22,6 +22,7 @@ _BINDINGS = [
     Column("GROUPS", lambda b: ",".join(b.groups), shrinks=True),
     Column("NAMESPACES", lambda b: _places(b.namespaces), shrinks=True),
     Column("QUEUES", lambda b: _places(b.queues), shrinks=True),
+    Column("PRIORITIES", lambda b: _places(b.priority_classes), wide=True),
     Column("AGE", lambda b: age(b.created_at)),
     Column("BY", lambda b: b.created_by, wide=True),
 ]
@@ -69,6 +70,11 @@ def _several(flag: str, name: str, text: str) -> Decorator:
     help="Where; may be given several times. Without it: everywhere.",
 )
 @_several("--queue", "queues", "For jobs of this LocalQueue only; may be given several times.")
+@_several(
+    "--priority-class",
+    "priority_classes",
+    "For jobs of this WorkloadPriorityClass only; may be given several times.",
+)
 @answer_option
 @click.pass_context
 def bind(
@@ -79,6 +85,7 @@ def bind(
     groups: tuple[str, ...],
     namespaces: tuple[str, ...],
     queues: tuple[str, ...],
+    priority_classes: tuple[str, ...],
     output: str,
 ) -> None:
     """Give a role to users and groups.
@@ -96,6 +103,7 @@ def bind(
             groups=groups,
             namespaces=namespaces or None,
             queues=queues or None,
+            priority_classes=priority_classes or None,
         )
     whom = ", ".join((*made.users, *(f"group {each}" for each in made.groups)))
     show_one(made, output, lambda m: f"{m.name}: {whom} is {_role(m)}")
@@ -216,7 +224,9 @@ def _places(names: tuple[str, ...] | None) -> str:
 def _role(bound: BoundRole) -> str:
     where = "everywhere" if bound.namespaces is None else f"in {_places(bound.namespaces)}"
     of = "" if bound.queues is None else f", for jobs of {_places(bound.queues)}"
-    return f"{bound.role} {where}{of}"
+    classes = bound.priority_classes
+    at = "" if classes is None else f", with priority classes {_places(classes)}"
+    return f"{bound.role} {where}{of}{at}"
 
 
 def _who(who: WhoAmI) -> str:

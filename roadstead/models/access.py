@@ -6,11 +6,12 @@ from roadstead.models.record import Record
 
 
 class BoundRole(Record):
-    """A role that somebody has; namespaces and queues None: all of them."""
+    """A role that somebody has; namespaces, queues and priority classes None: all of them."""
 
     role: str
     namespaces: tuple[str, ...] | None = None
     queues: tuple[str, ...] | None = None
+    priority_classes: tuple[str, ...] | None = None
 
 
 class WhoAmI(Record):

@@ -33,7 +33,7 @@ from shared.kubesim.pki import Certificates, ensure_certificates, write_private
 from shared.kubesim.requests.call import User
 from shared.kubesim.requests.decoding import FieldChecker
 from shared.kubesim.schema.lookup import Schemas
-from shared.kubesim.server import label_guard, mirror_guard
+from shared.kubesim.server import label_guard, mirror_guard, queue_guard, template_guard
 from shared.kubesim.server.app import SimulatedApiServer
 from shared.kubesim.server.discovery import version_of
 from shared.kubesim.server.faults import Faults
@@ -230,9 +230,12 @@ class SimCluster:
         steps.append(jobs.admit)
         if policy:
             steps.append(label_guard.admit)
+            steps.append(template_guard.admit)
             steps.append(Submitters(jobs, writes=marks).admit)
         if policy and not marks:
             steps.append(JobGuard(self.store, namespaces).admit)
+        if policy:
+            steps.append(queue_guard.admit)
 
     def _make_writer(self, managed: ManagedFields) -> Writer:
         check_fields = FieldChecker(self.schemas.of)

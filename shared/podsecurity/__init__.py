@@ -4,6 +4,7 @@ The hub asks at submission and the agent before it writes, each by its own `Rule
 field that breaks one, `refused` the refusal that says so.
 """
 
+from shared.podsecurity.removal import check_metadata
 from shared.podsecurity.rules import LEVELS, Level, Rules, level_named, listed
 from shared.podsecurity.verdict import check_job_fields, check_pods, check_target, refused
 
@@ -12,6 +13,7 @@ __all__ = [
     "Level",
     "Rules",
     "check_job_fields",
+    "check_metadata",
     "check_pods",
     "check_target",
     "level_named",

@@ -7,7 +7,8 @@ administrator's to open (`Rules`).
 from typing import Any, Final
 
 from shared.errors import FieldError
-from shared.podsecurity.pods import VIOLATION, Found, Json, entries
+from shared.podsecurity import removal
+from shared.podsecurity.pods import VIOLATION, Found, Json, entries, mapping
 from shared.podsecurity.rules import Rules, listed, matches
 from shared.quantity import shown
 from shared.reject_codes import RejectCode
@@ -15,6 +16,8 @@ from shared.reject_codes import RejectCode
 _CONTROL_PLANE: Final = frozenset(
     {"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"}
 )
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _SYSTEM: Final = "system-"
 _HIGHEST_PRIORITY: Final = 1_000_000_000  # that users may define; above it is the system's
 _PLACEMENT: Final = RejectCode.PLACEMENT_FIELD_FORBIDDEN
@@ -27,6 +30,8 @@ def check(spec: Json, namespace: str, rules: Rules, field: str, found: Found) ->
     if spec.get("nodeName") and "nodeName" not in fields:
         text = "the scheduler chooses the node"
         found.append(FieldError(f"{field}.nodeName", _PLACEMENT, text))
+    if "nodeName" not in fields:
+        _check_node_fields(spec, field, found)
     scheduler = spec.get("schedulerName")
     if scheduler and not _named(scheduler, rules.schedulers):
         text = f"{shown(scheduler)} is not among the schedulers allowed: {rules.schedulers}"
@@ -39,7 +44,36 @@ def check(spec: Json, namespace: str, rules: Rules, field: str, found: Found) ->
     for name in ("hostAliases", "runtimeClassName", "automountServiceAccountToken"):
         if spec.get(name) and name not in fields:
             found.append(FieldError(f"{field}.{name}", VIOLATION, f"{name}: is not allowed here"))
+    _check_volumes(spec, fields, field, found)
     _check_tokens(spec, rules, field, found)
+    removal.check_grace(spec, fields, field, found)
+
+
+def _check_node_fields(spec: Json, field: str, found: Found) -> None:
+    """Node affinity by fields: the one field that Kubernetes knows is the node's name."""
+    affinity = mapping(mapping(spec.get("affinity")).get("nodeAffinity"))
+    path = f"{field}.affinity.nodeAffinity"
+    required = mapping(affinity.get(_REQUIRED)).get("nodeSelectorTerms")
+    terms = list(entries(required, f"{path}.{_REQUIRED}.nodeSelectorTerms"))
+    for where, weighed in entries(affinity.get(_PREFERRED), f"{path}.{_PREFERRED}"):
+        terms.append((f"{where}.preference", mapping(weighed.get("preference"))))
+    for where, term in terms:
+        if term.get("matchFields"):
+            text = (
+                "the scheduler chooses the node; select nodes by their labels, in matchExpressions"
+            )
+            found.append(FieldError(f"{where}.matchFields", _PLACEMENT, text))
+
+
+def _check_volumes(spec: Json, fields: frozenset[str], field: str, found: Found) -> None:
+    """Volumes by which a pod makes its node run something: a clone as root, a driver's own call."""
+    for path, volume in entries(spec.get("volumes"), f"{field}.volumes"):
+        if volume.get("gitRepo") is not None:
+            text = "gitRepo: the node would clone the repository; clone it in an init container"
+            found.append(FieldError(f"{path}.gitRepo", VIOLATION, text))
+        if volume.get("csi") is not None and "csi" not in fields:
+            text = "csi: inline CSI volumes are not allowed here; use a PersistentVolumeClaim"
+            found.append(FieldError(f"{path}.csi", VIOLATION, text))
 
 
 def _check_account(spec: Json, namespace: str, rules: Rules, field: str, found: Found) -> None:

@@ -14,6 +14,8 @@ DENIED_NAMESPACES: Final = "kube-*,roadstead,roadstead-system"
 FIELDS: Final = frozenset(
     {
         "nodeName",
+        "csi",
+        "terminationGracePeriodSeconds",
         "tolerateEverything",
         "controlPlane",
         "hostUsers",

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from shared import labels
 from shared.errors import FieldError, Rejected
-from shared.podsecurity import asked, baseline, restricted
+from shared.podsecurity import asked, baseline, removal, restricted
 from shared.podsecurity.pods import Found, Json, mapping
 from shared.podsecurity.rules import LEVELS, Level, Rules
 from shared.podsecurity.templates import templates_of
@@ -15,8 +15,8 @@ MOST_REPORTED: Final = 50
 # A pod of these alone breaks no rule but those of restricted: most jobs' pods are such.
 _PLAIN_POD: Final = frozenset(
     {
-        "containers", "restartPolicy", "nodeSelector", "terminationGracePeriodSeconds",
-        "activeDeadlineSeconds", "affinity", "overhead", "resources", "dnsPolicy", "subdomain",
+        "containers", "restartPolicy", "nodeSelector", "activeDeadlineSeconds", "overhead",
+        "resources", "dnsPolicy", "subdomain",
     }
 )  # fmt: skip
 _PLAIN_CONTAINER: Final = frozenset(
@@ -80,9 +80,12 @@ def refused(found: Found, namespace: str, level: Level) -> Rejected:
 def _check_template(
     template: Json, path: str, namespace: str, level: Level, rules: Rules, found: Found
 ) -> None:
-    spec = mapping(template.get("spec"))
+    spec, metadata = mapping(template.get("spec")), mapping(template.get("metadata"))
+    if metadata and path:  # of a Pod they are the object's own
+        removal.check_metadata(metadata, f"{path}.metadata", found)
+        removal.check_namespace(metadata, namespace, f"{path}.metadata", found)
     if level != "privileged":
-        baseline.check_annotations(mapping(template.get("metadata")), path, found)
+        baseline.check_annotations(metadata, path, found)
     if level != "restricted" and is_plain(spec):
         return
     field = f"{path}.spec" if path else "spec"

@@ -6,11 +6,13 @@ import pytest
 
 from hub.controllers.last_lines import LastLines
 from hub.services.live import last_lines
+from hub.store.transaction import Transaction
 from shared.wire.streams_v1 import FAILED_PATH, FailedPod, PodTold
 from tests import waiting
 from tests.api.streaming import a_line, running_world
 
 pytestmark = pytest.mark.anyio
+SECRET = "open sesame"  # the value of a variable of the job
 
 
 def a_failed_pod(name="p-1", code=3, reason="Error"):
@@ -149,3 +151,40 @@ async def test_a_cluster_tells_of_its_own_jobs_alone(tmp_path):
         w.hub.clock.advance(1)
         reply = await told_at_once(w, *[a_failed_pod()] * 21)
         assert reply.status_code == 422
+
+
+async def test_a_pod_keeps_its_name_though_it_contains_a_hidden_value(tmp_path):
+    """The name is what the list of pods shows; the lines are redacted."""
+    async with running_world(tmp_path) as w:
+        name = f"train-{SECRET}-0"
+        await told_at_once(w, a_failed_pod(name) | {"epoch": 1}, lines=[a_line(SECRET, pod=name)])
+        (event,) = await kept(w)
+        first, line = event["message"].split("\n")
+        assert first == f"pod train-{SECRET}-0 on n1: container main exited with code 3"
+        assert line == "[hidden]"
+
+
+async def test_a_pod_whose_name_contains_a_hidden_value_is_stored_once(tmp_path):
+    """However often its member reports it."""
+    async with running_world(tmp_path) as w:
+        for _ in range(3):
+            await told_at_once(w, a_failed_pod(f"train-{SECRET}-0"))
+            w.hub.clock.advance(1)
+        assert len(await kept(w)) == 1
+
+
+async def test_the_redacted_name_of_an_earlier_release_is_recognised(tmp_path):
+    """An event that was stored before names were kept."""
+    async with running_world(tmp_path) as w:
+        row = await w.hub.job(w.uid)
+        said = "pod train-[hidden]-0 on n1: container main exited with code 3"
+        await w.hub.hub.write(Transaction.say, row, "PodFailed", said, warning=True)
+        await told_at_once(w, a_failed_pod(f"train-{SECRET}-0"))
+        assert [each["message"] for each in await kept(w)] == [said]
+
+
+async def test_two_pods_whose_names_differ_in_the_hidden_value_are_both_stored(tmp_path):
+    """Redaction does not make one of two."""
+    async with running_world(tmp_path) as w:
+        await told_at_once(w, a_failed_pod(f"train-{SECRET}-0"), a_failed_pod("train-[hidden]-0"))
+        assert len(await kept(w)) == 2

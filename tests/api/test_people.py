@@ -215,7 +215,14 @@ async def test_who_am_i_and_what_can_i(tmp_path):
         }  # fmt: skip
         await bound(hub, "p", "submitter", groups=["physics"], namespaces=["team-a"])
         roles = (await ana.get("/v1/whoami")).json()["roles"]
-        assert roles == [{"role": "submitter", "namespaces": ["team-a"], "queues": None}]
+        assert roles == [
+            {
+                "role": "submitter",
+                "namespaces": ["team-a"],
+                "queues": None,
+                "priorityClasses": None,
+            }
+        ]
 
         async def can(who, verb, kind, namespace=""):
             asked = await who.get(f"/v1/can-i?verb={verb}&kind={kind}&namespace={namespace}")

@@ -1,4 +1,4 @@
-"""The 45 Jobs of hostile-jobs.yaml as manifests, and the rules under which each is to be denied."""
+"""The 53 Jobs of hostile-jobs.yaml as manifests, and the rules under which each is to be denied."""
 
 import copy
 import functools
@@ -15,6 +15,12 @@ from tests.bad_inputs.cases import valid_job
 TENANT = "tenant"
 HARDENED = "tenant-hardened"  # the namespace that is restricted
 _POD = "spec.template.spec"
+_TEMPLATES = frozenset(
+    {
+        "finalizer", "owner", "other-namespace", "endless-grace", "node-by-fields",
+        "node-preferred-by-fields", "git-repo", "inline-csi",
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,11 @@ class HostileJob:
 def hostile_jobs() -> list[HostileJob]:
     """All of them, in the file's order; each call makes new manifests."""
     return [_job(copy.deepcopy(entry)) for entry in _entries()]
+
+
+def hostile_templates() -> list[HostileJob]:
+    """Those that a hub cluster's policy about pod templates refuses too."""
+    return [each for each in hostile_jobs() if each.name in _TEMPLATES]
 
 
 def harmless_job(name: str = "harmless", namespace: str = TENANT) -> dict[str, Any]:

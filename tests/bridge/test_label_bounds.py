@@ -1,6 +1,5 @@
 """Labels that are too large, by kubectl: a policy refuses them, and the caches do not keep them."""
 
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -12,50 +11,13 @@ from hub.store import workloads
 from shared import labels
 from shared.kinds.selectors import LABEL_BYTES
 from shared.kube import errors
-from shared.kubesim.cluster import SimCluster
 from shared.kubesim.server import label_guard
 from tests.bridge.guide import apply_guide
-from tests.bridge.hub_cluster import FIELDS, World, until, warnings, world
-from tests.e2e.running import REPOSITORY
+from tests.bridge.hub_cluster import FIELDS, until, warnings, world
+from tests.bridge.policies import GUARD, QUEUE, a_job, submit, without_policy
 
 pytestmark = pytest.mark.anyio
-GUARD = REPOSITORY / "deploy" / "hub-cluster" / "job-guard.yaml"
 LARGE = {f"k{n:05d}": "v" * 10 for n in range(20_000)}
-QUEUE = {labels.QUEUE_NAME: "local-queue"}
-
-
-def a_job(name: Any = "flood", *, own: Any = (), template: Any = ()) -> dict[str, Any]:
-    """A Job of the guide's queue, with these labels on itself and on its pods."""
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {
-            "name": name,
-            "namespace": "compute-jobs",
-            "labels": {**dict(own), **QUEUE},
-        },
-        "spec": {
-            "template": {
-                "metadata": {"labels": dict(template)},
-                "spec": {
-                    "restartPolicy": "Never",
-                    "containers": [{"name": "main", "image": "example.test/job"}],
-                },
-            }
-        },
-    }
-
-
-async def without_policy(folder: Path) -> SimCluster:
-    """A hub cluster without the policies about Jobs."""
-    cluster = SimCluster("hub", hub=True, job_policy=False)
-    await cluster.start()
-    return cluster
-
-
-async def submit(it: World, job: dict[str, Any]) -> None:
-    """As kubectl create does."""
-    await it.kube.create(job, field_manager=FIELDS)
 
 
 @pytest.mark.parametrize("where", ["own", "template"])

@@ -86,7 +86,7 @@ OPEN_AGENT = MemberPolicy(
         schedulers="mine",
         priority_classes="*,system-cluster-critical",
         token_audiences="https://kubernetes.default.svc",
-        fields="nodeName,tolerateEverything,controlPlane,hostUsers",
+        fields="nodeName,csi,terminationGracePeriodSeconds,tolerateEverything,controlPlane,hostUsers",
     )
 )
 

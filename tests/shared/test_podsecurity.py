@@ -151,7 +151,7 @@ def test_what_restricted_asks_is_named_with_its_field(name, value, rule, below):
     assert found(pod) == []
 
 
-@pytest.mark.parametrize("kind", ["nfs", "iscsi", "image", "gitRepo", "somethingNew"])
+@pytest.mark.parametrize("kind", ["nfs", "iscsi", "image", "somethingNew"])
 def test_restricted_takes_listed_volumes_alone(kind):
     """A volume type that the restricted standard does not list is a violation, a new one too."""
     spec = {**secured(**HARD), "volumes": [{"name": "v", kind: {}}]}

@@ -15,7 +15,14 @@ from hub.services.access.sign_in.provider import KEPT_S
 from hub.services.access.sign_in.terms import Oidc
 from tests.api.people import bound
 from tests.api.serving import START, Served, a_job, served
-from tests.sign_in.provider import CLI_CLIENT, LocalProvider, local_provider, terms, unsigned
+from tests.sign_in.provider import (
+    CLI_CLIENT,
+    CLIENT,
+    LocalProvider,
+    local_provider,
+    terms,
+    unsigned,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -49,7 +56,7 @@ async def test_a_person_comes_in_by_name_and_groups(tmp_path, provider):
         bearer = {"Authorization": f"Bearer {ana}"}
         made = await hub.nobody.post("/v1/jobs", json=a_job("one"), headers=bearer)
         assert (made.status_code, made.json()["owner"]) == (201, "oidc:ana@example.org")
-        moved = provider.token(groups=["chemistry"], aud=["other", CLI_CLIENT])
+        moved = provider.token(groups=["chemistry"], aud=["other", CLI_CLIENT], azp=CLI_CLIENT)
         assert (await asked(hub, moved, "/v1/jobs")).status_code == 403
 
 
@@ -121,6 +128,11 @@ async def test_claims_that_are_not_meant_for_this_hub(tmp_path, provider):
             ({"aud": ["a", "b"]}, "somebody else"),
             ({"aud": None}, "aud"),
             ({"aud": [["roadstead"]]}, "aud"),
+            ({"aud": ["grafana", CLI_CLIENT], "azp": "grafana"}, "another client"),
+            ({"aud": CLI_CLIENT, "azp": "grafana"}, "another client"),
+            ({"aud": CLI_CLIENT, "azp": [CLI_CLIENT]}, "another client"),
+            ({"aud": CLI_CLIENT, "azp": ""}, "another client"),
+            ({"aud": ["grafana", CLI_CLIENT]}, "azp"),
             ({"exp": None}, "exp"),
             ({"exp": "tomorrow"}, "exp"),
             ({"exp": True}, "exp"),
@@ -141,6 +153,20 @@ async def test_claims_that_are_not_meant_for_this_hub(tmp_path, provider):
         assert (await asked(hub, provider.token(nbf=now + 20))).status_code == 200
         late = await asked(hub, provider.token(exp=now - 31))
         assert (late.status_code, late.json()["code"]) == (401, "TokenExpired")
+
+
+async def test_the_clients_whose_tokens_are_accepted(tmp_path, provider):
+    """Those of the hub, and those that ROADSTEAD_OIDC_AUDIENCES names; one audience needs no azp."""
+    audiences = f"{CLIENT},batch-api"
+    async with served(tmp_path, terms(provider, audiences=audiences)) as hub:
+        for given in (
+            {"aud": CLIENT, "azp": CLI_CLIENT},
+            {"aud": ["batch-api", "account"], "azp": CLIENT},
+            {"aud": ["batch-api", CLIENT]},
+            {"aud": "batch-api", "azp": "batch-api"},
+        ):
+            assert (await asked(hub, provider.token(**given))).status_code == 200
+        await refused(hub, provider.token(aud="batch-api", azp="grafana"), "another client")
 
 
 async def test_no_provider_gives_the_names_of_others(tmp_path, provider):

@@ -17,6 +17,8 @@ class BoundRole(Model):
     """null: all of them."""
     queues: list[str] | None
     """LocalQueues by name; null: all of them."""
+    priority_classes: list[str] | None
+    """WorkloadPriorityClasses that jobs may name; null: all of them."""
 
 
 class WhoAmI(Model):
@@ -72,6 +74,8 @@ class NewRoleBinding(Body):
     groups: Annotated[list[str] | None, _NAMES] = None
     namespaces: Annotated[list[str] | None, _NAMES] = None
     queues: Annotated[list[str] | None, _NAMES] = None
+    priority_classes: Annotated[list[str] | None, _NAMES] = None
+    """WorkloadPriorityClasses that jobs may name; left out: all of them."""
 
 
 class AuditRow(Model):

@@ -177,7 +177,7 @@ class WorkloadReader:
             if named is not None and named not in self._classes and document.kind == "Job":
                 detail = f"WorkloadPriorityClass {named} is not among the inputs"
                 raise document.fault(f"metadata.labels[{PRIORITY_CLASS}]", detail)
-            value = self._classes.get(named or "", 0)
+            value = self._classes.get(named or ("default" if document.kind == "Job" else ""), 0)
         boost = document.parsed.annotations.get(PRIORITY_BOOST, "0")
         try:
             return int(value) + int(boost)

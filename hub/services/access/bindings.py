@@ -20,11 +20,12 @@ MOST: Final = 1000  # bindings of a hub: all are looked at for each request of a
 MOST_NAMES: Final = 200  # of users, groups, namespaces or queues in one
 LONGEST: Final = 253
 _KIND: Final = "RoleBinding"
+_CLASSES: Final = "priorityClasses"
 
 
 @dataclass(frozen=True, slots=True)
 class WantedBinding:
-    """A role for users and groups; namespaces and queues None: all of them."""
+    """A role for users and groups; namespaces, queues and priority classes None: all of them."""
 
     name: str
     role: str
@@ -32,6 +33,7 @@ class WantedBinding:
     groups: Sequence[str] = ()
     namespaces: Sequence[str] | None = None
     queues: Sequence[str] | None = None
+    priority_classes: Sequence[str] | None = None
 
 
 def list_bindings(tx: Transaction) -> Json:
@@ -53,8 +55,9 @@ def bind(tx: Transaction, wanted: WantedBinding, principal: str) -> Json:
         role=wanted.role,
         users=sorted(set(wanted.users)),
         groups=sorted(set(wanted.groups)),
-        namespaces=None if wanted.namespaces is None else sorted(set(wanted.namespaces)),
-        queues=None if wanted.queues is None else sorted(set(wanted.queues)),
+        namespaces=_sorted(wanted.namespaces),
+        queues=_sorted(wanted.queues),
+        priority_classes=_sorted(wanted.priority_classes),
         created_by=principal if before is None else before.created_by,
         created_at=tx.now if before is None else before.created_at,
     )
@@ -87,6 +90,7 @@ def binding_of(row: StoredRoleBinding) -> RoleBinding | None:
         frozenset(row.groups),
         None if row.namespaces is None else frozenset(row.namespaces),
         None if row.queues is None else frozenset(row.queues),
+        None if row.priority_classes is None else frozenset(row.priority_classes),
     )
 
 
@@ -99,17 +103,21 @@ def _check(wanted: WantedBinding) -> None:
         raise Rejected(RejectCode.REQUIRED, "name at least one user or group", "users")
     for field in ("users", "groups", "namespaces", "queues"):
         _check_names(field, getattr(wanted, field))
+    _check_names(_CLASSES, wanted.priority_classes)
     for place in wanted.namespaces or ():
         if not is_dns_label(place):
             raise Rejected(RejectCode.INVALID_NAME, LABEL_RULE, "namespaces")
-    if why := unenforceable(Role(wanted.role), wanted.namespaces, wanted.queues):
+    role, classes = Role(wanted.role), wanted.priority_classes
+    if why := unenforceable(role, None, None, classes):
+        raise Rejected(RejectCode.INVALID_VALUE, why, _CLASSES)
+    if why := unenforceable(role, wanted.namespaces, wanted.queues):
         raise Rejected(RejectCode.INVALID_VALUE, why, "namespaces")
 
 
 def _check_names(field: str, given: Sequence[str] | None) -> None:
     if given is None:
         return
-    if not given and field in {"namespaces", "queues"}:
+    if not given and field in {"namespaces", "queues", _CLASSES}:
         raise Rejected(RejectCode.REQUIRED, "name at least one, or leave it out for all", field)
     if len(given) > MOST_NAMES:
         raise Rejected(RejectCode.TOO_MANY_ITEMS, f"at most {MOST_NAMES} names", field)
@@ -119,6 +127,10 @@ def _check_names(field: str, given: Sequence[str] | None) -> None:
             raise Rejected(RejectCode.INVALID_VALUE, said, field)
 
 
+def _sorted(names: Sequence[str] | None) -> list[str] | None:
+    return None if names is None else sorted(set(names))
+
+
 def _whom(row: StoredRoleBinding) -> str:
     """To whom and where, for the audit: of a binding that was replaced nothing else tells it."""
     given = {
@@ -126,6 +138,7 @@ def _whom(row: StoredRoleBinding) -> str:
         "groups": row.groups,
         "namespaces": row.namespaces or ["*"],
         "queues": row.queues or ["*"],
+        "priority-classes": row.priority_classes or (),
     }
     return " ".join(f"{name}={','.join(each)}" for name, each in given.items() if each)
 
@@ -138,6 +151,7 @@ def _view(row: StoredRoleBinding) -> Json:
         "groups": row.groups,
         "namespaces": row.namespaces,
         "queues": row.queues,
+        "priorityClasses": row.priority_classes,
         "createdBy": row.created_by,
         "createdAt": stamp(row.created_at),
     }

@@ -32,7 +32,7 @@ class Pods:
     token_audiences: str = ""
     """Audiences of projected service account tokens, and signers of projected certificates."""
     fields: str = OPEN_FIELDS
-    """Open: nodeName, tolerateEverything, controlPlane, hostUsers, and those that are so by default."""
+    """Open: nodeName, csi, terminationGracePeriodSeconds, tolerateEverything, controlPlane, hostUsers."""
 
     def __post_init__(self) -> None:
         """Raises ValueError for what can not be meant."""

@@ -12,7 +12,12 @@ from hub.services.chains import bind
 from hub.services.context.settings import Intake
 from hub.services.jobs import bare
 from hub.services.jobs.contradictions import Contradictions
-from hub.services.jobs.priorities import Priorities, no_such_class
+from hub.services.jobs.priorities import (
+    DEFAULT_CLASS,
+    Priorities,
+    default_class,
+    no_such_class,
+)
 from hub.services.jobs.unsuspendable import NOT_SUSPENDABLE, misplaced
 from hub.services.queues.defaults import (
     DEFAULT,
@@ -182,6 +187,15 @@ def resolve_priorities(tx: Transaction, drafts: Sequence[Draft]) -> dict[str, in
     return {row.name: int((row.spec or {}).get("value") or 0) for row in rows}
 
 
+def given_priority(tx: Transaction, given: Draft, values: dict[str, int]) -> tuple[str, int]:
+    """The WorkloadPriorityClass and the priority of a Job: of the class that it names, else of `default`."""
+    named = priority_class(given)
+    if named or given.is_bare:
+        return named, values.get(named, 0)
+    value = default_class(tx)
+    return ("", 0) if value is None else (DEFAULT_CLASS, value)
+
+
 def priority_class(given: Draft) -> str:
     """The WorkloadPriorityClass a Job names, or ""; a Workload brings its priority with it."""
     if given.is_bare:
@@ -266,7 +280,7 @@ def _judge(
             no_such_class(tx, named),
             f"metadata.labels[{keys.PRIORITY_CLASS}]",
         )
-    return _row(tx, given, queue, named, priorities.get(named, 0))
+    return _row(tx, given, queue, *given_priority(tx, given, priorities))
 
 
 def occupied(given: Draft, holder: Workload) -> Rejected:

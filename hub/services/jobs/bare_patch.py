@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from hub.domain.access import Rights, Verb
 from hub.services.context.settings import Intake
 from hub.services.jobs import cancel
 from hub.services.jobs.bare import KIND
@@ -52,11 +53,12 @@ def patch_workload(
     patch: JsonView,
     intake: Intake,
     principal: str,
+    rights: Rights | None = None,
 ) -> Json:
     """Merge `patch` into a bare Workload's manifest and bring it to that; the Workload as it is now.
 
     Raises Rejected: NotFound, ForbiddenField (a Job's Workload follows its Job), Immutable, and
-    whatever an apply of the result would be refused for.
+    whatever an apply of the result would be refused for. `rights` bound whoever asks.
     """
     row = _bare_row(tx, namespace, name)
     latest = manifests.latest(tx, row.uid)
@@ -70,7 +72,14 @@ def patch_workload(
     administers = tx.scope.allows(
         namespace, given.queue
     )  # without an owner: all jobs of the queue
-    given = replace(given, may_set_priority=administers)
+    classes = None
+    if rights is not None:
+        classes = rights.priority_classes(Verb.CHANGE, namespace, given.queue, row.owner)
+    given = replace(
+        given,
+        may_set_priority=administers and classes is None,
+        priority_classes=classes,
+    )
     if revise_bare(tx, given, row, intake):
         audit.note(
             tx,

@@ -8,6 +8,7 @@ from hub.domain.workloads.origin import Origin
 from hub.domain.workloads.states import QUEUED, State
 from hub.services.context.settings import Intake
 from hub.services.jobs.accept import refuse_queue, resolve_queues, shape_columns
+from hub.services.queues.defaults import DEFAULT, is_of_the_hub
 from hub.services.reading.draft import Draft
 from hub.store import manifests, workloads
 from hub.store.records.workloads import BareColumns, Workload, WorkloadColumns, change_of
@@ -35,6 +36,33 @@ def standing_before(tx: Transaction, given: Draft, row: Workload) -> StandingMan
     return None if digest == given.hash else StandingManifest(generation, orjson.loads(body))
 
 
+def _refuse_leaving(tx: Transaction, given: Draft, old: Json) -> None:
+    """Refuse a change from a queue that somebody made to none, or to the hub's own without limits."""
+    was = _queue_of(old)
+    if not was or given.queue == was:
+        return
+    field = "spec.queueName" if given.is_bare else f"metadata.labels[{labels.QUEUE_NAME}]"
+    if not given.queue:
+        rule = (
+            f"names no queue, and was {was}: name another queue, or delete it and submit it again"
+        )
+    elif given.queue == DEFAULT and is_of_the_hub(tx, given.parsed.namespace):
+        rule = f"LocalQueue {DEFAULT} is the hub's own, without limits, and the queue was {was}: name another"
+    else:
+        return
+    raise Rejected(RejectCode.IMMUTABLE, f"{field}: {rule}", field)
+
+
+def _queue_of(manifest: Json) -> str:
+    if manifest.get("kind") == "Workload":
+        return str((manifest.get("spec") or {}).get("queueName") or "")
+    metadata = manifest.get("metadata") or {}
+    parts = (
+        (metadata.get(part) or {}).get(labels.QUEUE_NAME) for part in ("labels", "annotations")
+    )
+    return str(next(filter(None, parts), ""))
+
+
 def keep_next(
     tx: Transaction,
     given: Draft,
@@ -45,8 +73,10 @@ def keep_next(
 ) -> int:
     """Keep `given` as the next generation, which is returned; `columns` are those of its kind.
 
-    One that waits follows its queue's name. Raises Rejected: QueueNotFound.
+    One that waits follows its queue's name. Raises Rejected: QueueNotFound; Immutable, where it would leave
+    the quota of its queue.
     """
+    _refuse_leaving(tx, given, before.manifest)
     queue = resolve_queues(tx, [given], intake)[given.uid]
     if refusal := refuse_queue(given, queue, strict=False):
         raise refusal

@@ -3,7 +3,7 @@
 A Job names a WorkloadPriorityClass by its label and carries no number. A Workload carries a number
 beside its class, as Kueue's controllers write it, and a pod template may carry one too. A number is accepted
 where it is 0, where it equals the value of the class that is named, where it was there before, and from
-administrators of the queue (`Draft.may_set_priority`).
+administrators of the queue (`Draft.may_set_priority`). Role bindings may list the classes that people name.
 """
 
 from collections.abc import Iterator
@@ -15,11 +15,13 @@ from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import FieldError, Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.labels import PRIORITY_CLASS
 from shared.reject_codes import RejectCode
 
 _WORKLOAD_CLASS: Final = (KUEUE, "WorkloadPriorityClass")
 _POD_CLASS: Final = ("scheduling.k8s.io", "PriorityClass")
 _NAMED_CLASSES: Final = 10
+DEFAULT_CLASS: Final = "default"
 _CODE: Final = RejectCode.PRIORITY_NOT_ALLOWED
 
 
@@ -35,9 +37,11 @@ class Priorities:
 
         Codes: PriorityNotAllowed, PriorityClassNotFound.
         """
-        if given.may_set_priority or not (given.is_job or given.is_bare):
+        if not (given.is_job or given.is_bare):
             return None
-        found = next(self._faults(given, before), None)
+        found = class_fault(given, before)
+        if found is None and not given.may_set_priority:
+            found = next(self._faults(given, before), None)
         if found is None:
             return None
         return Rejected(found.code, f"{found.field}: {found.message}", found.field, (found,))
@@ -103,6 +107,36 @@ class Priorities:
         return self._values[key]
 
 
+def class_fault(given: Draft, before: Json | None) -> FieldError | None:
+    """The fault of a class that the sender's role bindings do not list; what was there before stays."""
+    named, field = _named(given.parsed.raw, is_job=given.is_job)
+    allowed = given.priority_classes
+    if not named or allowed is None or named in allowed:
+        return None
+    if before is not None and named == _named(before, is_job=given.is_job)[0]:
+        return None
+    return FieldError(field, _CODE, not_bound(named, allowed))
+
+
+def not_bound(named: str, allowed: frozenset[str]) -> str:
+    """The message for a class that somebody's role bindings do not list."""
+    there = ", ".join(sorted(allowed)) or "none"
+    return (
+        f"{named} is not among the priority classes of your role bindings ({there}): name one of those, or "
+        "ask a cluster administrator for a binding"
+    )
+
+
+def default_class(tx: Transaction) -> int | None:
+    """The value of WorkloadPriorityClass `default`, which Jobs without a class get; None: there is none."""
+
+    def read() -> int | None:
+        rows = objects.list_kind(tx, *_WORKLOAD_CLASS, names=[DEFAULT_CLASS])
+        return int((rows[0].spec or {}).get("value") or 0) if rows else None
+
+    return tx.remembered("objects", "default priority class", read)
+
+
 def no_such_class(tx: Transaction, named: str, of: tuple[str, str] = _WORKLOAD_CLASS) -> str:
     """The message for a priority class that does not exist: it names some of those that do."""
     names = [row.name for row in objects.list_kind(tx, *of)]
@@ -110,6 +144,17 @@ def no_such_class(tx: Transaction, named: str, of: tuple[str, str] = _WORKLOAD_C
     more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
     there = f"there are {', '.join(shown)}{more}" if shown else "there is none"
     return f"{of[1]} {named} does not exist; {there}"
+
+
+def _named(manifest: Json, *, is_job: bool) -> tuple[str, str]:
+    """The WorkloadPriorityClass, or the PriorityClass of a Workload, that a manifest names, and its field."""
+    if is_job:
+        field = f"metadata.labels[{PRIORITY_CLASS}]"
+        named = ((manifest.get("metadata") or {}).get("labels") or {}).get(PRIORITY_CLASS)
+    else:
+        field = "spec.priorityClassRef.name"
+        named = (_spec(manifest).get("priorityClassRef") or {}).get("name")
+    return str(named or ""), field
 
 
 def _spec(manifest: Json | None) -> Json:

@@ -8,16 +8,18 @@ from typing import Final
 
 import orjson
 
+from hub.domain.access import Rights, Verb
 from hub.domain.workloads.origin import Origin, place_of
 from hub.domain.workloads.states import CHARGED, QUEUED, TERMINAL, WithdrawTo
 from hub.services.context.settings import Intake
 from hub.services.jobs.accept import (
+    given_priority,
     missing_classes,
     priority_class,
     resolve_priorities,
 )
 from hub.services.jobs.generations import keep_next, standing_before
-from hub.services.jobs.priorities import no_such_class
+from hub.services.jobs.priorities import class_fault, no_such_class, not_bound
 from hub.services.jobs.resize import follow_size
 from hub.services.questions import jobs
 from hub.services.reading.draft import Draft, draft
@@ -47,17 +49,18 @@ _MUTABLE: Final = frozenset(
 def revise_job(tx: Transaction, given: Draft, row: Workload, intake: Intake) -> bool:
     """Bring the job of `row` to the manifest of `given`; False if they are equal already.
 
-    Raises Rejected: Immutable, naming every field that may not change.
+    Raises Rejected: Immutable, naming every field that may not change; PriorityNotAllowed.
     """
     before = standing_before(tx, given, row)
     if before is None:
         return False
     old = before.manifest
+    if fault := class_fault(given, old):
+        raise Rejected(fault.code, f"{fault.field}: {fault.message}", fault.field, (fault,))
     _refuse_immutable(old, given, row)
     columns = WorkloadColumns()
-    named = priority_class(given)
-    if named != row.priority_class:  # a class whose value was edited changes nothing
-        priority = resolve_priorities(tx, [given]).get(named, 0)
+    if priority_class(given) != _class_of(old):  # a class whose value was edited changes nothing
+        named, priority = given_priority(tx, given, resolve_priorities(tx, [given]))
         columns = {"priority_class": named, "priority": priority}
     generation = keep_next(tx, given, row, before, intake, columns)
     works.follow_generation(tx, row.uid, generation)
@@ -68,14 +71,23 @@ def revise_job(tx: Transaction, given: Draft, row: Workload, intake: Intake) -> 
     return True
 
 
-def set_priority(tx: Transaction, uid: str, named: str, intake: Intake, principal: str) -> Json:
+def set_priority(
+    tx: Transaction,
+    uid: str,
+    named: str,
+    intake: Intake,
+    principal: str,
+    rights: Rights | None = None,
+) -> Json:
     """Give a Job another WorkloadPriorityClass ("": none) by its label; done again, nothing changes.
 
-    Raises Rejected: NotFound, AlreadyEnded, BeingDeleted, OwnedElsewhere for what the hub cluster has,
-    PriorityClassNotFound, or InvalidState for a bare Workload, whose priority is in its specification.
+    `rights` bound whoever asks. Raises Rejected: NotFound, AlreadyEnded, BeingDeleted, OwnedElsewhere for
+    what the hub cluster has, PriorityClassNotFound, PriorityNotAllowed, or InvalidState for a bare Workload,
+    whose priority is in its specification.
     """
     row = jobs.find_job(tx, uid)
     given = draft(parse_job(with_priority(_changeable(tx, row), named)), tx.now)
+    _refuse_class(row, named, rights)
     missing = missing_classes(tx, [given]).get(given.uid)
     if missing:
         said = no_such_class(tx, named)
@@ -83,6 +95,15 @@ def set_priority(tx: Transaction, uid: str, named: str, intake: Intake, principa
     if revise_job(tx, given, row, intake):
         audit.note(tx, principal, "priority", row, named or "none")
     return jobs.get_job(tx, uid)
+
+
+def _refuse_class(row: Workload, named: str, rights: Rights | None) -> None:
+    if rights is None or not named or named == row.priority_class:
+        return
+    allowed = rights.priority_classes(Verb.CHANGE, row.namespace, row.queue, row.owner)
+    if allowed is not None and named not in allowed:
+        said = not_bound(named, allowed)
+        raise Rejected(RejectCode.PRIORITY_NOT_ALLOWED, said, "priorityClass")
 
 
 def with_priority(manifest: Json, named: str) -> Json:
@@ -136,6 +157,11 @@ def _refuse_immutable(old: Json, given: Draft, row: Workload) -> None:
 
 def _annotations(manifest: Json) -> Json:
     return (manifest.get("metadata") or {}).get("annotations") or {}
+
+
+def _class_of(manifest: Json) -> str:
+    labels = (manifest.get("metadata") or {}).get("labels") or {}
+    return str(labels.get(keys.PRIORITY_CLASS) or "")
 
 
 def _queue_of(manifest: Json) -> str:

@@ -66,8 +66,7 @@ def keep(tx: Transaction, place: places.PodsPlace, told: StreamPart) -> int:
         return 0
     hiding = Hiding(place.hidden)
     for pod in told.pods[:MOST_FAILED]:
-        words = hiding("\n".join([_how(pod), *_lines(told.lines, pod)]))
-        tx.say(row, POD_FAILED, words, warning=True)
+        tx.say(row, POD_FAILED, _stored(pod, _lines(told.lines, pod), hiding), warning=True)
     return len(told.pods[:MOST_FAILED])
 
 
@@ -95,14 +94,14 @@ def _keep_of_job(tx: Transaction, row: Workload, cluster: str, told: Sequence[Fa
         hiding, with_lines = Hiding(()), False
     new = []
     for each in told[-MOST_FAILED:]:
-        name = f"pod {_plain(each.pod.name)} on "
-        if each.namespace != row.namespace or any(said.startswith(name) for said in words):
+        known_as = _known_as(each.pod, hiding)
+        if each.namespace != row.namespace or any(said.startswith(known_as) for said in words):
             continue
         lines = _lines(each.lines, each.pod) if with_lines else []
-        how = _how(each.pod)
+        elsewhere = ""
         if (cluster, each.pod.epoch) != (row.cluster, row.epoch):
-            how += f" (in {cluster}, epoch {each.pod.epoch})"
-        new.append(hiding("\n".join([how, *lines])))
+            elsewhere = f" (in {cluster}, epoch {each.pod.epoch})"
+        new.append(_stored(each.pod, lines, hiding, elsewhere))
         words.append(new[-1])
     events.remove(tx, [each.id for each in known[: max(0, len(known) + len(new) - MOST_KEPT)]])
     for text in new:
@@ -110,15 +109,31 @@ def _keep_of_job(tx: Transaction, row: Workload, cluster: str, told: Sequence[Fa
     return len(new)
 
 
+def _stored(pod: PodTold, lines: Sequence[str], hiding: Hiding, elsewhere: str = "") -> str:
+    """The message that is stored: name and node as lists of pods show them, the rest redacted."""
+    words = hiding("\n".join([_how(pod) + elsewhere, *lines]))
+    return f"{_name(pod)} on {_plain(pod.node or 'no node')}: {words}"
+
+
+def _known_as(pod: PodTold, hiding: Hiding) -> tuple[str, str]:
+    """How the stored message of a pod begins: as `_stored` writes it, and redacted, as before."""
+    begins = f"{_name(pod)} on "
+    return begins, hiding(begins)
+
+
+def _name(pod: PodTold) -> str:
+    return f"pod {_plain(pod.name)}"
+
+
 def _how(pod: PodTold) -> str:
-    """How a pod failed, as one line."""
+    """How a pod failed, as one line without its name."""
     ended = [
         f"container {each.name} exited with code {each.exit_code}{_why(each)}"
         for each in pod.containers
         if each.state == "terminated" and each.exit_code
     ]
     words = "; ".join(ended[:5]) or pod.reason or pod.phase
-    return _plain(f"pod {pod.name} on {pod.node or 'no node'}: {words}")
+    return _plain(words)
 
 
 def _why(ended: ContainerTold) -> str:

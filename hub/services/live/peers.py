@@ -22,7 +22,7 @@ def go(tx: Transaction, name: str) -> None:
     leases.drop(tx, f"{_PREFIX}{name}")
 
 
-def others(tx: Transaction, name: str) -> list[str]:
-    """Where all but `name` are reached."""
+def others(tx: Transaction, name: str) -> list[tuple[str, str]]:
+    """All but `name`: the name of each, and where it is reached."""
     held = leases.held(tx, _PREFIX)
-    return [url for each, url in held if each != f"{_PREFIX}{name}"]
+    return [(each.removeprefix(_PREFIX), url) for each, url in held if each != f"{_PREFIX}{name}"]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from hub.domain.queueing.eligibility import NAME_LABEL, Namespaces, may_admit_from
 from hub.domain.quota.declared import ClusterQueue, read_cluster_queue
 from hub.domain.quota.tree import Node
 from hub.services.queues import quota_tree, usage
@@ -21,14 +22,14 @@ from shared.reject_codes import RejectCode
 def list_queues(tx: Transaction) -> Json:
     """All ClusterQueues with their LocalQueues, and cohorts: {"items", "cohorts"}.
 
-    For who sees part of the fleet those that LocalQueues lead to that they see, and no cohorts.
+    For who sees part of the fleet those that admit a namespace of theirs and that a LocalQueue there leads
+    to, and no cohorts.
     """
     counted = usage.count(tx)
     local_queues = objects.list_kind(tx, KUEUE, "LocalQueue", shown=True)
     tree = counted.tree
     if not tx.scope.is_everything:
-        named = sorted({_target(row) for row in local_queues})
-        found = objects.list_kind(tx, KUEUE, "ClusterQueue", names=named)
+        found = _entered(tx, local_queues)
         return {"items": [_listed(row, local_queues, counted) for row in found], "cohorts": []}
     return {
         "items": [
@@ -64,10 +65,40 @@ def get_with_cohorts(tx: Transaction, name: str) -> tuple[Json, list[Json]]:
 def _found(tx: Transaction, name: str, counted: Counted) -> Json:
     row = objects.find(tx, KUEUE, "ClusterQueue", "", name)
     local_queues = objects.list_kind(tx, KUEUE, "LocalQueue", shown=True)
-    entered = tx.scope.is_everything or any(_target(each) == name for each in local_queues)
-    if row is None or not entered:
+    if row is not None and not tx.scope.is_everything:
+        leading = [each for each in local_queues if _target(each) == name]
+        row = next(iter(_entered(tx, leading)), None)
+    if row is None:
         raise Rejected(RejectCode.NOT_FOUND, f"there is no ClusterQueue {name[:64]}")
     return _cluster_queue(row, local_queues, counted)
+
+
+def _entered(tx: Transaction, local_queues: Sequence[StoredObject]) -> list[StoredObject]:
+    """The ClusterQueues that these LocalQueues lead to and that admit the namespace of one of them.
+
+    Whoever declares LocalQueues may name any ClusterQueue there; one that admits nobody of that namespace
+    tells it nothing.
+    """
+    leading: dict[str, set[str]] = {}
+    for each in local_queues:
+        leading.setdefault(_target(each), set()).add(each.namespace)
+    spaces = sorted(set().union(*leading.values()))
+    known = objects.list_kind(tx, "", "Namespace", names=spaces)
+    named = {row.name: {NAME_LABEL: row.name, **(row.labels or {})} for row in known}
+    return [
+        row
+        for row in objects.list_kind(tx, KUEUE, "ClusterQueue", names=sorted(leading))
+        if any(_admits(row, space, named) for space in leading[row.name])
+    ]
+
+
+def _admits(row: StoredObject, namespace: str, namespaces: Namespaces) -> bool:
+    """Whether a ClusterQueue admits a namespace; one that can not be read admits none."""
+    try:
+        queue = read_cluster_queue(row.name, row.labels or {}, row.spec)
+    except (Rejected, KeyError, TypeError, ValueError, AttributeError):
+        return False
+    return may_admit_from(namespace, queue, namespaces).admits
 
 
 def get_local_queue(tx: Transaction, namespace: str, name: str) -> Json:

@@ -44,6 +44,12 @@ def local_queues(tx: Transaction, namespace: str) -> frozenset[str]:
     )
 
 
+def is_of_the_hub(tx: Transaction, namespace: str) -> bool:
+    """Whether the namespace's LocalQueue `default` is one that the hub provides."""
+    found = objects.find(tx, KUEUE, "LocalQueue", namespace, DEFAULT)
+    return found is not None and found.origin == Origin.HUB
+
+
 def ensure_default_queue(
     tx: Transaction, namespaces: Iterable[str], resources: Collection[str]
 ) -> None:

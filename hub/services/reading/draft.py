@@ -18,6 +18,7 @@ from hub.domain.workloads.shape import encode, shape_hash
 from hub.services.context.ids import generated_name, new_uid
 from shared import labels as keys
 from shared.documents import Json
+from shared.generated import clean_template
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.metadata import controllers_of
 from shared.kinds.parsed import Parsed
@@ -43,7 +44,7 @@ class Draft:
     `submitted_by`: who sent it by REST; what comes from the hub cluster says so itself.
     `resource_version`: the declaration that it is to replace, and no other; "": any. `sees`: which jobs
     there are for whoever sent it. `may_set_priority`: its sender administers its queue, and may give it a
-    priority that no class says.
+    priority that no class says. `priority_classes`: those that its sender may name; None: all.
     """
 
     parsed: Parsed
@@ -59,6 +60,7 @@ class Draft:
     resource_version: str = ""
     sees: Scope = EVERYTHING
     may_set_priority: bool = False
+    priority_classes: frozenset[str] | None = None
 
     @property
     def is_job(self) -> bool:
@@ -110,7 +112,7 @@ def draft(
     if selector and origin == Origin.REST:
         parse_selector(selector, f"metadata.annotations[{CLUSTER_SELECTOR}]")
     name = parsed.name or generated_name(parsed.generate_name)
-    manifest = _cleaned(parsed, name)
+    manifest = _cleaned(parsed, name, origin)
     body = orjson.dumps(manifest, option=orjson.OPT_SORT_KEYS)
     return Draft(
         parsed=parsed,
@@ -145,8 +147,11 @@ def read_by_the_hub(annotations: Any) -> dict[str, str]:
     }
 
 
-def _cleaned(parsed: Parsed, name: str) -> Json:
-    """The manifest without status and without metadata that servers write, save owners that matter."""
+def _cleaned(parsed: Parsed, name: str, origin: str) -> Json:
+    """The manifest without status and without metadata that servers write, save owners that matter.
+
+    The template of a hub cluster's Job keeps what its API server wrote there: only members must not get it.
+    """
     metadata: Json = {"name": name}
     if parsed.namespace:
         metadata["namespace"] = parsed.namespace
@@ -159,6 +164,8 @@ def _cleaned(parsed: Parsed, name: str) -> Json:
         metadata["ownerReferences"] = owners
     manifest = {key: value for key, value in parsed.raw.items() if key != "status"}
     manifest["metadata"] = metadata
+    if origin == Origin.REST and parsed.kind == "Job" and parsed.group == "batch":
+        manifest["spec"] = clean_template(manifest["spec"])
     return manifest
 
 

@@ -15,16 +15,8 @@ import orjson
 from hub.domain.workloads.apply_options import ApplyOptions
 from shared import labels as keys
 from shared.documents import Json, JsonView
+from shared.generated import is_generated, without_generated
 
-# Labels that the API server generates on Jobs and their templates; a copy of them is refused there.
-_GENERATED = frozenset(
-    {
-        "controller-uid",
-        "job-name",
-        "batch.kubernetes.io/controller-uid",
-        "batch.kubernetes.io/job-name",
-    }
-)
 _EQUAL = keys.KUEUE_PREFIX + "job-completions-equal-parallelism"
 _DROPPED_ANNOTATIONS = frozenset(
     {
@@ -142,7 +134,7 @@ def _own(given: Mapping[str, str] | None, stamp: Stamp, *, strip: bool) -> dict[
     kept = {
         name: value
         for name, value in (given or {}).items()
-        if name not in _GENERATED and not (strip and name.startswith(keys.KUEUE_PREFIX))
+        if not is_generated(name) and not (strip and name.startswith(keys.KUEUE_PREFIX))
     }
     kept[keys.MANAGED_BY] = stamp.hub_id
     kept[keys.JOB_UID] = stamp.uid
@@ -152,7 +144,7 @@ def _own(given: Mapping[str, str] | None, stamp: Stamp, *, strip: bool) -> dict[
 
 def _template(spec: Json, options: ApplyOptions, stamp: Stamp, *, strip: bool) -> None:
     template = spec.setdefault("template", {})
-    metadata = template.get("metadata") or {}
+    metadata = without_generated(template.get("metadata") or {})
     metadata.pop("creationTimestamp", None)
     metadata["labels"] = _own(metadata.get("labels"), stamp, strip=strip)
     if strip and metadata.get("annotations"):

@@ -110,9 +110,13 @@ class Submitters:
         if self._writes:
             if old is None and labels.ORIGIN not in (new["metadata"].get("labels") or {}):
                 said = by if self._jobs.is_ours(new) else ""
+            elif old is not None and _comes_late(new, old) and self._jobs.is_ours(new):
+                said = by
             if said and _says(new) != said:
                 new = _with_submitter(new, said)
         says, name = _says(new), new["metadata"]["name"]
+        if old is not None and says == by and _comes_late(new, old):
+            return new
         if by == HUB.name:  # it says who sent what it shows of REST
             return new
         if old is None and says not in ("", by):
@@ -120,6 +124,14 @@ class Submitters:
         if old is not None and says != said:
             raise denied(SUBMITTED_BY, name, STAYS)
         return new
+
+
+def _comes_late(new: Object, old: Object) -> bool:
+    """Whether a Job gets its queue now and becomes Roadstead's by that: who labels it submits it."""
+    meta, labelled = old["metadata"], new["metadata"].get("labels") or {}
+    was = any(labels.QUEUE_NAME in (meta.get(part) or {}) for part in ("labels", "annotations"))
+    kept = labels.FINALIZER in (meta.get("finalizers") or ())
+    return labels.QUEUE_NAME in labelled and not was and not kept and not _says(old)
 
 
 def _says(job: Object) -> str:

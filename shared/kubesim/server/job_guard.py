@@ -115,6 +115,14 @@ def _is_queued(job: Object) -> bool:
     )
 
 
+def is_ours(job: Object) -> bool:
+    """Is a Job Roadstead's, by its manager or its queue?"""
+    meta = job["metadata"]
+    return job["spec"].get("managedBy") == labels.JOB_CONTROLLER or any(
+        labels.QUEUE_NAME in (meta.get(part) or {}) for part in ("labels", "annotations")
+    )
+
+
 def denied(policy: str, name: str, why: str) -> ApiError:
     """How a policy refuses a Job of that name."""
     text = f"ValidatingAdmissionPolicy '{policy}' with binding '{policy}' denied request: {why}"

@@ -6,11 +6,10 @@ The built-in equivalent of policy roadstead-labels in deploy/hub-cluster/job-gua
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from shared import labels
 from shared.kinds.selectors import LABEL_BYTES, are_labels_too_large
 from shared.kubesim.apimachinery.registry import Resource
 from shared.kubesim.apimachinery.strategies import Object
-from shared.kubesim.server.job_guard import denied
+from shared.kubesim.server.job_guard import denied, is_ours
 
 POLICY: Final = "roadstead-labels"
 TOO_LARGE: Final = (
@@ -23,20 +22,13 @@ def admit(
     operation: Literal["CREATE", "UPDATE"], resource: Resource, new: Object, old: Object | None
 ) -> Object:
     """An admission step. Raises ApiError Invalid, as a policy's refusal reads."""
-    if resource.key != "jobs.batch" or not _is_ours(new):
+    if resource.key != "jobs.batch" or not is_ours(new):
         return new
     for of in (_own, _of_template):
         # Labels that were too large before the policy was installed may stay: the Job can still be deleted.
         if are_labels_too_large(of(new)) and (old is None or of(old) != of(new)):
             raise denied(POLICY, new["metadata"]["name"], TOO_LARGE)
     return new
-
-
-def _is_ours(job: Object) -> bool:
-    meta = job["metadata"]
-    return job["spec"].get("managedBy") == labels.JOB_CONTROLLER or any(
-        labels.QUEUE_NAME in (meta.get(part) or {}) for part in ("labels", "annotations")
-    )
 
 
 def _own(job: Object) -> Mapping[str, Any]:

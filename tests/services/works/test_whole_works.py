@@ -26,7 +26,11 @@ FENCE = [
 
 def _job() -> dict[str, Any]:
     """A Job as it stands on a hub cluster, with everything that must not go along."""
-    generated = {"controller-uid": "x", "batch.kubernetes.io/job-name": "j"}
+    generated = {
+        "controller-uid": "x",
+        "batch.kubernetes.io/job-name": "j",
+        "batch.kubernetes.io/job-completion-index": "0",
+    }
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -54,7 +58,11 @@ def _job() -> dict[str, Any]:
                 "metadata": {
                     "creationTimestamp": None,
                     "labels": {"app": "a", **generated},
-                    "annotations": {"a": "b", keys.KUEUE_PREFIX + "podset": "main"},
+                    "annotations": {
+                        "a": "b",
+                        keys.KUEUE_PREFIX + "podset": "main",
+                        "batch.kubernetes.io/job-completion-index": "0",
+                    },
                 },
                 "spec": {
                     "nodeSelector": {"disk": "ssd"},

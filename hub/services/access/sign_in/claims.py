@@ -34,7 +34,7 @@ def identity_of(claims: Mapping[str, object], terms: Oidc, now_s: float) -> Veri
     """Whom a token names. Raises Rejected: TokenNotAccepted, TokenExpired."""
     if claims.get("iss") != terms.issuer:
         raise not_accepted(f"it was not issued by {terms.issuer}")
-    _check_audience(claims.get("aud"), terms)
+    _check_audience(claims.get("aud"), claims.get("azp"), terms)
     until_s = _number(claims, "exp") + LEEWAY_S
     if until_s <= now_s:
         raise Rejected(
@@ -50,12 +50,21 @@ def not_accepted(why: str) -> Rejected:
     return Rejected(RejectCode.TOKEN_NOT_ACCEPTED, f"this token is not accepted: {why}")
 
 
-def _check_audience(given: object, terms: Oidc) -> None:
+def _check_audience(given: object, party: object, terms: Oidc) -> None:
+    """`party` (azp) is the client that the token was issued to; one of several audiences needs it."""
     named = given if isinstance(given, list) else [given]
     if len(named) > _MOST_AUDIENCES or not all(isinstance(each, str) for each in named):
         raise not_accepted("its audience (aud) is no text or list of texts")
     if terms.accepted.isdisjoint(named):
         raise not_accepted("it is for somebody else (aud); it has to be for this hub")
+    if party is None and not terms.accepted.issuperset(named):
+        raise not_accepted(
+            "it is for several clients (aud) and does not name the one that asked (azp)"
+        )
+    if party is not None and not (isinstance(party, str) and party in terms.clients):
+        raise not_accepted(
+            "it was issued to another client (azp): sign in again (roadstead login)"
+        )
 
 
 def _number(claims: Mapping[str, object], name: str) -> float:

@@ -23,7 +23,7 @@ class Oidc:
     cli_client_id: str = ""
     """The client that the command line is, where it is another one; a public one."""
     audiences: str = ""
-    """Values of `aud`, by comma, of which a token has one; none: the ids of both clients."""
+    """Values of `aud`, by comma, of which a token has one, and of `azp`; none: the ids of both clients."""
     username_claim: str = "sub"
     """The claim that names a person; `email` counts where `email_verified` is true."""
     username_prefix: str = "oidc:"
@@ -72,6 +72,11 @@ class Oidc:
         """Values of `aud` of which a token has to have one."""
         given = frozenset(each.strip() for each in self.audiences.split(",") if each.strip())
         return given or frozenset({self.client_id, self.of_cli})
+
+    @property
+    def clients(self) -> frozenset[str]:
+        """Values of `azp` that a token may have: the clients of this hub, and its audiences."""
+        return self.accepted | {self.client_id, self.of_cli}
 
     @property
     def back(self) -> str:

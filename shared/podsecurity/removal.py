@@ -1,0 +1,43 @@
+"""What keeps a pod from being removed, or gives it to another owner. Pure.
+
+A pod with a finalizer or a long grace period outlives its Job: the Job stays Withdrawing and its quota
+charged. Judged at every level and in every kind that has pods.
+"""
+
+from typing import Final
+
+from shared.errors import FieldError
+from shared.podsecurity.pods import Found, Json
+from shared.quantity import shown
+from shared.reject_codes import RejectCode
+
+LONGEST_GRACE_S: Final = 3600
+GRACE: Final = "terminationGracePeriodSeconds"
+_FORBIDDEN: Final = {
+    "finalizers": "a finalizer keeps the pods from being removed; leave it out",
+    "ownerReferences": "the controller that creates the pods owns them; leave it out",
+}
+
+
+def check_metadata(metadata: Json, field: str, found: Found) -> None:
+    """Add the finalizers and owners that a pod template's metadata names to `found`."""
+    for name, text in _FORBIDDEN.items():
+        if metadata.get(name):
+            found.append(FieldError(f"{field}.{name}", RejectCode.FORBIDDEN_FIELD, text))
+
+
+def check_namespace(metadata: Json, namespace: str, field: str, found: Found) -> None:
+    """Add the namespace of a template to `found` where it is not that of its object."""
+    named = metadata.get("namespace")
+    if named and named != namespace:
+        text = f"{shown(named)}: pods are created in the namespace of their object; leave it out"
+        found.append(FieldError(f"{field}.namespace", RejectCode.FORBIDDEN_FIELD, text))
+
+
+def check_grace(spec: Json, fields: frozenset[str], field: str, found: Found) -> None:
+    """Add a grace period that is too long to `found`, unless an administrator opened the field."""
+    seconds = spec.get(GRACE)
+    if GRACE in fields or not isinstance(seconds, int | float) or seconds <= LONGEST_GRACE_S:
+        return
+    text = f"must not be above {LONGEST_GRACE_S}: a deleted Job holds its quota until its pods have ended"
+    found.append(FieldError(f"{field}.{GRACE}", RejectCode.OUT_OF_RANGE, text))

@@ -1,0 +1,145 @@
+"""The shipped admission policies about pod templates, evaluated by a CEL library on plain objects.
+
+Of a member (`roadstead-agent-pods`) and of the hub cluster (`roadstead-pod-templates`); a real API server
+gets the same Jobs in `tests/realkube/test_member_gate.py`.
+"""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import cel
+import pytest
+import yaml
+
+from tests.attack.hostile import HostileJob, harmless_job, hostile_templates
+from tests.house.sources import REPOSITORY
+
+Json = dict[str, Any]
+MEMBER = (REPOSITORY / "deploy/member/admission-policy.yaml", "roadstead-agent-pods")
+HUB = (REPOSITORY / "deploy/hub-cluster/job-guard.yaml", "roadstead-pod-templates")
+HOSTILE = hostile_templates()
+EVERY = pytest.mark.parametrize("hostile", HOSTILE, ids=lambda each: each.name)
+BOTH = pytest.mark.parametrize("policy", [MEMBER, HUB], ids=["member", "hub-cluster"])
+
+
+def refusals(policy: tuple[Path, str], new: Json, old: Json | None = None) -> list[str]:
+    """The messages of the policy's rules that a write of a Job breaks; [] too where it does not apply."""
+    path, name = policy
+    policies = yaml.safe_load_all(path.read_text())
+    spec = next(
+        p["spec"]
+        for p in policies
+        if p["metadata"]["name"] == name and p["kind"] == "ValidatingAdmissionPolicy"
+    )
+    known: Json = {
+        "request": {
+            "operation": "UPDATE" if old else "CREATE",
+            "kind": {"group": "batch", "version": "v1", "kind": "Job"},
+            "namespace": new["metadata"]["namespace"],
+            "userInfo": {"username": "system:serviceaccount:roadstead:agent"},
+        },
+        "object": new,
+        "oldObject": old,
+        "variables": {},
+    }
+
+    def value(expression: str) -> Any:
+        return cel.evaluate(expression.replace("dyn(", "("), known)
+
+    if not all(value(each["expression"]) for each in spec["matchConditions"]):
+        return []
+    for each in spec["variables"]:
+        known["variables"][each["name"]] = value(each["expression"])
+    return [each["message"] for each in spec["validations"] if value(each["expression"]) is False]
+
+
+def queued(manifest: Json) -> Json:
+    """The Job with a queue, as the hub cluster takes it for Roadstead's."""
+    job = copy.deepcopy(manifest)
+    job["metadata"].setdefault("labels", {})["kueue.x-k8s.io/queue-name"] = "q"
+    return job
+
+
+@BOTH
+@EVERY
+def test_the_policy_refuses_it_when_it_is_created(policy, hostile: HostileJob) -> None:
+    """Exactly one rule is broken, and its message begins with the code that the hub answers by REST."""
+    (message,) = refusals(policy, queued(hostile.manifest))
+    assert message.startswith(f"{hostile.code}: ")
+
+
+@BOTH
+@EVERY
+def test_the_policy_refuses_an_update_that_brings_it(policy, hostile: HostileJob) -> None:
+    """The Job was created without it."""
+    before = queued(harmless_job(hostile.name))
+    (message,) = refusals(policy, queued(hostile.manifest), before)
+    assert message.startswith(f"{hostile.code}: ")
+
+
+@BOTH
+@EVERY
+def test_a_job_that_has_it_already_may_be_changed_otherwise(policy, hostile: HostileJob) -> None:
+    """Its finalizer can be removed, so that it can be deleted."""
+    before = queued(hostile.manifest)
+    after = copy.deepcopy(before)
+    before["metadata"]["finalizers"] = ["roadstead.dev/hub"]
+    assert refusals(policy, after, before) == []
+
+
+@BOTH
+def test_an_ordinary_job_breaks_no_rule(policy) -> None:
+    """With labels, a grace period of an hour and node affinity by labels."""
+    job = queued(harmless_job())
+    job["spec"]["template"]["metadata"] = {"labels": {"team": "a"}}
+    terms = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]
+    job["spec"]["template"]["spec"] |= {
+        "terminationGracePeriodSeconds": 3600,
+        "affinity": {
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}
+            }
+        },
+        "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}],
+    }
+    assert refusals(policy, job) == []
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"finalizers": ["example.com/never"]},
+        {"ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "u"}]},
+    ],
+    ids=["finalizer", "owner"],
+)
+def test_the_agent_creates_no_job_that_its_member_could_not_remove(metadata: Json) -> None:
+    """Neither another finalizer than the agent's own on the Job itself, nor an owner."""
+    job = harmless_job()
+    job["metadata"] |= metadata
+    (message,) = refusals(MEMBER, job)
+    assert message.startswith("ForbiddenField: the agent creates nothing with an owner")
+
+
+def test_the_agent_creates_its_jobs_with_its_own_finalizer() -> None:
+    """And with the labels that the API server has written into the template by then."""
+    job = harmless_job()
+    job["metadata"]["finalizers"] = ["roadstead.dev/result"]
+    generated = {"controller-uid": "u", "batch.kubernetes.io/controller-uid": "u"}
+    job["spec"]["template"]["metadata"] = {"labels": generated}
+    assert refusals(MEMBER, job) == []
+
+
+def test_the_agent_writes_no_other_key_of_the_job_controller() -> None:
+    """An index that the pods of another Job carry."""
+    job = harmless_job()
+    index = {"batch.kubernetes.io/job-completion-index": "0"}
+    job["spec"]["template"]["metadata"] = {"labels": index}
+    assert len(refusals(MEMBER, job)) == 1
+
+
+def test_the_hub_cluster_leaves_jobs_of_others_alone() -> None:
+    """A Job without queue and manager is not Roadstead's."""
+    for each in HOSTILE:
+        assert refusals(HUB, each.manifest) == []
