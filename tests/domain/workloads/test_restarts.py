@@ -122,7 +122,7 @@ BEFORE = st.builds(
 def test_a_job_of_before_starts_only_when_no_member_may_hold_it(
     job: RestartedJob, unreported: set[str], holders: set[str]
 ) -> None:
-    """It starts exactly when each member has reported and none reports the job; else the reason names them."""
+    """It starts exactly when every member has reported and none reports it; else the reason names them."""
     evidence = since_restore(*unreported, reported=dict.fromkeys(holders, 1))
 
     why = why_not_startable(job, evidence)
