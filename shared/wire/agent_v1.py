@@ -199,7 +199,8 @@ class Capacity(Message):
     growing: list[GrowingPool] = []
     properties: dict[str, str] = {}  # further properties: name → quantity text
     property_faults: list[str] = []  # what its administrator wrote of them and can not be taken
-    queue_managers: list[str] = []  # "namespace/name" of LocalQueues with condition Active=True
+    queue_managers: list[str] = []  # "namespace/name" of LocalQueues that a queue manager serves
+    stopped_queues: list[str] = []  # those of them that the cluster's people have stopped
     kinds: list[str] | None = None  # "apiVersion/Kind" served there; None = unchanged
     api_server: ApiServerDown | None = None  # None: it answers, or the agent does not look
 

@@ -49,6 +49,7 @@ class Route:
     message: str = ""
     members: tuple[str, ...] | None = None  # its queue's MultiKueue check restricts it to these
     by_usage: bool = False  # its ClusterQueue orders LocalQueues by usage
+    avoided: tuple[str, ...] = ()  # members in which people have stopped a LocalQueue of this name
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ class Routes:
         self._content: dict[str, tuple[Any, ...]] = {}  # uid → labels, spec … as last read
         self._selected: dict[str, str] = {}  # ClusterQueue → a placement that selects it
         self.unreadable: dict[str, str] = {}  # uid → fault
+        self.stopped_in: Mapping[tuple[str, str], tuple[str, ...]] = {}  # LocalQueue → members
 
     @property
     def cycles(self) -> Mapping[str, tuple[str, ...]]:
@@ -212,7 +214,8 @@ class Routes:
             message = f"{what}: waits until a placement selects the Job"
         policy = self.queue_policies[target.name]
         members = self.checks.members(policy)
-        return Route(target.name, local.name, reason, message, members, policy.by_usage)
+        avoided = self.stopped_in.get((namespace, local.name), ())
+        return Route(target.name, local.name, reason, message, members, policy.by_usage, avoided)
 
     def gate(self) -> Gate:
         """The checks that admissions must pass now."""
