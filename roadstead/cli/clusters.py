@@ -153,7 +153,7 @@ def _show_drain(told: Drained) -> None:
         )
         for count, fate in counts:
             if count:
-                click.echo(f"    {count} object(s) {fate}")
+                click.echo(f"    once it leaves: {count} object(s) {fate}")
     if told.blocked:
         click.echo(f"{told.blocked} placement(s) stay: drain again when they may leave")
 

@@ -37,9 +37,8 @@ def drain_cluster(tx: Transaction, name: str, principal: str, *, carry_out: bool
     rows = workloads.get_many(tx, uids[:MOST_SHOWN])
     left = _placements(tx, name)
     held: dict[str, list[Work]] = {}
-    for work in works.of_placements(tx, [each.row.uid for each in left if each.row is not None]):
-        if work.cluster == name:
-            held.setdefault(work.placed_by, []).append(work)
+    for work in works.placed_in(tx, name) if left else ():
+        held.setdefault(work.placed_by, []).append(work)
     told: list[Json] = []
     for each in left:
         assert each.row is not None
