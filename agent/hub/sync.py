@@ -360,6 +360,7 @@ class Exchange:
         capacity.properties |= declared.values
         capacity.property_faults = list(declared.faults)
         capacity.queue_managers = observer.queue_managers()
+        capacity.stopped_queues = observer.stopped_queues()
         capacity.api_server = self._health.told()
         if observer.kinds and observer.kinds != self._kinds_sent:
             capacity.kinds = observer.kinds

@@ -15,6 +15,7 @@ from agent.objects.facts import JOB, Object, epoch_of, fence_of, owner_of
 from agent.objects.pods import JobPods, PodView, view
 from shared import labels
 from shared.clock import Clock
+from shared.conditions import find
 from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.kube.informer import EventType, Informer
@@ -22,6 +23,9 @@ from shared.kube.informer import EventType, Informer
 log = structlog.get_logger(__name__)
 
 _LOCAL_QUEUE = "LocalQueue"
+_ACTIVE, _STOPPED = "active", "stopped"
+# Kueue's reasons of Active=False by which people stop a queue; others mean that no one serves it.
+_STOPPED_REASONS = frozenset({"Stopped", "ClusterQueueIsInactive"})
 _KUEUE_VERSIONS = ("kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/v1beta1")
 _DISCOVERY_S = 30.0
 
@@ -60,7 +64,7 @@ class Observer:
         self._informers: dict[KindKey, Informer[Object]] = {}
         self._helpers: list[asyncio.Task[None]] = []
         self._job_of_object: dict[str, tuple[str, int]] = {}  # member Job uid → job uid, epoch
-        self._queues: Informer[bool] | None = None
+        self._queues: Informer[str] | None = None
         self._rediscover = asyncio.Event()
         self.pods: dict[str, JobPods] = {}
         self.ledger = Ledger()
@@ -136,9 +140,16 @@ class Observer:
         return informer.cache.get((namespace, name)) if informer else None
 
     def queue_managers(self) -> list[str]:
-        """`namespace/name` of the LocalQueues that a queue manager serves."""
+        """`namespace/name` of the LocalQueues that a queue manager serves, stopped ones included."""
+        return self._queues_that(_ACTIVE, _STOPPED)
+
+    def stopped_queues(self) -> list[str]:
+        """`namespace/name` of those of them that the cluster's people have stopped."""
+        return self._queues_that(_STOPPED)
+
+    def _queues_that(self, *states: str) -> list[str]:
         cache = self._queues.cache if self._queues is not None else {}
-        return sorted(f"{ns}/{name}" for (ns, name), active in cache.items() if active)
+        return sorted(f"{ns}/{name}" for (ns, name), state in cache.items() if state in states)
 
     def rediscover(self) -> None:
         """Look soon what the member serves now: something that adds kinds was applied."""
@@ -210,8 +221,8 @@ class Observer:
     def _node(self, event: EventType, old: NodeView | None, new: NodeView | None) -> None:
         self.ledger.node_changed(old, None if event == "DELETED" else new)
 
-    def _queue(self, event: EventType, old: bool | None, new: bool | None) -> None:
-        if event == "DELETED" or old is not new:
+    def _queue(self, event: EventType, old: str | None, new: str | None) -> None:
+        if event == "DELETED" or old != new:
             self.revision += 1
 
     # --- discovery -------------------------------------------------------------------------------
@@ -258,7 +269,7 @@ class Observer:
                     self._client,
                     version,
                     _LOCAL_QUEUE,
-                    transform=_is_active,
+                    transform=_queue_state,
                     on_event=self._queue,
                 )
                 self._helpers.append(asyncio.create_task(self._queues.run()))
@@ -288,8 +299,11 @@ def _slim_job(job: Object, _previous: Object | None) -> Object:
     return job
 
 
-def _is_active(queue: Object, _previous: bool | None) -> bool:
-    return any(
-        condition.get("type") == "Active" and condition.get("status") == "True"
-        for condition in (queue.get("status") or {}).get("conditions") or ()
-    )
+def _queue_state(queue: Object, _previous: str | None) -> str:
+    """Active, stopped by people, or "" where no queue manager serves the LocalQueue."""
+    active = find((queue.get("status") or {}).get("conditions"), "Active")
+    if active is None:
+        return ""
+    if active["status"] == "True":
+        return _ACTIVE
+    return _STOPPED if active.get("reason") in _STOPPED_REASONS else ""

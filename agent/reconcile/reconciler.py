@@ -30,7 +30,7 @@ from agent.reconcile.timers import Timers
 from agent.reconcile.work_queue import WorkQueue
 from agent.works.lease import Lease
 from agent.works.marks import Marks
-from agent.works.observed_set import ObservedSet
+from agent.works.observed_set import ObservedSet, with_origin
 from agent.works.tracked import TrackedWork
 from shared.clock import Clock
 from shared.failpoints import failpoint
@@ -231,7 +231,8 @@ class Reconciler:
         if decision.reason in _ROUTINE and uid not in self.observed.entries:
             return
         failpoint("A07" if decision.phase == "Gone" else "A08")
-        if self.observed.put(tracked.observed(decision, pods)):
+        entry = tracked.observed(decision, pods)
+        if self.observed.put(with_origin(entry, work, tracked.seen.live, self._hub_id)):
             self._news()
 
     def _decide_orphan(self, tracked: TrackedWork) -> None:

@@ -6,7 +6,15 @@ are sent until the hub has answered a request that carried them.
 
 from collections.abc import Iterable, Iterator
 
-from shared.wire.agent_v1 import Observed, SetDigest
+from agent.objects.facts import Object, is_created
+from shared.wire.agent_v1 import Observed, SetDigest, Work
+
+
+def with_origin(entry: Observed, work: Work | None, live: Object | None, hub_id: str) -> Observed:
+    """The entry, telling of an applied object whether this hub's agent created it or took it over."""
+    if live is not None and work is not None and work.action == "Apply" and work.kind != "Job":
+        entry.created = is_created(live, hub_id)
+    return entry
 
 
 class ObservedSet:

@@ -21,6 +21,7 @@ from hub.services.placements.fleet import read_fleet, read_heartbeats
 from hub.services.placements.index import PlacementIndex
 from hub.services.placements.staged.index import tell_orphans
 from hub.services.placements.status import reconcile_with_status
+from shared.groups import KUEUE
 from shared.kinds.placement_v1 import PLACEMENT_KINDS
 from shared.loop import Loop
 
@@ -28,6 +29,7 @@ EVERY_S: Final = 10.0
 LEAST_S: Final = 0.2
 LEAVING_S: Final = 2.0  # how often members that leave are looked at, at most
 _TOGETHER: Final = 32  # placements whose transactions share a commit
+_QUEUES: Final = frozenset({"ClusterQueue", "LocalQueue"})
 _FOLLOWED: Final = ("objects", "workloads", "clusters", "observed")
 log = structlog.get_logger(__name__)
 
@@ -166,6 +168,7 @@ class Placements:
         if touched := keys.get("observed"):
             self._dirty |= await self._hub.read(index.placements_of_works, touched)
             self._dirty |= self._index.leaving | self._index.awaited(touched)
+            self._dirty |= self._index.comparing(touched)
 
     async def _follow_objects(self, uids: frozenset[str]) -> None:
         rows, placed = await self._hub.read(index.object_rows, uids)
@@ -178,15 +181,24 @@ class Placements:
             elif self._index.is_override(uid, row):
                 self._dirty |= set(self._index.uids())
             elif row is None:
+                self._dirty |= self._of_its_queues(uid)
                 if self._index.drop(uid):  # what it held may be another's now
                     self._dirty |= {uid} | self._index.unsettled
             elif row.kind in PLACEMENT_KINDS:
+                selected = self._of_its_queues(uid)
                 if self._index.put(row):
                     self._dirty |= {uid} | self._index.unsettled
+                    self._dirty |= selected | self._of_its_queues(uid)
             else:
+                if row.api_group == KUEUE and row.kind in _QUEUES:
+                    self._dirty |= self._index.put_queue(row)
                 self._dirty |= self._index.concerned(
                     row.api_group, row.kind, row.namespace, row.name, row.labels
                 )
+
+    def _of_its_queues(self, uid: str) -> set[str]:
+        """Placements whose Jobs may be in ClusterQueues that this placement selects."""
+        return self._index.selecting_jobs() if self._index.selects_queues(uid) else set()
 
     async def _follow_clusters(self, names: frozenset[str]) -> None:
         """Placements of every cluster follow the fleet; those that miss one try again."""

@@ -326,6 +326,13 @@ def of_placements(tx: Transaction, placements: Sequence[str]) -> list[Work]:
     return found
 
 
+def placed_in(tx: Transaction, cluster: str) -> list[Work]:
+    """Works in one cluster that placements caused, Jobs aside."""
+    c = works.c
+    query = select(works).where(c.cluster == cluster, c.placed_by != "", c.epoch == 0)
+    return [Work._make(row) for row in tx.conn.execute(query)]
+
+
 def chunks(values: Iterable[T]) -> Iterable[list[T]]:
     """`values` in pieces that one statement can bind."""
     whole = list(values)

@@ -146,6 +146,14 @@ def _show_drain(told: Drained) -> None:
         place = "/".join(part for part in (each.namespace, each.name) if part)
         word = leaves if each.allowed else "stays"
         click.echo(f"  {each.kind} {place}: {word}; {each.message}")
+        counts = (
+            (each.objects_deleted, "deleted"),
+            (each.objects_released, "released: they stay in the member"),
+            (each.objects_unknown, "deleted or released: the agent has not reported which"),
+        )
+        for count, fate in counts:
+            if count:
+                click.echo(f"    once it leaves: {count} object(s) {fate}")
     if told.blocked:
         click.echo(f"{told.blocked} placement(s) stay: drain again when they may leave")
 

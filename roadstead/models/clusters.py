@@ -100,13 +100,19 @@ class DrainedJob(Record):
 
 
 class DrainedPlacement(Record):
-    """A placement with objects on a drained member, and whether its budget lets it leave now."""
+    """A placement with objects on a drained member, and whether its budget lets it leave now.
+
+    `objects_deleted`: created by the member's agent; `objects_released`: they stay there, without our marks.
+    """
 
     kind: str
     namespace: str
     name: str
     allowed: bool
     message: str
+    objects_deleted: int = 0
+    objects_released: int = 0
+    objects_unknown: int = 0
 
 
 class Drained(Record):

@@ -4,8 +4,7 @@ The agent says what it observes, the hub answers what the cluster should hold. B
 deltas guarded by a digest; a full set goes over at session start, on mismatch and every ten minutes.
 A lost, doubled or reordered message delays work and never loses or doubles it (docs/explain/exactly-once.md).
 
-Four counters, each against one hazard: `incarnation` (hub store rolled back), `term` (paused old
-leader), `session`+`seq` (two agents, replays, reordered replies), `epoch` (stale placements).
+Counters: `incarnation` (hub store rolled back), `term` (paused leader), `session`+`seq` (replays), `epoch`.
 """
 
 import hashlib
@@ -199,7 +198,8 @@ class Capacity(Message):
     growing: list[GrowingPool] = []
     properties: dict[str, str] = {}  # further properties: name → quantity text
     property_faults: list[str] = []  # what its administrator wrote of them and can not be taken
-    queue_managers: list[str] = []  # "namespace/name" of LocalQueues with condition Active=True
+    queue_managers: list[str] = []  # "namespace/name" of LocalQueues that a queue manager serves
+    stopped_queues: list[str] = []  # those that the cluster's people have stopped
     kinds: list[str] | None = None  # "apiVersion/Kind" served there; None = unchanged
     api_server: ApiServerDown | None = None  # None: it answers, or the agent does not look
 
@@ -252,6 +252,7 @@ class Observed(Message):
     seq: Whole  # grows per session with each change of this or any entry
     phase: Phase
     object_uid: str = Field(default="", max_length=MOST_UID_CHARS)
+    created: bool | None = None  # by this hub's agent, or taken over; None: not told, or a Job
     reason: str = ""  # NameConflict, KindNotServed, ApplyFailed, FoundDrifts, … when Failed
     message: str = ""
     job: JobStatus | None = None
@@ -260,8 +261,7 @@ class Observed(Message):
     status: dict[str, Any] | None = None  # of the object, where the work asks for it
     drift: list[Drift] = []
     incarnation: str = ""  # of something not desired: the hub's incarnation that gave it
-    # Of a Job that the hub has ordered to be left alone: as its user wrote it, as far as that is known.
-    manifest: dict[str, Any] | None = None
+    manifest: dict[str, Any] | None = None  # of a Job that is to be left alone, where known
 
     def digest_line(self) -> str:
         """The line whose hash enters the digest of the observed set."""

@@ -190,6 +190,36 @@ async def test_a_name_that_is_taken_is_told(fleet: Fleet):
     assert job["reason"] == "AlreadyExists"
 
 
+@pytest.mark.parametrize("queue_is_placed", [False, True])
+async def test_a_placement_decides_for_the_jobs_of_placed_queues_alone(
+    fleet: Fleet, queue_is_placed: bool
+):
+    """The plan of a Job in an ordinary queue shows every cluster, whatever placement selects the Job."""
+    select = {"group": "batch", "version": "v1", "kind": "Job", "name": "j"}
+    only = a_placement(select=select, placementType="PickFixed", clusterNames=["d"])
+    only["metadata"]["namespace"] = "team-a"
+    if queue_is_placed:
+        queue = {
+            "group": "kueue.x-k8s.io",
+            "version": "v1beta2",
+            "kind": "ClusterQueue",
+            "name": "open",
+        }
+        nowhere = {"placementType": "PickFixed", "clusterNames": []}
+        await fleet.live.apply(
+            {
+                "apiVersion": "placement.kubernetes-fleet.io/v1",
+                "kind": "ClusterResourcePlacement",
+                "metadata": {"name": "queues"},
+                "spec": {"resourceSelectors": [queue], "policy": nowhere},
+            }
+        )
+        await fleet.live.settle()
+    told = await planned(fleet.hub, a_batch(), only)
+    fits = {each["name"]: each["fits"] for each in told["jobs"][0]["clusters"]}
+    assert fits == {"c": not queue_is_placed, "d": True}
+
+
 async def test_a_placement_for_several_clusters_places_no_job(fleet: Fleet):
     """By name it is refused; one that is for one cluster leaves the Job to its queue."""
     select = {"group": "batch", "version": "v1", "kind": "Job", "name": "j"}

@@ -184,6 +184,12 @@ class DrainedPlacement(Model):
     allowed: bool
     """Whether its disruption budget lets it leave now."""
     message: str
+    objects_deleted: int = 0
+    """Objects there that the member's agent created: it deletes them."""
+    objects_released: int = 0
+    """Objects there that stay in the member, without Roadstead's marks: taken over, or to be abandoned."""
+    objects_unknown: int = 0
+    """Objects there of which the agent has not reported whether it created them."""
 
 
 class DrainedCluster(Model):

@@ -11,7 +11,7 @@ from hub.domain.admission import assign_with_scale_up, partial_admission
 from hub.domain.admission.flavor_assigner import Mode, Outlook, Request, Search
 from hub.domain.cycle.profile import Profile
 from hub.domain.cycle.snapshot import Snapshot
-from hub.domain.placement.cluster_search import Anywhere, Choice, ClusterPicker, ClusterSearch
+from hub.domain.placement.cluster_search import Anywhere, Choice, ClusterSearch, Picker
 from hub.domain.plan import Assignment, Placement, Reason, Refusal, behind
 from hub.domain.queueing.lanes import Entry, Head, Line
 from hub.domain.quota.ledger import Ledger
@@ -19,7 +19,7 @@ from hub.domain.quota.queue_policy import NEVER, QueuePolicy
 from hub.domain.workloads.demand import Demand
 
 Order = tuple[int, int, int, str]  # borrowing, -priority, queue-order timestamp, uid
-_Offer = tuple[Assignment, ClusterPicker | Anywhere]
+_Offer = tuple[Assignment, Picker]
 
 _ASK_EVERY = 32  # heads between two looks at whether there is time left
 _RUN = 64  # equal workloads taken together where no other queue's turn comes between
@@ -160,7 +160,7 @@ class PlainRounds:
             self._ledger.release(queue, assignment.charge, charged - placed)
         return placed
 
-    def _picker(self, demand: Demand, assignment: Assignment) -> ClusterPicker | Anywhere:
+    def _picker(self, demand: Demand, assignment: Assignment) -> Picker:
         return Anywhere() if demand.quota_only else self._clusters.picker(demand, assignment.asks)
 
     def _search(self, head: Head) -> Search:

@@ -89,7 +89,8 @@ class Cluster:
     reserved: Mapping[str, int] = field(default_factory=dict)
     bound: Mapping[tuple[str, int], BoundPods] = field(default_factory=dict)
     kinds: frozenset[str] | None = None  # "apiVersion/Kind" served; None = not told
-    queue_managers: frozenset[str] = frozenset()  # "namespace/name" of active LocalQueues
+    queue_managers: frozenset[str] = frozenset()  # "namespace/name" of LocalQueues served there
+    stopped_queues: frozenset[str] = frozenset()  # those of them that are stopped
     node_count: int = 0
     growing: tuple[GrowingPool, ...] = ()  # those that may add nodes
     down: str = ""  # why its API server does not answer its agent; "": it does
@@ -231,6 +232,7 @@ def with_report(
         },
         kinds=None if kinds is None else frozenset(kinds),
         queue_managers=frozenset(capacity.get("queue_managers") or ()),
+        stopped_queues=frozenset(capacity.get("stopped_queues") or ()),
         down=str((capacity.get("api_server") or {}).get("reason") or ""),
         node_count=int(capacity.get("node_count") or 0) or sum(len(p.nodes) for p in pools),
         growing=growing_pools(declared, capacity, key_revisions or {}),

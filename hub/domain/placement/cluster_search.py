@@ -115,6 +115,22 @@ def in_new_nodes(score: Score, opened: Mapping[str, int]) -> Score:
     )
 
 
+class PreferringPicker:
+    """Takes room where `first` finds any, else where `otherwise` does."""
+
+    __slots__ = ("_first", "_otherwise")
+
+    def __init__(self, first: ClusterPicker, otherwise: ClusterPicker) -> None:
+        self._first, self._otherwise = first, otherwise
+
+    def place(self, uid: str) -> Choice | None:
+        """Take room for `uid`; None, with nothing taken, where no cluster can hold it."""
+        return self._first.place(uid) or self._otherwise.place(uid)
+
+
+Picker = ClusterPicker | PreferringPicker | Anywhere
+
+
 class NoChoice(NamedTuple):
     """Why no cluster holds a demand."""
 
@@ -158,14 +174,21 @@ class ClusterSearch:
 
     def can_hold(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> bool:
         """May any cluster still hold all pod sets, asked for so?"""
-        return self._fitting(demand, asks).any()
+        return self._fitting(_anyhow(demand), asks).any()
 
     def holds(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> bool:
         """Can some cluster hold all pod sets, for certain? What `can_hold` says may be out of date."""
-        return self._fitting(demand, asks).surely()
+        return self._fitting(_anyhow(demand), asks).surely()
 
-    def picker(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> "ClusterPicker":
+    def picker(
+        self, demand: Demand, asks: tuple[NodeAsk, ...]
+    ) -> ClusterPicker | PreferringPicker:
         """What places workloads of this demand under these flavors."""
+        if not demand.constraints.avoided:
+            return self._picker(demand, asks)
+        return PreferringPicker(self._picker(demand, asks), self._picker(_anyhow(demand), asks))
+
+    def _picker(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> ClusterPicker:
         sieved, allowed = self._sieve(demand.constraints)
         closed = allowed & ~self._fitting(demand, asks).open
         no_room, _ = near_misses.verdicts(
@@ -186,10 +209,11 @@ class ClusterSearch:
 
     def allowed(self, demand: Demand) -> BoolArray:
         """Per cluster: may the demand go there at all, room aside?"""
-        return self._sieve(demand.constraints)[1]
+        return self._sieve(_anyhow(demand).constraints)[1]
 
     def standing(self, demand: Demand, asks: tuple[NodeAsk, ...], at: int) -> Score:
         """How cluster `at` stands for a demand."""
+        demand = _anyhow(demand)
         ranking = self._ranking(demand, asks)
         ranking.refresh()
         return ranking.listed(at)
@@ -198,7 +222,10 @@ class ClusterSearch:
         self, demand: Demand, asks: tuple[NodeAsk, ...], among: Sequence[int], uid: str
     ) -> int:
         """The best of the clusters `among` (at least one) for job `uid`, whatever their room."""
-        ranking = self._ranking(demand, asks)
+        avoided = demand.constraints.avoided
+        names = self._room.layout.names
+        among = [at for at in among if names[at] not in avoided] or among
+        ranking = self._ranking(_anyhow(demand), asks)
         keys = ranking.refresh()
         competing = np.full_like(keys, CLOSED)
         competing[list(among)] = keys[list(among)]
@@ -207,6 +234,7 @@ class ClusterSearch:
 
     def explain(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> NoChoice:
         """Why no cluster holds it, and which came nearest."""
+        demand = _anyhow(demand)
         sieved, allowed = self._sieve(demand.constraints)
         asked = self._asked(demand, asks)
         no_room, nearest = near_misses.verdicts(self._room, asked, allowed, self._clusters)
@@ -228,6 +256,7 @@ class ClusterSearch:
 
     def survey(self, demand: Demand, asks: tuple[NodeAsk, ...], uid: str) -> Survey:
         """How every cluster stands for job `uid` now; takes nothing."""
+        given, demand = demand, _anyhow(demand)
         sieved, allowed = self._sieve(demand.constraints)
         asked, room = self._asked(demand, asks), self._room.copy()
         needs = [(need, pod_set.count) for pod_set, _, need in asked]
@@ -242,7 +271,7 @@ class ClusterSearch:
         keys = ranking.refresh()
         fit.sort(key=lambda at: -keys.item(at))
         if fit:
-            best = self.best_of(demand, asks, fit, uid)
+            best = self.best_of(given, asks, fit, uid)
             fit.sort(key=lambda at: at != best)
         return Survey(tuple(ranking.listed(at) for at in fit), (*no_room, *sieved.rejected))
 
@@ -323,6 +352,13 @@ class ClusterSearch:
             if _by_availability(constraints)
             else None
         )
+
+
+def _anyhow(demand: Demand) -> Demand:
+    """The same demand, which avoids no cluster."""
+    if not demand.constraints.avoided:
+        return demand
+    return replace(demand, constraints=replace(demand.constraints, avoided=()))
 
 
 def _by_availability(constraints: Constraints) -> bool:

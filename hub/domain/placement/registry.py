@@ -11,6 +11,7 @@ from hub.domain.placement.plugins.health import Healthy
 from hub.domain.placement.plugins.kinds import KindServed
 from hub.domain.placement.plugins.naming import Named
 from hub.domain.placement.plugins.set_aside import NotSetAside
+from hub.domain.placement.plugins.stopped_queue import QueueNotStopped
 from hub.domain.placement.plugins.taints import TaintsTolerated
 
 FILTERS: Final[tuple[Filter, ...]] = (
@@ -22,6 +23,7 @@ FILTERS: Final[tuple[Filter, ...]] = (
     KindServed(),
     TaintsTolerated(),
     AffinityRequired(),
+    QueueNotStopped(),
 )
 
 

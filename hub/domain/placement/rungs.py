@@ -52,6 +52,16 @@ def placed_by_queue(found: int, jobs: Sequence[str]) -> Rung:
     return Rung("Scheduled", "True", "PlacedByQueue", text)
 
 
+def left_to_queue(found: int, jobs: Sequence[str]) -> Rung:
+    """The first rung where selected Jobs wait in queues that no placement selects."""
+    few = ", ".join(jobs[:3]) + (f" and {len(jobs) - 3} more" if len(jobs) > 3 else "")
+    text = (
+        f"found {found} cluster(s); Job(s) {few} wait for their queue to choose a cluster: a placement "
+        "chooses it only where a placement selects their ClusterQueue"
+    )
+    return Rung("Scheduled", "True", "PlacedByQueue", text)
+
+
 def unscheduled(reason: str, message: str) -> Rung:
     """The first rung of a placement that can not be carried out as it is written."""
     return Rung("Scheduled", "False", reason, message)

@@ -359,9 +359,14 @@ def _sum(
 
 
 def _refusals(picture: Picture, before: JsonView, now: dt.datetime) -> list[Json]:
-    """Clusters that were not picked; named only while clusters are missing."""
+    """Clusters that were not picked; named only while clusters are missing.
+
+    One that holds a Job all the same, which its queue placed there, is listed once: as a target.
+    """
     if picture.scheduled.status == "True":
         return []
+    targets = {each.cluster for each in picture.targets}
+    refused = [each for each in picture.refused.items() if each[0] not in targets]
     old = {each.get("clusterName"): each for each in before.get("placementStatuses") or ()}
     return [
         {
@@ -373,7 +378,7 @@ def _refusals(picture: Picture, before: JsonView, now: dt.datetime) -> list[Json
                 now,
             ),
         }
-        for cluster, message in list(picture.refused.items())[:MOST_REFUSED]
+        for cluster, message in refused[:MOST_REFUSED]
     ]
 
 

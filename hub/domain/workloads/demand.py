@@ -38,6 +38,9 @@ class Constraints:
     set_aside: tuple[tuple[str, dt.datetime], ...] = ()  # cluster, until when it is avoided
     policy: Policy | None = None  # of the placement that selects it; None: its queue's profile
     tolerations: tuple[Toleration, ...] = ()
+    avoided: tuple[
+        str, ...
+    ] = ()  # clusters to take only where no other holds it: queue stopped there
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,12 +135,15 @@ def _question(
     if index is None:
         return _Question(view | {"reason": "NotReady", "message": "the hub does not schedule yet"})
     place = (job.parsed.namespace, job.queue)
-    route, policy = index.routes.route(*place, placed=False), None
-    if route.reason == Reason.AWAITING_PLACEMENT and fact.policy is not None:
-        route, policy = index.routes.route(*place, placed=True), fact.policy
+    route = index.routes.route(*place, placed=False)
+    policy = fact.policy
+    if route.cluster_queue and not index.routes.is_placed(route.cluster_queue):
+        policy = None  # its queue chooses, as `place_jobs` decides
+    if route.reason == Reason.AWAITING_PLACEMENT and policy is not None:
+        route = index.routes.route(*place, placed=True)
     view |= {"clusterQueue": route.cluster_queue, "reason": route.reason, "message": route.message}
     try:
-        demand = _demand(job, fact.priority, policy or fact.policy, route, balanced=balanced)
+        demand = _demand(job, fact.priority, policy, route, balanced=balanced)
     except Rejected as refusal:
         return _Question(view | {"reason": str(refusal.code), "message": refusal.detail})
     if route.reason:

@@ -13,6 +13,7 @@ from hub.domain.queueing.eligibility import Inactive
 from hub.domain.quota import declared
 from hub.domain.quota.declared import EVERYTHING, ClusterQueue, Flavor, LocalQueue
 from hub.domain.quota.holders import AdmittedWorkload
+from hub.domain.quota.placed_queues import QueueSelection, read_queue_selection
 from hub.domain.quota.queue_policy import QueuePolicy, read_policy
 from hub.domain.quota.tree import Cohort, read_cohort
 from hub.domain.workloads import placement_policy
@@ -22,7 +23,7 @@ from hub.services.index.check_catalog import CheckRules, Gate
 from hub.store.records.objects import RuleObject
 from shared.documents import JsonView
 from shared.groups import KUEUE, PLACEMENT
-from shared.selectors import LabelSelector, read_selector
+from shared.selectors import LabelSelector
 
 DEFAULT_QUEUE: Final = "default"
 DRAIN: Final = "HoldAndDrain"
@@ -48,6 +49,7 @@ class Route:
     message: str = ""
     members: tuple[str, ...] | None = None  # its queue's MultiKueue check restricts it to these
     by_usage: bool = False  # its ClusterQueue orders LocalQueues by usage
+    avoided: tuple[str, ...] = ()  # members in which people have stopped a LocalQueue of this name
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +58,7 @@ class _Placement:
 
     name: str
     policy: Policy
-    queue_names: frozenset[str]
-    queue_selectors: tuple[LabelSelector, ...]
-
-    def selects(self, queue: ClusterQueue) -> bool:
-        return queue.name in self.queue_names or any(
-            s.matches(queue.labels) for s in self.queue_selectors
-        )
+    queues: QueueSelection
 
 
 class Routes:
@@ -84,6 +80,7 @@ class Routes:
         self._content: dict[str, tuple[Any, ...]] = {}  # uid → labels, spec … as last read
         self._selected: dict[str, str] = {}  # ClusterQueue → a placement that selects it
         self.unreadable: dict[str, str] = {}  # uid → fault
+        self.stopped_in: Mapping[tuple[str, str], tuple[str, ...]] = {}  # LocalQueue → members
 
     @property
     def cycles(self) -> Mapping[str, tuple[str, ...]]:
@@ -168,15 +165,22 @@ class Routes:
 
     def _select(self) -> None:
         """Which ClusterQueues some placement selects."""
-        choosing = [p for p in self._placements.values() if p.queue_names or p.queue_selectors]
+        choosing = [p for p in self._placements.values() if not p.queues.is_empty]
         self._selected = {
-            q.name: p.name for q in self.queues.values() for p in choosing if p.selects(q)
+            q.name: p.name
+            for q in self.queues.values()
+            for p in choosing
+            if p.queues.selects(q.name, q.labels)
         }
 
     def policy(self, placement: str) -> Policy | None:
         """The policy of a placement by uid; None if it is gone or can not be read."""
         found = self._placements.get(placement)
         return found.policy if found else None
+
+    def is_placed(self, cluster_queue: str) -> bool:
+        """Does a placement select this ClusterQueue, so that placements choose clusters for its Jobs?"""
+        return cluster_queue in self._selected
 
     def targets(self) -> dict[tuple[str, str], Route]:
         """Where each LocalQueue leads for a Job without placement: compare to see what changed."""
@@ -210,7 +214,8 @@ class Routes:
             message = f"{what}: waits until a placement selects the Job"
         policy = self.queue_policies[target.name]
         members = self.checks.members(policy)
-        return Route(target.name, local.name, reason, message, members, policy.by_usage)
+        avoided = self.stopped_in.get((namespace, local.name), ())
+        return Route(target.name, local.name, reason, message, members, policy.by_usage, avoided)
 
     def gate(self) -> Gate:
         """The checks that admissions must pass now."""
@@ -235,19 +240,8 @@ class Routes:
 
 
 def _placement(kind: str, name: str, spec: JsonView) -> _Placement:
-    names, chosen = set(), []
-    if kind == "ClusterResourcePlacement":
-        for selector in spec.get("resourceSelectors") or ():
-            if (selector.get("group"), selector.get("kind")) != (KUEUE, "ClusterQueue"):
-                continue
-            if selector.get("name"):
-                names.add(selector["name"])
-            else:
-                by = read_selector(selector.get("labelSelector"))
-                chosen.append(by or EVERYTHING)
-    return _Placement(
-        name, placement_policy.read_policy(spec.get("policy")), frozenset(names), tuple(chosen)
-    )
+    policy = placement_policy.read_policy(spec.get("policy"))
+    return _Placement(name, policy, read_queue_selection(kind, spec))
 
 
 def drained(

@@ -39,6 +39,7 @@ class Demands:
             row.set_aside,
             local_queue,
             route.members,
+            route.avoided,
         )
         found = self._known.get(key)
         policy = self._routes.policy(row.placement) if row.placement else None
@@ -54,6 +55,8 @@ class Demands:
             )
             if route.members is not None:
                 constraints = replace(constraints, members=route.members)
+            if route.avoided:
+                constraints = replace(constraints, avoided=route.avoided)
         demand = Demand(
             key=demands.explanation_key(
                 route.cluster_queue,

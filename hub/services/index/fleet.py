@@ -25,6 +25,7 @@ class FleetNews:
         self._keys = keys
         self._declared: dict[str, frozenset[str]] = {}  # the same by member
         self._members = members
+        self._stopping: set[str] = set()  # members with stopped queues
         self._waiting = waiting
         self._suspect_after_s = suspect_after_s
 
@@ -35,6 +36,7 @@ class FleetNews:
         """
         for name in news.clusters_gone - {member.name for member, _ in news.clusters}:
             self._members.drop(name)
+            self._stopping.discard(name)
             self._declared.pop(name, None)
         for member, capacity in news.clusters:
             self._put(member, capacity, news, key_revisions)
@@ -44,6 +46,15 @@ class FleetNews:
                 self._members.declare(replace(cluster, heartbeat_at=at))
                 if self._was_silent(cluster, news):
                     self._waiting.wake_all_for_room()
+
+    def stopped_queues(self) -> dict[tuple[str, str], tuple[str, ...]]:
+        """LocalQueues (namespace, name) that people have stopped → the members in which they have."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for name in sorted(self._stopping):
+            for each in self._members.clusters[name].stopped_queues:
+                namespace, _, queue = each.partition("/")
+                found.setdefault((namespace, queue), []).append(name)
+        return {key: tuple(names) for key, names in found.items()}
 
     def declared_keys(self) -> set[str]:
         """Node label keys of the pools that are declared now."""
@@ -65,6 +76,10 @@ class FleetNews:
         if changed or self._was_silent(present, news):
             self._waiting.wake_all_for_room()
         self._members.put(cluster)
+        if cluster.stopped_queues:
+            self._stopping.add(member.name)
+        else:
+            self._stopping.discard(member.name)
 
     def _was_silent(self, cluster: Cluster | None, news: News) -> bool:
         """May workloads have been refused because of the silence that is over now?"""

@@ -6,6 +6,7 @@ It holds nothing that is not committed: losing it loses nothing. Rows are read i
 
 import datetime as dt
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from hub.domain.admission.flavors import FlavorCatalog
@@ -129,6 +130,7 @@ class ScheduleIndex:
         if news.consumed is not None:
             self.consumption.read(news.consumed)
         self._fleet.follow(news, self.keys.since)
+        affected = self._follow_stopped_queues(affected, whole=news.whole)
         for digest, stored in news.shapes.items():
             self._shapes[digest] = _decoded(stored)
         for pulse in news.pulses:
@@ -142,6 +144,20 @@ class ScheduleIndex:
         for row in news.workloads:
             self._apply_workload(row)
         return affected
+
+    def _follow_stopped_queues(self, affected: Affected, *, whole: bool) -> Affected:
+        """Members report which LocalQueues their people have stopped: Jobs of these look again."""
+        before, now = self.routes.stopped_in, self._fleet.stopped_queues()
+        if before == now:
+            return affected
+        self.routes.stopped_in = now
+        if whole:
+            return affected
+        keys = before.keys() | now.keys()
+        changed = {
+            key for key in keys & self.routes.local.keys() if before.get(key) != now.get(key)
+        }
+        return replace(affected, queues=affected.queues | changed)
 
     def trim(self) -> None:
         """Forget shapes that are many: they are read again as they are met. Not between parts of news."""

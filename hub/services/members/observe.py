@@ -372,6 +372,7 @@ def _row(
             "member_generation": entry.member_generation,
             "job": None if job is None else {name: getattr(job, name) for name in _JOB_FIELDS},
             **_status(entry),
+            **({} if entry.created is None else {"created": entry.created}),
             **({"overlap": True} if overlap or work.overlapped() else {}),
         },
         "drift": [_bounded(each) for each in entry.drift[:MOST_DRIFTS]] or None,

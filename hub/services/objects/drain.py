@@ -5,17 +5,20 @@ member has said that nothing of them runs or can start there (docs/explain/exact
 their placement's disruption budget allows it; asking again goes on with those that it did not allow yet.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from hub.domain.rollout.disruption import EvictionVerdict
 from hub.services.objects import evictions
 from hub.services.objects.clusters import set_cordoned
 from hub.services.objects.evictions import GOING, Evictable
+from hub.services.placements.abandon import fate_of
 from hub.services.placements.bindings import FOR_A_JOB
 from hub.services.questions.clusters import find_cluster
 from hub.services.works.evict import evict
 from hub.store import audit, objects, on_members, placements, workloads, works
 from hub.store.records.objects import StoredObject
+from hub.store.records.works import Work
 from hub.store.transaction import Transaction
 from shared.documents import Json
 
@@ -26,17 +29,20 @@ MOST_SHOWN: Final = 200  # jobs, and placements, in one answer
 def drain_cluster(tx: Transaction, name: str, principal: str, *, carry_out: bool) -> Json:
     """What a drain moves, and with `carry_out` it begins. Raises Rejected: NotFound.
 
-    {"name", "carriedOut", "jobs", "jobCount", "placements": [{kind, namespace, name, allowed, message}],
-    "blocked": how many placements stay for now}.
+    {"name", "carriedOut", "jobs", "jobCount", "placements": [{kind, namespace, name, allowed, message,
+    objectsDeleted, objectsReleased, objectsUnknown}], "blocked": how many placements stay for now}.
     """
     find_cluster(tx, name)
     uids = [each.uid for each in on_members.jobs_on(tx, [name], GOING)]
     rows = workloads.get_many(tx, uids[:MOST_SHOWN])
     left = _placements(tx, name)
+    held: dict[str, list[Work]] = {}
+    for work in works.placed_in(tx, name) if left else ():
+        held.setdefault(work.placed_by, []).append(work)
     told: list[Json] = []
     for each in left:
         assert each.row is not None
-        told.append(_told(each.row, each.verdict))
+        told.append(_told(each.row, each.verdict, held.get(each.row.uid, ())))
         if carry_out and each.verdict.allowed:
             evictions.take_out(tx, each, f"which {principal} drains", jobs=False)
     if carry_out:
@@ -81,11 +87,15 @@ def _placements(tx: Transaction, cluster: str) -> list[Evictable]:
     ]
 
 
-def _told(row: StoredObject, verdict: EvictionVerdict) -> Json:
+def _told(row: StoredObject, verdict: EvictionVerdict, held: Sequence[Work]) -> Json:
+    fate = fate_of(held, row.spec or {})
     return {
         "kind": row.kind,
         "namespace": row.namespace if row.kind == "ResourcePlacement" else "",
         "name": row.name,
         "allowed": verdict.allowed,
         "message": verdict.message,
+        "objectsDeleted": fate.deleted,
+        "objectsReleased": fate.released,
+        "objectsUnknown": fate.unknown,
     }

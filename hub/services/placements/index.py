@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.placement.plugins.affinity import satisfies
+from hub.domain.quota.placed_queues import QueueSelection, read_queue_selection
 from hub.domain.workloads.placement_policy import Required, read_policy
 from hub.services.placements.history.rolled_back import Pin, read_pin
 from hub.services.placements.selecting import JOB, NAMESPACE, SelectionRules, read_rules
@@ -29,6 +30,7 @@ class _Known:
     """
 
     rules: SelectionRules
+    queues: QueueSelection
     mark: tuple[int, str, bool, Pin | None]
     terms: tuple[tuple[Required, ...], ...]  # which of them hold of a member decides about it
 
@@ -92,6 +94,7 @@ class PlacementIndex:
             str, frozenset[str]
         ] = {}  # by uid, objects of which it does not place all
         self._watching: dict[str, set[str]] = {}  # the same by uids of these
+        self._queues: dict[str, tuple[object, ...]] = {}  # by uid, labels and spec as last seen
 
     def __len__(self) -> int:
         return len(self._known)
@@ -103,12 +106,13 @@ class PlacementIndex:
     def put(self, row: StoredObject) -> bool:
         """Take a placement's row; False if nothing but its status has changed."""
         rules = read_rules(row.kind, row.namespace, row.spec or {})
+        queues = read_queue_selection(row.kind, row.spec or {})
         self.runs.put_placement(row)
         mark = (row.generation, row.hash, row.deleted_at is not None, read_pin(row.status))
         old = self._known.get(row.uid)
         if old is not None and old.mark == mark:
             return False
-        self._known[row.uid] = _Known(rules, mark, _terms(row.spec or {}))
+        self._known[row.uid] = _Known(rules, queues, mark, _terms(row.spec or {}))
         self._candidates.put(row.uid, rules)
         return True
 
@@ -125,6 +129,7 @@ class PlacementIndex:
 
     def drop(self, uid: str) -> bool:
         """Forget a placement; False if it was none."""
+        self._queues.pop(uid, None)
         self.unsettled.discard(uid)
         self.awaiting.pop(uid, None)
         self.runs.drop_placement(uid)
@@ -147,6 +152,15 @@ class PlacementIndex:
         """Placements that look again when the object of this uid changes or goes."""
         return set(self._watching.get(uid, ()))
 
+    def comparing(self, keys: Iterable[str]) -> set[str]:
+        """Placements that watch the objects of these works, by feed keys, also of other placements."""
+        if not self._watching:
+            return set()
+        found: set[str] = set()
+        for key in keys:
+            found |= self._watching.get(key.partition("/")[2], set())
+        return found
+
     def awaited(self, keys: Iterable[str]) -> set[str]:
         """Placements that wait for one of the clusters behind feed keys to let something go."""
         if not self.awaiting:
@@ -162,6 +176,31 @@ class PlacementIndex:
     def selects_jobs(self) -> bool:
         """Does any placement select Jobs?"""
         return any(known.rules.selects_jobs for known in self._known.values())
+
+    def selects_queues(self, uid: str) -> bool:
+        """Does this placement select ClusterQueues, and so decide who chooses clusters for their Jobs?"""
+        known = self._known.get(uid)
+        return known is not None and not known.queues.is_empty
+
+    def put_queue(self, row: StoredObject) -> set[str]:
+        """Take a queue's row; placements that must look at their waiting Jobs again.
+
+        Its status is no news.
+        """
+        mark = (row.labels, row.spec, row.deleted_at is not None)
+        if self._queues.get(row.uid) == mark:
+            return set()
+        self._queues[row.uid] = mark
+        return self.selecting_jobs(row.namespace)
+
+    def selecting_jobs(self, namespace: str = "") -> set[str]:
+        """Placements that may select Jobs in a namespace, or in any if ""."""
+        return {
+            uid
+            for uid, known in self._known.items()
+            if known.rules.selects_jobs
+            and (not namespace or known.rules.namespace in ("", namespace))
+        }
 
     def concerned(
         self, group: str, kind: str, namespace: str, name: str, labels: Mapping[str, str]

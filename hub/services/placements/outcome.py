@@ -49,6 +49,9 @@ class ReconcileOutcome:
     words: dict[str, str] = field(default_factory=dict)  # of each binding as it stands, by cluster
     given: dict[str, Given] = field(default_factory=dict)  # by cluster, those being left included
     jobs: list[Workload] = field(default_factory=list)  # those it chose or chooses a cluster for
+    of_queues: list[Workload] = field(
+        default_factory=list
+    )  # selected; their queue will place them
     conflicts: dict[tuple[str, str], str] = field(default_factory=dict)  # (cluster, uid) → owner
     resource_index: int = 0
     overrides_of_jobs: Sequence[str] = ()  # that name Jobs, which nothing overrides

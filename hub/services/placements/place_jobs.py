@@ -1,29 +1,53 @@
 """Jobs of a placement: they get its name, and the scheduler places them by its policy.
 
 A Job that its queue placed is not one of them. The placement reports it and never moves it: neither when
-it selects the Job, nor when it no longer does, nor when it is deleted.
+it selects the Job, nor when it no longer does, nor when it is deleted. Nor is a waiting Job whose
+ClusterQueue no placement selects: its queue chooses its cluster. A Job whose queue does not exist yet waits
+for its queue. This is decided from the stored objects, in the transaction that assigns the Jobs.
 
 With annotation roadstead.dev/per-object a policy of any type picks one cluster for each Job by itself: the
 same path, one Job at a time through its queue, with what is promised to those before it counted.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
+from hub.domain.quota.placed_queues import QueueSelection, read_queue_selection
 from hub.domain.workloads.placement_policy import Policy
 from hub.domain.workloads.states import QUEUED, TERMINAL, WithdrawTo
+from hub.services.index.catalog import DEFAULT_QUEUE
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.selecting import NAMESPACE, resource_of_job
 from hub.services.works.withdraw import withdraw_jobs
-from hub.store import placements, workloads, works
+from hub.store import objects, placements, workloads, works
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared import labels
 from shared.documents import Json
+from shared.groups import KUEUE
 
 NEEDS_ONE: Final = "JobNeedsOneCluster"
 MOST_NAMED: Final = 100  # Jobs of which a status says where each was put by itself
 MOST_ENDED: Final = 100  # Jobs that are gone and still stand in a status
+
+
+class JobQueues(NamedTuple):
+    """ClusterQueues by LocalQueue (namespace, name), and which of them a placement selects."""
+
+    cluster_queues: Mapping[tuple[str, str], str]
+    placed: frozenset[str]
+
+    def are_placed(self, job: Workload) -> bool:
+        """Does a placement select the Job's ClusterQueue, so that placements choose its cluster?"""
+        return self._of(job) in self.placed
+
+    def are_ordinary(self, job: Workload) -> bool:
+        """Does its ClusterQueue exist, and does no placement select it?"""
+        name = self._of(job)
+        return bool(name) and name not in self.placed
+
+    def _of(self, job: Workload) -> str:
+        return self.cluster_queues.get((job.namespace, job.queue or DEFAULT_QUEUE), "")
 
 
 def is_per_object(annotations: Mapping[str, str]) -> bool:
@@ -45,20 +69,31 @@ def one_cluster(policy: Policy, *, per_object: bool = False) -> bool:
 
 
 def place_jobs(tx: Transaction, outcome: ReconcileOutcome, policy: Policy) -> list[Workload]:
-    """Give waiting Jobs this placement; return all that its status names.
+    """Give waiting Jobs of placed queues this placement; return all that its status names.
 
     Jobs of this placement that it no longer selects are released (`release_jobs`).
     """
     uid = outcome.row.uid
     selected = outcome.selection.jobs
     own = {row.uid: row for row in placements.jobs_of(tx, uid)}
+    waiting = [job for job in selected.values() if job.state in QUEUED]
+    queues = queues_of(tx, [job for job in waiting if job.placement in ("", uid)])
+    given_back = _give_back(tx, [job for job in waiting if job.uid in own], queues)
+    for job in given_back:
+        del own[job.uid]
     if not one_cluster(policy, per_object=is_per_object(outcome.row.annotations)):
-        _leave_out(tx, [job for job in selected.values() if job.uid not in own])
+        left = [job for job in waiting if job.uid not in own and queues.are_placed(job)]
+        _leave_out(tx, left)
         outcome.selection.jobs = {}
         selected = {}
     free = [job for job in selected.values() if not job.placement]
-    new = [job for job in free if job.state in QUEUED]
+    new = [job for job in free if job.state in QUEUED and queues.are_placed(job)]
     elsewhere = [job for job in free if job.cluster and job.state not in QUEUED]
+    outcome.of_queues = [
+        job
+        for job in selected.values()
+        if job.state in QUEUED and job.placement in ("", uid) and not queues.are_placed(job)
+    ]
     workloads.change(tx, [{"uid": job.uid, "placement": uid} for job in new])
     for job in selected.values():
         if job.placement not in ("", uid):
@@ -75,6 +110,13 @@ def place_jobs(tx: Transaction, outcome: ReconcileOutcome, policy: Policy) -> li
     gone = {job.uid for job in lost}
     ended = [job for job in own.values() if job.uid not in gone]
     return ended[:MOST_ENDED]  # the record of Jobs that finished and were deleted since
+
+
+def _give_back(tx: Transaction, jobs: Sequence[Workload], queues: JobQueues) -> list[Workload]:
+    """Take the placement off waiting Jobs whose queue no placement selects; those Jobs."""
+    ordinary = [job for job in jobs if queues.are_ordinary(job)]
+    workloads.change(tx, [{"uid": job.uid, "placement": ""} for job in ordinary])
+    return ordinary
 
 
 def release_jobs(
@@ -102,7 +144,7 @@ def without_placed_by_others(
 
 
 def _leave_out(tx: Transaction, jobs: Sequence[Workload]) -> None:
-    """Jobs that a placement for several clusters can not place wait, and say so."""
+    """Refuse Jobs that a placement for several clusters cannot place: they wait, and say why."""
     text = (
         "its placement is not for one cluster, and a Job runs in one: use PickN with 1, or annotate the "
         f'placement with {labels.PER_OBJECT}: "true"'
@@ -146,3 +188,36 @@ def _entry(job: Workload) -> Json:
         told["clusterName"] = job.cluster
     reason = job.reason or ("Scheduled" if job.cluster else "Waiting")
     return told | {"reason": reason} | ({"message": job.message} if job.message else {})
+
+
+def queues_of(tx: Transaction, jobs: Iterable[Workload]) -> JobQueues:
+    """The queues of these Jobs; without Jobs nothing is read."""
+    namespaces = sorted({job.namespace for job in jobs})
+    if not namespaces:
+        return JobQueues({}, frozenset())
+    declared = tx.remembered("objects", "labels of ClusterQueues", lambda: _cluster_queues(tx))
+    chosen = tx.remembered("objects", "selected ClusterQueues", lambda: _selections(tx))
+    found: dict[tuple[str, str], str] = {}
+    for namespace in namespaces:
+        for row in objects.list_kind(tx, KUEUE, "LocalQueue", namespace=namespace):
+            name = str((row.spec or {}).get("clusterQueue") or "")
+            if row.deleted_at is None and name in declared:
+                found[namespace, row.name] = name
+    placed = {
+        name for name in found.values() if any(s.selects(name, declared[name]) for s in chosen)
+    }
+    return JobQueues(found, frozenset(placed))
+
+
+def _cluster_queues(tx: Transaction) -> dict[str, Mapping[str, str]]:
+    rows = objects.list_kind(tx, KUEUE, "ClusterQueue")
+    return {row.name: row.labels or {} for row in rows if row.deleted_at is None}
+
+
+def _selections(tx: Transaction) -> list[QueueSelection]:
+    every = [
+        read_queue_selection(row.kind, row.spec or {})
+        for row in placements.list_all(tx)
+        if row.deleted_at is None
+    ]
+    return [each for each in every if not each.is_empty]

@@ -31,27 +31,33 @@ def read_held(tx: Transaction, uid: str) -> Held:
 
 def take_over(
     tx: Transaction,
-    uid: str,
+    outcome: ReconcileOutcome,
     entries: Sequence[SelectedObject],
     clusters: Collection[str],
     held: Held,
-    selection: Selection,
 ) -> dict[tuple[str, str], str]:
     """(cluster, object) → the placement that has placed it there before this one could.
 
-    What another placement takes back there is this one's to give from now on: it is added to `held`. The
-    same object may have been placed out of an envelope, or beside one.
+    What another placement takes back there is this one's to give from now on: it is added to `held`, and
+    so is what another only compares: a comparison claims nothing. A placement that compares takes nothing
+    from others: they delete, release or change what they placed. The same object may have been placed out
+    of an envelope, or beside one.
     """
+    uid, selection = outcome.row.uid, outcome.selection
+    reads_only = compares(outcome.row.spec or {})
     conflicts: dict[tuple[str, str], str] = {}
     same = _known_otherwise(tx, selection)
     for work in works.of_uids(tx, [each.uid for each in entries] + list(same)):
         if work.cluster not in clusters or work.placed_by == uid:
             continue
+        claimed = reads_only or work.action == "Apply"
         if work.uid in same:
-            if work.action in HELD:
+            if claimed and work.action in HELD:
                 conflicts[work.cluster, same[work.uid]] = work.placed_by
-        elif work.action not in HELD:
-            held.setdefault(work.cluster, {})[work.uid] = work
+        elif not claimed:
+            # A compared object was never applied for a placement.
+            old = work._replace(action="Withdraw") if work.action == "Compare" else work
+            held.setdefault(work.cluster, {})[work.uid] = old
         else:
             conflicts[work.cluster, work.uid] = work.placed_by
     return conflicts

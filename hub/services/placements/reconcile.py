@@ -14,7 +14,7 @@ from hub.domain.placement.framework import Filter
 from hub.domain.placement.pick import Decisions, Scores, pick
 from hub.domain.placement.plugins.affinity import satisfies
 from hub.domain.placement.plugins.eligibility import SUSPECT_AFTER_S, Standing
-from hub.domain.placement.rungs import Rung, placed_by_queue, scheduled, unscheduled
+from hub.domain.placement.rungs import Rung, left_to_queue, placed_by_queue, scheduled, unscheduled
 from hub.domain.workloads.placement_policy import Policy, read_policy
 from hub.domain.workloads.states import TERMINAL
 from hub.services.context.settings import Rollouts
@@ -217,10 +217,13 @@ def _first_rung(outcome: ReconcileOutcome) -> Rung:
         why = f"Job {first.name} waits: {first.message or first.reason or 'queued'}"
         return scheduled(len(found), max(1, len(found) + 1), why)
     if not outcome.decisions.fulfilled:
-        return scheduled(len(found), outcome.decisions.wanted, outcome.decisions.message)
+        picked = len(outcome.decisions.picked)  # clusters of queue Jobs do not count
+        return scheduled(picked, outcome.decisions.wanted, outcome.decisions.message)
     before = sorted(j.name for j in outcome.jobs if j.cluster and placed_by_its_queue(j))
     if before:
         return placed_by_queue(len(found), before)
+    if outcome.of_queues:
+        return left_to_queue(len(found), sorted(job.name for job in outcome.of_queues))
     selects = outcome.selection.objects or outcome.jobs
     return scheduled(len(found), None, "" if selects else _nothing(outcome.row.spec or {}))
 

@@ -3,6 +3,7 @@
 Destination OriginalResource where one cluster alone can hold the objects: the member's status is that of the
 object on the hub. In all other cases, and for WorkAPI (there is no such API here), the statuses are told per
 cluster in the placement's own status. Kinds whose status the hub itself keeps are never overwritten.
+Below: what a work says of one object in one cluster, for the placement's own status.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -11,6 +12,8 @@ from typing import Final
 
 import orjson
 
+from hub.domain.placement.status import Item, Resource
+from hub.services.placements.abandon import HELD
 from hub.services.placements.selecting import Selection, resource_of
 from hub.store import objects
 from hub.store.records.objects import StoredObject
@@ -20,6 +23,7 @@ from shared.conditions import find, rfc3339
 from shared.documents import Json, JsonView
 from shared.groups import CLUSTER, KUEUE, PLACEMENT
 from shared.kinds import unheeded
+from shared.wire.agent_v1 import DIFF_REPORTED
 
 MOST_BYTES: Final = (
     256 * 1024
@@ -125,3 +129,57 @@ def _with_notice(told: JsonView | None, row: StoredObject) -> Json | None:
 def _strategy(spec: JsonView) -> JsonView:
     found: JsonView = (spec.get("strategy") or {}).get("reportBackStrategy") or {}
     return found
+
+
+def said_of(work: Work) -> str:
+    """The member's words, and what would help where that is plain."""
+    message = work.message
+    if work.reason == "NamespaceMissing":
+        hint = (
+            f"a ClusterResourcePlacement that selects Namespace {work.namespace} brings it there"
+        )
+        return f"{message}; {hint}"
+    return message
+
+
+def is_compared(work: Work) -> bool | None:
+    """True once its agent has compared this very version, False where it cannot, None before."""
+    if work.phase == "Failed":
+        return False
+    told = work.phase == "Applied" and work.reason == DIFF_REPORTED
+    return True if told and work.observed_generation >= work.generation else None
+
+
+def is_applied(work: Work) -> bool | None:
+    """True once its agent has applied this very version, False where it failed, None before."""
+    match work.phase:
+        case "Applied" if work.reason == DIFF_REPORTED:
+            return None  # only compared, so far
+        case "Applied":
+            return True if work.observed_generation >= work.generation else None
+        case "Failed" | "Missing":
+            return False
+        case _:
+            return None
+
+
+def member_generation(work: Work | None) -> int:
+    """The generation of the live object that its agent last reported; 0: unknown."""
+    observed = work.observed if work is not None else None
+    return int((observed or {}).get("member_generation") or 0)
+
+
+def as_placed(resource: Resource, work: Work, owner: str) -> Item:
+    """What is compared, where another placement holds it: by what that one's agent says of it."""
+    if work.action not in HELD:
+        return Item(resource, message=f"{owner} takes it back: it is compared once it is gone")
+    compared = is_compared(work) if work.action == "Compare" else is_applied(work)
+    return Item(
+        resource,
+        applied=compared,
+        reason=work.reason if compared is False else "",
+        message=f"{owner} holds it here: {said_of(work) or 'its report is what is compared'}",
+        generation=member_generation(work),
+        drifts=work.drift or (),
+        observed_at=work.observed_at,
+    )

@@ -11,7 +11,7 @@ from typing import Final
 from hub.domain.placement.pick import SCHEDULED, Decision, Decisions, Scores
 from hub.domain.rollout.rolling_update import Holding, RollingUpdate, Step, next_step
 from hub.domain.workloads.placement_policy import Policy
-from hub.services.placements.abandon import HELD, is_external
+from hub.services.placements.abandon import HELD, compares, is_external
 from hub.services.placements.bindings import EVICTED, FOR_A_JOB
 from hub.services.placements.outcome import Given, ReconcileOutcome
 from hub.services.placements.override import Overrides, Version, tied_of
@@ -64,7 +64,7 @@ def roll_out(
     }
     held = read_held(tx, uid)
     selected = objects_of(outcome.selection)
-    outcome.conflicts = take_over(tx, uid, selected, set(chosen), held, outcome.selection)
+    outcome.conflicts = take_over(tx, outcome, selected, set(chosen), held)
     found: dict[str, Found] = {}
     for cluster in chosen:
         version = overrides.version(selected, cluster, labels[cluster])
@@ -72,7 +72,14 @@ def roll_out(
         there, binding = held.get(cluster, {}), bound.get(cluster)
         newest = has_version(there, binding, version, taken, outcome.resource_index)
         found[cluster] = look_at(
-            tx, binding, cluster, there, rolling, version, newest=newest, taken=bool(taken)
+            tx,
+            binding,
+            cluster,
+            there,
+            rolling,
+            version,
+            newest=newest,
+            taken=bool(taken) and not compares(spec),
         )
         note_overrides(found[cluster], there, taken)
     for cluster in sorted(held.keys() - set(chosen)):

@@ -23,6 +23,13 @@ from hub.services.placements.manifests import status_copy
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.place_jobs import tell_each, unheeded_of
 from hub.services.placements.reconcile import reconcile
+from hub.services.placements.reporting import (
+    as_placed,
+    is_applied,
+    is_compared,
+    member_generation,
+    said_of,
+)
 from hub.services.placements.selecting import CLUSTER_SCOPED, resource_of_job
 from hub.store import objects, works
 from hub.store.records.objects import StoredObject
@@ -33,7 +40,6 @@ from hub.store.transaction import Transaction
 from shared.conditions import find
 from shared.documents import JsonView
 from shared.kinds import unheeded
-from shared.wire.agent_v1 import DIFF_REPORTED
 from shared.wire.versions import COMPARES
 
 # What is said when a rung turns True, in KubeFleet's words; of overrides its own message.
@@ -240,21 +246,23 @@ def _object_item(
     if work is not None and work.placed_by == outcome.row.uid:
         envelope = work.options.envelope
     resource = Resource(group, version, entry.kind, entry.namespace, entry.name, envelope)
-    if owner:
+    compares = abandon.compares(outcome.row.spec or {})
+    if owner and not (compares and work is not None):
         text = f"{owner} placed it here first"
         return Item(resource, applied=False, reason="PlacedByAnother", message=text)
     if work is None:
         return Item(resource)
-    compares = abandon.compares(outcome.row.spec or {})
-    applied = _compared(work) if compares else _applied(work)
+    if owner:
+        return as_placed(resource, work, owner)
+    applied = is_compared(work) if compares else is_applied(work)
     short = applied and work.available is False  # then an agent says why there
     item = Item(
         resource,
         applied=applied,
         available=work.available,
         reason=work.reason if applied is False or short else "",
-        message=_said(work),
-        generation=_member_generation(work),
+        message=said_of(work),
+        generation=member_generation(work),
         drifts=(work.drift or ()) if applied or not compares else (),
         observed_at=work.observed_at,
     )
@@ -271,36 +279,6 @@ def _unless_left_drifted(item: Item, outcome: ReconcileOutcome) -> Item:
     more = f" and {len(item.drifts) - 3} more" if len(item.drifts) > 3 else ""
     text = f"drifts are found and left alone, as whenToApply says: {paths}{more}"
     return replace(item, applied=False, reason=FOUND_DRIFTS, message=text)
-
-
-def _said(work: Work) -> str:
-    """The member's words, and what would help where that is plain."""
-    message = work.message
-    if work.reason == "NamespaceMissing":
-        hint = (
-            f"a ClusterResourcePlacement that selects Namespace {work.namespace} brings it there"
-        )
-        return f"{message}; {hint}"
-    return message
-
-
-def _compared(work: Work) -> bool | None:
-    if work.phase == "Failed":
-        return False
-    told = work.phase == "Applied" and work.reason == DIFF_REPORTED
-    return True if told and work.observed_generation >= work.generation else None
-
-
-def _applied(work: Work) -> bool | None:
-    match work.phase:
-        case "Applied" if work.reason == DIFF_REPORTED:
-            return None  # only compared, so far
-        case "Applied":
-            return True if work.observed_generation >= work.generation else None
-        case "Failed" | "Missing":
-            return False
-        case _:
-            return None
 
 
 def _job_item(job: Workload, work: Work | None) -> Item | None:
@@ -326,15 +304,10 @@ def _job_item(job: Workload, work: Work | None) -> Item | None:
         available=started,
         reason=reason,
         message=job.message or ("no pod of it has run yet" if not started else ""),
-        generation=_member_generation(current),
+        generation=member_generation(current),
         drifts=drifts,
         observed_at=current.observed_at if current is not None else None,
     )
-
-
-def _member_generation(work: Work | None) -> int:
-    observed = work.observed if work is not None else None
-    return int((observed or {}).get("member_generation") or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,7 +357,9 @@ def reconcile_with_status(
     write_status(tx, outcome)
     unsettled = outcome.unfulfilled or bool(outcome.conflicts)
     leaving = outcome.leaving | {work.cluster for work in outcome.abandoned}
-    watched = outcome.selection.envelopes.keys() | status_copy.watched(
+    watched = set(outcome.selection.envelopes) | status_copy.watched(
         outcome.row, outcome.selection
     )
+    if abandon.compares(outcome.row.spec or {}):  # others may hold what it compares
+        watched |= outcome.selection.objects.keys()
     return Next(unsettled, leaving, outcome.again_at, frozenset(watched))

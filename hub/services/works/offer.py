@@ -36,7 +36,7 @@ class Ask:
     cluster: str
     uids: tuple[str, ...]
     session: str  # that asks
-    queue_managers: frozenset[str]  # "namespace/name" of LocalQueues that are Active there
+    queue_managers: frozenset[str]  # "namespace/name" of LocalQueues that a queue manager serves
 
 
 @dataclass(frozen=True, slots=True)

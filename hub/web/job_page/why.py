@@ -30,7 +30,10 @@ _NO_ROOM: Final = "InsufficientRoom"
 # The rules of `hub.domain.placement.registry`, then room, in the order in which they are asked.
 _STEPS: Final = (
     _Step("joined, heard and healthy", frozenset({"Eligible", "Healthy"})),
-    _Step("not cordoned, not set aside", frozenset({"Uncordoned", "NotSetAside"})),
+    _Step(
+        "not cordoned, not set aside",
+        frozenset({"Uncordoned", "NotSetAside", "QueueNotStopped"}),
+    ),
     _Step("named, selected, by affinity", frozenset({"Named", "AffinityRequired"})),
     _Step("serves its kind, taints tolerated", frozenset({"KindServed", "TaintsTolerated"})),
     _Step("has nodes of its flavors", frozenset({_FITS})),

@@ -3,7 +3,7 @@
 import pytest
 
 from agent.member.applier import _last_seen
-from agent.member.observer import _is_active, _slim_job
+from agent.member.observer import _queue_state, _slim_job
 from agent.member.refusals import conflicting, missing_what, refused
 from agent.member.take_over import _has_no_work, stranger
 from agent.objects.facts import epoch_of, owner_of
@@ -29,18 +29,21 @@ def test_of_a_job_is_kept_whose_it_is_and_who_suspends_it(suspend, holder):
 
 
 @pytest.mark.parametrize(
-    ("conditions", "active"),
+    ("conditions", "state"),
     [
-        ([{"type": "Active", "status": "True"}], True),
-        ([{"type": "Active", "status": "False"}], False),
-        ([{"type": "Ready", "status": "True"}], False),
-        ([{"type": "Ready", "status": "True"}, {"type": "Active", "status": "True"}], True),
-        (None, False),
+        ([{"type": "Active", "status": "True"}], "active"),
+        ([{"type": "Active", "status": "False", "reason": "Stopped"}], "stopped"),
+        ([{"type": "Active", "status": "False", "reason": "ClusterQueueIsInactive"}], "stopped"),
+        ([{"type": "Active", "status": "False", "reason": "ClusterQueueDoesNotExist"}], ""),
+        ([{"type": "Active", "status": "False"}], ""),
+        ([{"type": "Ready", "status": "True"}], ""),
+        ([{"type": "Ready", "status": "True"}, {"type": "Active", "status": "True"}], "active"),
+        (None, ""),
     ],
 )
-def test_a_local_queue_is_served_while_it_says_so(conditions, active):
-    """By its condition Active, and no other."""
-    assert _is_active({"status": {"conditions": conditions}}, None) is active
+def test_a_local_queue_is_active_or_stopped_by_its_condition(conditions, state):
+    """Condition Active decides, with Kueue's two reasons by which people stop a queue."""
+    assert _queue_state({"status": {"conditions": conditions}}, None) == state
 
 
 @pytest.mark.parametrize(

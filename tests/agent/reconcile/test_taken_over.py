@@ -33,6 +33,7 @@ async def test_a_created_object_carries_the_mark_and_is_deleted(member):
     member.start()
     await applied(member, a_config_map())
     assert marks_of(await settings_of(member))["created-by"] == HUB_ID
+    await member.hub.until(lambda hub: hub.observed["o-1"].created is True)
     await withdrawn(member, a_config_map())
     assert not is_there(member, "configmaps", "team", "settings")
 
@@ -102,6 +103,7 @@ async def test_what_was_taken_over_is_released_and_never_deleted(member, rule):
     member.start()
     await applied(member, a_config_map(), when_to_take_over=rule)
     assert "created-by" not in marks_of(await settings_of(member))
+    await member.hub.until(lambda hub: hub.observed["o-1"].created is False)
     await withdrawn(member, a_config_map())
     live = await settings_of(member)
     assert (live["metadata"]["uid"], live["data"]) == (made["metadata"]["uid"], made["data"])

@@ -291,6 +291,16 @@ def test_who_was_not_picked_is_named_only_while_clusters_are_missing() -> None:
     assert len(status_of(found, None, NOW)["placementStatuses"]) == 1
 
 
+def test_a_cluster_is_listed_once() -> None:
+    """One that was not picked and holds a Job that its queue placed there: as what it holds."""
+    refused = {"c": "why c"} | {f"r{n}": f"why {n}" for n in range(MOST_REFUSED)}
+    picture = a_picture(on(DONE), refused=refused, scheduled=scheduled(1, 2))
+    listed = status_of(picture, None, NOW)["placementStatuses"]
+    names = [each["clusterName"] for each in listed]
+    assert names == ["c", *(f"r{n}" for n in range(MOST_REFUSED))]
+    assert told(listed[0]["conditions"])["Scheduled"] == ("True", "Scheduled")
+
+
 def test_since_when_a_cluster_is_not_picked() -> None:
     """The time of its refusal stays while it is refused."""
     picture = a_picture(refused={"r": "why"}, scheduled=unscheduled("Odd", "as written"))

@@ -65,6 +65,22 @@ async def test_what_a_later_release_says_besides_is_ignored(tmp_path):
         assert (await hub.job(uid)).state == "Applied"
 
 
+@pytest.mark.parametrize("created", [True, False, None])
+async def test_whether_an_object_was_created_is_kept_as_the_agent_reports_it(tmp_path, created):
+    """Agents of earlier releases do not report it, and nothing is assumed for them."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        uid = await hub.placed("north")
+        await agent.sync()
+        request = agent.request(ran(uid, active=1))
+        if created is not None:
+            request["observed"]["entries"][0]["created"] = created
+        assert (await agent.post(request)).json()["refused"] == []
+        work = await hub.work(uid)
+        assert work is not None
+        assert (work.observed or {}).get("created") is created
+
+
 CAPACITY = {"pools_revision": 0, "pools": [], "bound": []}
 
 

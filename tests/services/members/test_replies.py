@@ -192,6 +192,19 @@ async def test_jobs_are_left_to_the_queue_managers_that_are_there_now(tmp_path: 
     assert suspended == {"a": False, "b": True, "c": False, "d": False, "e": True}
 
 
+async def test_a_job_is_not_started_around_a_stopped_queue(tmp_path: Path):
+    """It is given suspended and with the queue's label: the member's queue manager starts it."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        stopped = ["team-a/default"]
+        await agent.sync(capacity=ROOM | {"queue_managers": stopped, "stopped_queues": stopped})
+        uid = await hub.placed("north")
+        await agent.sync()
+        manifest = agent.works[uid]["manifest"]
+        assert manifest["spec"]["suspend"] is True
+        assert manifest["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "default"
+
+
 async def test_what_is_removed_is_no_longer_expected_to_be_seen(tmp_path: Path):
     """Both sides forget it together: nothing has to be said anew."""
     async with running_hub(tmp_path) as hub:

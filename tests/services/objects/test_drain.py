@@ -36,6 +36,31 @@ async def placed(hub: Running, *documents: str) -> Fleet:
     return fleet
 
 
+@pytest.mark.parametrize(
+    ("created", "abandon", "fate"),
+    [
+        (True, False, (1, 0, 0)),
+        (False, False, (0, 1, 0)),
+        (None, False, (0, 0, 1)),
+        (True, True, (0, 1, 0)),
+    ],
+)
+async def test_a_dry_run_says_which_objects_are_deleted_and_which_released(
+    tmp_path: Path, created: bool | None, abandon: bool, fate: tuple[int, int, int]
+):
+    """The member deletes objects that the agent reports as created, unless the placement abandons them."""
+    async with running_hub(tmp_path) as hub:
+        text = ONE_OF_TWO
+        if abandon:
+            strategy = "strategy: {deleteStrategy: {propagationPolicy: Abandon}}"
+            text = text.replace("  policy:", f"  {strategy}\n  policy:")
+        fleet = await placed(hub, text)
+        await fleet.sync(created=created)
+        (told,) = (await drained(hub, carry_out=False))["placements"]
+        counts = told["objectsDeleted"], told["objectsReleased"], told["objectsUnknown"]
+        assert counts == fate
+
+
 async def test_a_dry_run_says_what_would_move_and_moves_nothing(tmp_path: Path):
     """The jobs there and each placement with its verdict; the member goes on getting work."""
     async with running_hub(tmp_path) as hub:

@@ -23,7 +23,18 @@ GUIDE = Path(__file__).parents[3] / "examples" / "guide"
 FLEET = "placement.kubernetes-fleet.io"
 
 _GROUPS = {"ClusterQueue": "kueue.x-k8s.io", "LocalQueue": "kueue.x-k8s.io"}
-JOBS = """
+PLACED_QUEUE = """
+apiVersion: placement.kubernetes-fleet.io/v1
+kind: ClusterResourcePlacement
+metadata: {name: queues}
+spec:
+  resourceSelectors: [{group: kueue.x-k8s.io, version: v1beta2, kind: ClusterQueue, name: default}]
+  policy: {placementType: PickFixed, clusterNames: []}
+---
+"""  # so that placements choose clusters for the Jobs of ClusterQueue default; brings nothing anywhere
+JOBS = (
+    PLACED_QUEUE
+    + """
 apiVersion: batch/v1
 kind: Job
 metadata: {name: one, namespace: shop}
@@ -39,6 +50,7 @@ metadata: {name: jobs, namespace: shop}
 spec:
   resourceSelectors: [{group: batch, version: v1, kind: Job, name: one}]
 """
+)
 CONFIG = """
 apiVersion: v1
 kind: Namespace

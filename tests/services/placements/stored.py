@@ -13,6 +13,7 @@ from hub.store.records.workloads import Workload
 from hub.store.records.works import Work
 from hub.store.transaction import Transaction
 from shared.documents import Json
+from shared.groups import KUEUE
 from shared.kinds.placement_v1 import GROUP as PLACEMENT
 from tests.store.build import (
     START,
@@ -37,6 +38,27 @@ def a_placement(uid: str = "p", *selectors: Json, **given: Any) -> StoredObject:
     return an_object(uid, api_group=PLACEMENT, kind="ResourcePlacement", spec=spec, **given)
 
 
+def placed_queue(namespace: str = "team-a") -> list[StoredObject]:
+    """ClusterQueue `default`, which a placement selects, and a LocalQueue that leads there."""
+    selects = {"group": KUEUE, "version": "v1beta2", "kind": "ClusterQueue", "name": "default"}
+    none = {"placementType": "PickFixed", "clusterNames": []}
+    chosen: Json = {"resourceSelectors": [selects], "policy": none}
+    of = {"api_group": KUEUE, "name": "default"}
+    return [
+        an_object("cq", kind="ClusterQueue", namespace="", spec={}, **of),
+        an_object(
+            "lq", kind="LocalQueue", spec={"clusterQueue": "default"}, namespace=namespace, **of
+        ),
+        an_object(
+            "queues",
+            api_group=PLACEMENT,
+            kind="ClusterResourcePlacement",
+            namespace="",
+            spec=chosen,
+        ),
+    ]
+
+
 async def fill(db: Database, *rows: StoredObject, jobs: tuple[Workload, ...] = ()) -> None:
     """Members `north` and `south`, a leader, these objects and Jobs."""
 
@@ -45,7 +67,7 @@ async def fill(db: Database, *rows: StoredObject, jobs: tuple[Workload, ...] = (
         for name in ("north", "south"):
             clusters.add(tx, a_member(name, joined_at=START, heartbeat_at=tx.now))
             clusters.set_capacity(tx, name, b'{"pools_revision":0,"pools":[],"bound":[]}')
-        for row in rows:
+        for row in (*rows, *(placed_queue() if jobs else ())):
             objects.add(tx, row)
         workloads.add(tx, jobs)
 

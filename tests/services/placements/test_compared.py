@@ -5,10 +5,13 @@ from typing import Any
 
 import pytest
 
+from hub.services.objects.delete import delete_object
 from hub.store import work_pages, workloads
+from hub.store.records.works import Work
+from hub.store.transaction import Transaction
 from shared.wire.versions import COMPARES
 from tests.services.members.hubs import Running, running_hub, seen
-from tests.services.placements.fleet import CONFIG, JOBS, Fleet, conditions
+from tests.services.placements.fleet import CONFIG, FLEET, JOBS, Fleet, conditions
 
 pytestmark = pytest.mark.anyio
 ONLY = "spec:\n  strategy: {applyStrategy: {type: ReportDiff}}"
@@ -137,3 +140,111 @@ async def test_a_job_is_not_begun_to_be_compared(tmp_path: Path):
         assert told == {"ResourcePlacementScheduled": ("False", "JobsNotCompared")}
         found = await hub.hub.read(workloads.live_by_name, [("shop", "one")])
         assert found["shop", "one"].placement == ""
+
+
+REAL = """
+apiVersion: placement.kubernetes-fleet.io/v1
+kind: ResourcePlacement
+metadata: {name: real, namespace: shop}
+spec:
+  resourceSelectors: [{group: "", version: v1, kind: ConfigMap, name: settings}]
+"""
+ABSENT = {
+    "path": "/",
+    "hub": "the object",
+    "member": "absent",
+    "first_seen": DIFFERS["first_seen"],
+}
+
+
+async def held(fleet: Fleet) -> tuple[str, str]:
+    """The action of the ConfigMap's work, and the placement that owns it."""
+    work = await of_the_map(fleet)
+    await fleet.agents["m1"].sync()
+    placed_by = await fleet.object(KIND, "real", "shop")
+    whose = "real" if placed_by is not None and work.placed_by == placed_by.uid else NAME
+    return work.action, whose
+
+
+async def of_the_map(fleet: Fleet) -> Work:
+    row = await fleet.object("ConfigMap", "settings", "shop")
+    assert row is not None
+    found = await fleet.hub.work(row.uid)
+    assert found is not None
+    return found
+
+
+async def applied(fleet: Fleet) -> tuple[str, str]:
+    """The rung of the placement that applies."""
+    told = conditions(await fleet.status(KIND, "real", "shop"))
+    return told["ResourcePlacementApplied"]
+
+
+async def test_a_comparison_keeps_no_placement_from_placing(tmp_path: Path):
+    """The other placement applies the object, and its agent's report is what is compared."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await compared(hub)
+        await says(fleet, drift=[ABSENT])
+        await fleet.apply(REAL)
+        assert await held(fleet) == ("Apply", "real")
+        await says(fleet, reason="", available=True)
+        assert await applied(fleet) == ("True", "ApplySucceeded")
+        assert await rung(fleet) == ("True", "DiffReportingCompleted")
+        (target,) = (await fleet.status(KIND, NAME, "shop"))["placementStatuses"]
+        assert "diffedPlacements" not in target
+
+
+async def test_what_another_placement_holds_is_compared_by_its_report(tmp_path: Path):
+    """The placement that came first keeps the object, and its agent's report is what is compared."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await compared(hub, text=CONFIG.partition("---")[0])
+        await fleet.apply(CONFIG.rpartition("---")[0] + "---" + REAL)
+        await fleet.agents["m1"].sync()
+        await says(fleet, reason="", available=True)
+        await fleet.apply(DIFF)
+        assert await held(fleet) == ("Apply", "real")
+        assert await rung(fleet) == ("True", "DiffReportingCompleted")
+        await says(fleet, reason="", drift=[DIFFERS])
+        (target,) = (await fleet.status(KIND, NAME, "shop"))["placementStatuses"]
+        (differs,) = target["diffedPlacements"]
+        assert differs["observedDiffs"][0]["valueInMember"] == '"red"'
+
+
+@pytest.mark.parametrize("first", [DIFF, CONFIG.rpartition("---")[0] + "---" + REAL])
+async def test_a_comparison_keeps_nothing_from_being_taken_back(tmp_path: Path, first: str):
+    """The agent deletes the object with its placement; then the comparison starts again."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await compared(hub, text=first)
+        await fleet.apply(DIFF)
+        await fleet.apply(REAL)
+        await fleet.agents["m1"].sync()
+        await says(fleet, reason="", available=True)
+        await delete(fleet, "real")
+        assert await held(fleet) == ("Withdraw", "real")
+        await fleet.apply(DIFF.replace("name: everywhere", "name: everywhere, labels: {a: b}"))
+        assert await held(fleet) == ("Withdraw", "real")
+        assert (await rung(fleet))[0] == "Unknown"
+        await says(fleet, "Gone", reason="")
+        assert await held(fleet) == ("Compare", NAME)
+        assert await fleet.object(KIND, "real", "shop") is None
+
+
+async def test_deleting_a_comparison_touches_nothing_of_others(tmp_path: Path):
+    """The object of another placement stays in the member."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await compared(hub)
+        await fleet.apply(REAL)
+        await says(fleet, reason="", available=True)
+        await delete(fleet, NAME)
+        assert await held(fleet) == ("Apply", "real")
+        assert await fleet.object(KIND, NAME, "shop") is None
+
+
+async def delete(fleet: Fleet, name: str) -> None:
+    """Delete a ResourcePlacement as by REST."""
+
+    def by_rest(tx: Transaction) -> None:
+        delete_object(tx, FLEET, KIND, "shop", name, origin="rest", principal="admin")
+
+    await fleet.hub.write(by_rest)
+    await fleet.turn()

@@ -7,8 +7,9 @@ import pytest
 from hub.domain.workloads.states import QUEUED, State
 from hub.services.objects.delete import delete_object
 from hub.store import events, workloads
+from hub.store.records.workloads import Workload
 from tests.services.members.hubs import running_hub, seen
-from tests.services.placements.fleet import FLEET, Fleet
+from tests.services.placements.fleet import FLEET, PLACED_QUEUE, Fleet, conditions
 
 pytestmark = pytest.mark.anyio
 
@@ -26,6 +27,19 @@ NAMESPACE = """
 apiVersion: v1
 kind: Namespace
 metadata: {name: shop}
+"""
+
+
+BY_LABEL = PLACED_QUEUE.replace("name: default", "labelSelector: {matchLabels: {placed: here}}")
+LABELLED = """
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: default, labels: {placed: here}}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors: [{name: default, resources: [{name: cpu, nominalQuota: 100}]}]
 """
 
 
@@ -86,6 +100,21 @@ async def test_a_placement_that_selects_the_job_does_not_take_it(tmp_path: Path)
         assert status["conditions"][0]["reason"] == "PlacedByQueue"
 
 
+async def test_the_cluster_of_a_queue_job_is_listed_once(tmp_path: Path):
+    """Also where the policy names another cluster, which is missing."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1", "m2")
+        await queue_job_in_m1(fleet)
+        text = placement_of_the_namespace().replace("[m2]", "[m9]")
+        await fleet.apply(text)
+        status = await fleet.status("ClusterResourcePlacement", "shop")
+        listed = {}
+        for each in status["placementStatuses"]:
+            assert each["clusterName"] not in listed
+            listed[each["clusterName"]] = conditions(each)["Scheduled"][0]
+        assert listed == {"m1": "True", "m2": "False", "m9": "False"}
+
+
 async def test_deleting_the_placement_withdraws_no_job_of_a_queue(tmp_path: Path):
     """The Job runs on in the same epoch while the placement of its namespace comes and goes."""
     async with running_hub(tmp_path) as hub:
@@ -121,10 +150,67 @@ async def test_a_job_that_an_earlier_release_assigned_keeps_its_place(tmp_path: 
         assert (await hub.job(uid)).placement == ""
 
 
+async def waiting_job(fleet: Fleet) -> Workload:
+    """The Job of namespace shop, as stored."""
+    await fleet.turn()
+    found = await fleet.hub.hub.read(workloads.live_by_name, [("shop", "one")])
+    return found["shop", "one"]
+
+
+async def test_a_waiting_job_of_an_ordinary_queue_stays_with_its_queue(tmp_path: Path):
+    """A later placement reports PlacedByQueue for a Job whose ClusterQueue no placement selects."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1", "m2")
+        await fleet.apply(NAMESPACE)
+        await fleet.apply(JOB)
+        await fleet.apply(placement_of_the_namespace())
+        assert (await waiting_job(fleet)).placement == ""
+        scheduled = (await fleet.status("ClusterResourcePlacement", "shop"))["conditions"][0]
+        assert scheduled["reason"] == "PlacedByQueue"
+        assert "Job(s) one wait for their queue" in scheduled["message"]
+
+
+async def test_a_job_whose_queue_is_missing_is_not_steered(tmp_path: Path):
+    """A placement may choose only once the LocalQueue exists and its ClusterQueue is selected."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1", "m2")
+        await fleet.apply(NAMESPACE)
+        named = "labels: {kueue.x-k8s.io/queue-name: later}"
+        await fleet.apply(JOB.replace("namespace: shop}", f"namespace: shop, {named}}}"))
+        await fleet.apply(placement_of_the_namespace())
+        assert (await waiting_job(fleet)).placement == ""
+
+
+@pytest.mark.parametrize("change", ["placement", "label"])
+async def test_a_waiting_job_is_steered_while_a_placement_selects_its_queue(
+    tmp_path: Path, change: str
+):
+    """From the change that selects the ClusterQueue to the one that no longer does."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1", "m2")
+        await fleet.apply(NAMESPACE)
+        await fleet.apply(JOB)
+        await fleet.apply(placement_of_the_namespace())
+        if change == "label":
+            await fleet.apply(BY_LABEL)
+            await fleet.apply(LABELLED)
+        else:
+            await fleet.apply(PLACED_QUEUE)
+        row = await fleet.object("ClusterResourcePlacement", "shop")
+        assert row is not None
+        assert (await waiting_job(fleet)).placement == row.uid
+        if change == "label":
+            await fleet.apply(LABELLED.replace("placed: here", "placed: nowhere"))
+        else:
+            await fleet.apply(PLACED_QUEUE.replace("name: default", "name: another"))
+        assert (await waiting_job(fleet)).placement == ""
+
+
 async def test_a_job_that_the_placement_placed_is_still_taken_back(tmp_path: Path):
     """A Job whose work names the placement is withdrawn with it and waits again."""
     async with running_hub(tmp_path) as hub:
         fleet = await Fleet.start(hub, "m1", "m2")
+        await fleet.apply(PLACED_QUEUE)
         await fleet.apply(NAMESPACE)
         await fleet.apply(JOB)
         await fleet.apply(placement_of_the_namespace())

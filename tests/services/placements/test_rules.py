@@ -290,7 +290,7 @@ async def test_a_job_that_its_queue_placed_before_is_not_called_the_policys_choi
     """Selected after it was dispatched: the conditions say whose choice the cluster was."""
     async with running_hub(tmp_path) as hub:
         fleet = await Fleet.start(hub, "m1")
-        job, placement = JOBS.split("---")
+        _, job, placement = JOBS.split("---")
         await fleet.apply(job)
         found = await hub.hub.read(workloads.live_by_name, [("shop", "one")])
         scores = {"profile": "queue", "clusters": [{"cluster": "m1", "score": 70}]}

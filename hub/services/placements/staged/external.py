@@ -11,7 +11,7 @@ from typing import Final
 from hub.domain.rollout.rolling_update import RollingUpdate
 from hub.domain.rollout.run_state import ClusterSight
 from hub.services.context.settings import Rollouts
-from hub.services.placements.abandon import HELD
+from hub.services.placements.abandon import HELD, compares
 from hub.services.placements.bindings import EVICTED, FOR_A_JOB
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.override import Overrides
@@ -72,10 +72,9 @@ class _View:
         if index != outcome.resource_index:
             entries = objects_at(tx, outcome.row.uid, index) or []
         overrides = Overrides(tx, outcome.row, outcome.selection, self._overrides, older=entries)
-        conflicts = take_over(
-            tx, outcome.row.uid, entries, set(chosen), self.held, outcome.selection
-        )
+        conflicts = take_over(tx, outcome, entries, set(chosen), self.held)
         outcome.conflicts = {**outcome.conflicts, **conflicts}
+        reads_only = compares(outcome.row.spec or {})
         found: dict[str, Found] = {}
         names = {each.uid: f"{each.kind} {each.name}" for each in entries}
         for cluster in chosen:
@@ -84,11 +83,21 @@ class _View:
             taken = {uid for at, uid in conflicts if at == cluster}
             has = has_version(there, binding, made, taken, index)
             found[cluster] = look_at(
-                tx, binding, cluster, there, _AT_ONCE, made, newest=has, taken=bool(taken)
+                tx,
+                binding,
+                cluster,
+                there,
+                _AT_ONCE,
+                made,
+                newest=has,
+                taken=bool(taken) and not reads_only,
             )
             note_overrides(found[cluster], there, taken)
         text = "another placement has placed it there"
-        owned = {cluster: f"{names.get(uid, 'an object')}: {text}" for cluster, uid in conflicts}
+        owned = {
+            cluster: f"{names.get(uid, 'an object')}: {text}"
+            for cluster, uid in ({} if reads_only else conflicts)
+        }
         self._versions[index] = _Version(overrides, found, owned)
         return self._versions[index]
 
