@@ -311,6 +311,37 @@ def an_eviction_is_waited_for(scene: Scene, name: str = "evicted") -> None:
     assert changes == [True, False, True, False]
 
 
+def a_stopped_queue_is_respected(scene: Scene, policy: str) -> None:
+    """A Job placed while the member's queue is stopped waits there suspended, until it is resumed."""
+    name = f"stopped-{policy.lower()}"
+    _stop(scene, policy)
+    queue = ("get", "localqueue", LOCAL_QUEUE, "-n", NAMESPACE, "-o", "json")
+
+    def inactive() -> bool:
+        return condition(json.loads(scene.member(*queue)), "Active").get("status") == "False"
+
+    until(inactive, PATIENCE_S, "the member's LocalQueue says that it is stopped")
+    heard = scene.hub.cluster(MEMBER).heartbeat_at
+    until(
+        lambda: scene.hub.cluster(MEMBER).heartbeat_at != heard,
+        PATIENCE_S,
+        "its agent has reported",
+    )
+    scene.apply(a_job(name, run_s=1), its_placement(name, {"whenToApply": "Always"}))
+
+    def waits() -> bool:
+        found = [job.reason for job in scene.hub.jobs() if job.name == name]
+        return found == ["WaitsInMemberQueue"]
+
+    until(waits, PATIENCE_S, "the hub says that it waits in its member's queue")
+    _stop(scene, "None")
+    _await_state(scene, [name], "Succeeded")
+    versions = scene.watching.versions[name]
+    assert versions[0].suspended
+    assert {each.queue for each in versions if not each.suspended} == {LOCAL_QUEUE}
+    assert len({each.uid for each in versions}) == 1
+
+
 def _suspended(job: Json) -> Json:
     found = condition(job, "Suspended")
     return found if found.get("status") == "True" else {}

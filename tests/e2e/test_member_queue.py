@@ -53,3 +53,9 @@ def test_a_comparison_starts_nothing(scene):
 def test_what_its_queue_evicts_waits_there(scene):
     """HoldAndDrain of the member's queue: WaitsInMemberQueue, no second run, and it goes on afterwards."""
     member_queue.an_eviction_is_waited_for(scene)
+
+
+@pytest.mark.parametrize("policy", ["Hold", "HoldAndDrain"])
+def test_a_stopped_queue_is_respected(scene, policy):
+    """The Job is applied suspended with the queue's label, and only the member's queue manager starts it."""
+    member_queue.a_stopped_queue_is_respected(scene, policy)

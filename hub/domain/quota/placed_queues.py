@@ -22,7 +22,7 @@ class QueueSelection(NamedTuple):
         return not (self.names or self.selectors)
 
     def selects(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Whether the placement selects this ClusterQueue."""
+        """Does the placement select this ClusterQueue?"""
         return name in self.names or any(each.matches(labels) for each in self.selectors)
 
 

@@ -170,7 +170,7 @@ def member_generation(work: Work | None) -> int:
 
 
 def as_placed(resource: Resource, work: Work, owner: str) -> Item:
-    """What is compared, where another placement holds it: by what that one's agent says of it."""
+    """The result of a comparison, taken from the report on another placement's work."""
     if work.action not in HELD:
         return Item(resource, message=f"{owner} takes it back: it is compared once it is gone")
     compared = is_compared(work) if work.action == "Compare" else is_applied(work)
