@@ -1,4 +1,4 @@
-"""With `unqueuedJobs` Auto a job needs a queue as soon as somebody has made a ClusterQueue."""
+"""With `unqueuedJobs` Auto a job needs a queue as soon as an administrator has made a ClusterQueue."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -88,7 +88,7 @@ async def test_a_job_with_a_queue_is_taken(tmp_path):
 
 
 async def test_a_local_queue_default_of_an_administrator_takes_jobs_without_a_queue(tmp_path):
-    """Whoever made it said which quota they get."""
+    """Its maker chose the quota that they get."""
     default = named_default("LocalQueue", clusterQueue="a")
     async with fleet(tmp_path, *in_cohort("a", "4"), default) as hub:
         assert (await by_submit(hub, job("j")))["queue"] == "default"

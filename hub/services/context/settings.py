@@ -56,7 +56,7 @@ class Intake:
     """What becomes of what users send."""
 
     unqueued_jobs: Literal["Default", "Auto", "Reject"] = "Default"
-    """A Job without queue: provide LocalQueue `default` (Auto: until a ClusterQueue is made), or refuse it."""
+    """A Job without queue: provide LocalQueue `default` (Auto: until there are ClusterQueues), or refuse."""
     missing_namespace_selector: Literal["Everything", "Nothing"] = "Everything"
     """Namespaces that a ClusterQueue without namespaceSelector admits (Kueue's is Nothing)."""
     unsuspendable_labels: str = "notebook-name"

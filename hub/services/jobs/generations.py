@@ -43,7 +43,7 @@ def standing_before(tx: Transaction, given: Draft, row: Workload) -> StandingMan
 
 
 def _refuse_leaving(tx: Transaction, given: Draft, old: Json) -> None:
-    """Refuse a change from a queue that somebody made to none, or to the hub's own without limits."""
+    """Refuse a change from an administrator's queue to none, or to the hub's own without limits."""
     was = _queue_of(old)
     if not was or given.queue == was:
         return
@@ -88,7 +88,7 @@ def keep_next(
         DEFAULT,
         DEFAULT,
     ):
-        queue = Queue(DEFAULT)  # it was taken before anybody had made a queue
+        queue = Queue(DEFAULT)  # it was taken before there were other queues
     if refusal := refuse_queue(given, queue, strict=False):
         raise refusal
     generation = before.generation + 1

@@ -45,7 +45,7 @@ def local_queues(tx: Transaction, namespace: str) -> frozenset[str]:
 
 
 def is_of_the_hub(tx: Transaction, namespace: str) -> bool:
-    """Whether the namespace's LocalQueue `default` is one that the hub provides."""
+    """True if the namespace's LocalQueue `default` is one that the hub provides."""
 
     def read() -> bool:
         found = objects.find(tx, KUEUE, "LocalQueue", namespace, DEFAULT)
@@ -55,7 +55,7 @@ def is_of_the_hub(tx: Transaction, namespace: str) -> bool:
 
 
 def is_administered(tx: Transaction) -> bool:
-    """Whether somebody has made a ClusterQueue, and the one called `default` is still the hub's own."""
+    """True if an administrator has made a ClusterQueue, and `default` is still the hub's own."""
 
     def read() -> bool:
         made = objects.names_by_others(tx, KUEUE, "ClusterQueue", Origin.HUB)
@@ -65,7 +65,7 @@ def is_administered(tx: Transaction) -> bool:
 
 
 def provides_default(tx: Transaction, unqueued_jobs: str) -> bool:
-    """Whether the hub provides a LocalQueue `default` for jobs that name no queue."""
+    """True if the hub provides a LocalQueue `default` for jobs that name no queue."""
     return unqueued_jobs == "Default" or (unqueued_jobs == "Auto" and not is_administered(tx))
 
 

@@ -1,4 +1,4 @@
-"""Jobs that name no queue once somebody has made queues: they would run outside every quota."""
+"""Refuses jobs without a queue once an administrator has made queues: no quota would count them."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -27,7 +27,7 @@ def without_limits(tx: Transaction, drafts: Sequence[Draft], unqueued_jobs: str)
 
 
 def _message(namespace: str, queues: Sequence[str]) -> str:
-    listed = f" ({', '.join(queues[:_NAMED])})" if queues else ", which has none yet"
+    listed = f" ({', '.join(queues[:_NAMED])})" if queues else ": none exists yet"
     return (
         "this hub has ClusterQueues, and a job without a queue would run outside their quota: set label "
         f"{labels.QUEUE_NAME} to a LocalQueue of namespace {namespace}{listed}"
