@@ -13,12 +13,12 @@ _PARTS: Final = ("labels", "annotations")
 
 
 def is_generated(key: str) -> bool:
-    """Whether the Job controller or the API server of a cluster writes this key."""
+    """True if the Job controller or the API server of a cluster writes this key."""
     return key in _LEGACY or key.startswith(_PREFIX)
 
 
 def without_generated(metadata: dict[str, Any]) -> dict[str, Any]:
-    """A pod template's metadata without generated keys; the same object if it has none."""
+    """A pod template's metadata without generated keys; the same object if nothing changes."""
     kept = metadata
     for part in _PARTS:
         told = metadata.get(part)
@@ -29,7 +29,7 @@ def without_generated(metadata: dict[str, Any]) -> dict[str, Any]:
 
 
 def clean_template(spec: dict[str, Any]) -> dict[str, Any]:
-    """A Job's spec without generated keys in its pod template; the same object if there are none."""
+    """A Job's spec without generated keys in its pod template; the same object if nothing changes."""
     template = spec.get("template")
     metadata = template.get("metadata") if isinstance(template, dict) else None
     if not isinstance(metadata, dict) or not isinstance(template, dict):

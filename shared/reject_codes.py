@@ -131,6 +131,7 @@ class RejectCode(StrEnum):
     PRIORITY_NOT_ALLOWED = "PriorityNotAllowed"
     QUANTITY_TOO_LARGE = "QuantityTooLarge"
     QUEUE_NOT_FOUND = "QueueNotFound"
+    QUEUE_REQUIRED = "QueueRequired"
     REPEATED_PARAMETER = "RepeatedParameter"
     REQUEST_ABOVE_LIMIT = "RequestAboveLimit"
     REQUIRED = "Required"

@@ -80,7 +80,7 @@ class Peers:
             await self._hub.clock.sleep(_AGAIN_S)
 
     async def _ask(self, name: str, url: str, stream: Stream) -> bool:
-        """Whether the process `name` at `url` has answered, or need not any more."""
+        """True if the process `name` at `url` has answered, or need not any more."""
         question = PeerQuestion(who=stream.who, cluster=stream.cluster, request=stream.request)
         body = question.model_dump_json().encode()
         now = self._hub.clock.now().timestamp()
@@ -116,7 +116,7 @@ class Peers:
 
 
 async def _pass_on(answer: httpx.Response, seal: AnswerSeal, stream: Stream) -> None:
-    """Put parts as they come, as fast as somebody takes them. Raises Rejected: Unauthenticated."""
+    """Put parts as they come, as fast as the reader takes them. Raises Rejected: Unauthenticated."""
     rest = b""
     async for piece in answer.aiter_bytes():
         *lines, rest = (rest + piece).split(b"\n")

@@ -179,7 +179,7 @@ EVERYTHING: Final = Scope()
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A role that somebody has, where, and for jobs of which priority classes (None: all)."""
+    """A role of one person: where, and for jobs of which priority classes (None: all)."""
 
     role: Role
     area: Area = EVERYWHERE

@@ -6,9 +6,10 @@ and gives nothing.
 """
 
 import datetime as dt
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
-from sqlalchemy import Row, delete, select
+from sqlalchemy import delete, select
 
 from hub.store.tables import role_bindings
 from hub.store.transaction import Transaction
@@ -54,9 +55,9 @@ def every(tx: Transaction) -> list[StoredRoleBinding]:
     return [_read(row) for row in rows]
 
 
-def _read(found: Row[Any]) -> StoredRoleBinding:
+def _read(found: Iterable[object]) -> StoredRoleBinding:
     row = StoredRoleBinding._make((*found, None))
-    kept: Any = row.queues
+    kept: object = row.queues
     if isinstance(kept, dict):
         row = row._replace(queues=kept[_QUEUES], priority_classes=kept[_CLASSES])
     return row

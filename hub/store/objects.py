@@ -156,6 +156,19 @@ def list_namespace(tx: Transaction, namespace: str, limit: int = 1) -> list[Stor
     return [StoredObject._make(row) for row in tx.conn.execute(query)]
 
 
+def names_by_others(tx: Transaction, group: str, kind: str, origin: str) -> frozenset[str]:
+    """Names of the objects of one kind that did not come from `origin`, in all namespaces."""
+    rows = tx.conn.execute(
+        select(objects.c.name).where(
+            objects.c.api_group == group,
+            objects.c.kind == kind,
+            objects.c.origin != origin,
+            objects.c.deleted_at.is_(None),
+        )
+    )
+    return frozenset(name for (name,) in rows)
+
+
 def names_of(
     tx: Transaction, group: str, kind: str, namespaces: Sequence[str]
 ) -> set[tuple[str, str]]:

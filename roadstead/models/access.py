@@ -6,7 +6,7 @@ from roadstead.models.record import Record
 
 
 class BoundRole(Record):
-    """A role that somebody has; namespaces, queues and priority classes None: all of them."""
+    """A role of one person; namespaces, queues and priority classes None: all of them."""
 
     role: str
     namespaces: tuple[str, ...] | None = None

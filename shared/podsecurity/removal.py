@@ -1,4 +1,4 @@
-"""What keeps a pod from being removed, or gives it to another owner. Pure.
+"""Fields that keep a pod from being removed, or give it to another owner. Pure.
 
 A pod with a finalizer or a long grace period outlives its Job: the Job stays Withdrawing and its quota
 charged. Judged at every level and in every kind that has pods.

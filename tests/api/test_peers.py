@@ -113,7 +113,7 @@ def test_a_seal_is_good_once():
 
 
 def test_a_seal_is_good_for_one_receiver():
-    """Whoever reads it on its way to one process can not send it to another."""
+    """A seal that is read on its way to one process is refused by another."""
     header, _ = PeerSeal(b"key").authorization("first", b"body", 100.0)
     with pytest.raises(Rejected):
         PeerSeal(b"key").check(header, "second", b"body", 100.0)

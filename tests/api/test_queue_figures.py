@@ -46,7 +46,7 @@ async def seen(client: httpx.AsyncClient) -> tuple[list[str], int]:
 
 @pytest.mark.parametrize("role", ROLES)
 async def test_a_local_queue_for_a_foreign_cluster_queue_shows_nothing_of_it(tmp_path, role):
-    """To nobody of that namespace: it is in no list, and 404 by name; their own LocalQueue is there."""
+    """It is in no list, and 404 by name; their own LocalQueue is there."""
     async with served(tmp_path) as hub:
         await fleet(hub, {"matchLabels": {"tier": "gold"}})
         await bound(hub, "olga", "batch-administrator", users=["olga"], namespaces=["team-a"])
@@ -72,7 +72,7 @@ async def test_a_queue_that_admits_the_namespace_shows_its_figures(tmp_path, rol
 
 
 async def test_one_admitted_namespace_is_enough(tmp_path):
-    """Somebody of both namespaces sees the queue, with the LocalQueues of both."""
+    """A person in both namespaces sees the queue, with the LocalQueues of both."""
     async with served(tmp_path) as hub:
         await fleet(hub, {"matchLabels": {"tier": "gold"}})
         for namespace in ("team-a", "team-b"):
@@ -83,7 +83,7 @@ async def test_one_admitted_namespace_is_enough(tmp_path):
 
 @pytest.mark.parametrize("role", ROLES)
 async def test_a_role_everywhere_shows_every_queue(tmp_path, role):
-    """Whether or not a LocalQueue leads there."""
+    """With or without a LocalQueue that leads there."""
     async with served(tmp_path) as hub:
         await fleet(hub, {"matchLabels": {"tier": "gold"}})
         await bound(hub, "p", role, users=["p"])

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import yaml
 
+from hub.services.context.settings import Intake, Settings
 from hub.store import workloads
 from hub.store.records.workloads import Workload
 from shared import labels
@@ -83,6 +84,26 @@ async def test_a_job_that_is_labelled_later_belongs_to_who_labels_it(tmp_path):
         await submit(it, plain)
         await patch(it, {"labels": {QUEUE: "local-queue"}})
         assert (await taken(it)).owner == ADMIN.name
+
+
+async def test_a_job_without_a_queue_is_refused_once_somebody_made_one(tmp_path):
+    """With `unqueuedJobs` Auto: by a Warning; labelled with a queue it is taken."""
+    limits = Settings(intake=Intake(unqueued_jobs="Auto"))
+    async with world(tmp_path, limits=limits) as it:
+        await apply_guide(it)
+        plain = a_job()
+        plain["metadata"]["labels"] = {}
+        plain["spec"]["managedBy"] = labels.JOB_CONTROLLER
+        await submit(it, plain)
+
+        async def told() -> Any:
+            return (await warnings(it)).get("flood")
+
+        reason, message = await until(told)
+        assert reason == "QueueRequired"
+        assert "LocalQueue of namespace compute-jobs (local-queue)" in message
+        await patch(it, {"labels": {QUEUE: "local-queue"}})
+        assert (await taken(it)).queue == "local-queue"
 
 
 def test_the_policy_is_the_same_as_a_real_one():

@@ -1,4 +1,4 @@
-"""How the hub processes of one store authenticate each other's requests and answers.
+"""Seals by which the hub processes of one store authenticate each other's requests and answers.
 
 Both sides derive one key from the key that signs pages, which never leaves the store. A seal covers one body,
 one instant and the process that is to receive it: another process refuses it, and so does the same one a
@@ -59,8 +59,10 @@ class PeerSeal:
         return header, AnswerSeal(self._key, given)
 
     def check(self, header: str, receiver: str, body: bytes, now: float) -> AnswerSeal:
-        """What seals the answer. Raises Rejected: Unauthenticated, unless a process of this store has sealed
-        the body for `receiver` within the last seconds.
+        """Return the seal of the answer.
+
+        Raises Rejected: Unauthenticated, unless a process of this store has sealed the body for `receiver`
+        within the last seconds.
         """
         scheme, _, seal = header.partition(" ")
         given, _, mac = seal.rpartition(".")

@@ -55,8 +55,8 @@ class Pods:
 class Intake:
     """What becomes of what users send."""
 
-    unqueued_jobs: Literal["Default", "Reject"] = "Default"
-    """A Job without queue in a namespace without LocalQueue `default`: provide one, or refuse it."""
+    unqueued_jobs: Literal["Default", "Auto", "Reject"] = "Default"
+    """A Job without queue: provide LocalQueue `default` (Auto: until there are ClusterQueues), or refuse."""
     missing_namespace_selector: Literal["Everything", "Nothing"] = "Everything"
     """Namespaces that a ClusterQueue without namespaceSelector admits (Kueue's is Nothing)."""
     unsuspendable_labels: str = "notebook-name"

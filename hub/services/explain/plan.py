@@ -61,7 +61,7 @@ async def plan(
     promised: Promised = {} if index is None else index.members.all_promised()
     told = await hub.read(_placements, drafts, promised, hub.settings, wanted)
     jobs = [each for each in drafts if each.is_job]
-    facts = await hub.read(_facts, jobs, drafts)
+    facts = await hub.read(_facts, jobs, drafts, hub.settings.intake.unqueued_jobs)
     found, complete = await plan_jobs.plan_jobs(hub, jobs, facts, find_index())
     return {"placements": told, "jobs": found, "complete": complete}
 
@@ -198,7 +198,9 @@ def _resource(found: Resource) -> Json:
     }
 
 
-def _facts(tx: Transaction, jobs: Sequence[Draft], drafts: Sequence[Draft]) -> list[PlannedFacts]:
+def _facts(
+    tx: Transaction, jobs: Sequence[Draft], drafts: Sequence[Draft], unqueued_jobs: str
+) -> list[PlannedFacts]:
     """What the store knows of each Job: its priority, who has its name, whose policy would place it."""
     if not jobs:
         return []
@@ -232,4 +234,4 @@ def _facts(tx: Transaction, jobs: Sequence[Draft], drafts: Sequence[Draft]) -> l
         )
         for job in jobs
     ]
-    return plan_jobs.facts_of(tx, jobs, policies)
+    return plan_jobs.facts_of(tx, jobs, policies, unqueued_jobs)

@@ -24,6 +24,7 @@ from hub.services.context.hub import Hub
 from hub.services.explain import case as cases
 from hub.services.index.catalog import Route
 from hub.services.index.index import ScheduleIndex
+from hub.services.queues.unqueued import without_limits
 from hub.services.reading.draft import Draft, read_by_the_hub
 from hub.store import objects, workloads
 from hub.store.transaction import Transaction
@@ -31,9 +32,11 @@ from shared import labels
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.groups import KUEUE
+from shared.reject_codes import RejectCode
 
 MOST_CLUSTERS: Final = 200
 QUEUE_NOT_FOUND: Final = "QueueNotFound"
+_DEFAULT_CLASS: Final = "default"  # of Jobs that name none
 STUDY_S: Final = 1.0  # for all Jobs of one plan
 
 
@@ -44,6 +47,7 @@ class PlannedFacts:
     priority: int
     policy: Policy | None
     taken: str  # uid of the live job that has its name; ""
+    refused: str = ""  # why it is not taken without a queue
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,22 +60,28 @@ class _Question:
 
 
 def facts_of(
-    tx: Transaction, jobs: Sequence[Draft], policies: Sequence[Policy | None]
+    tx: Transaction, jobs: Sequence[Draft], policies: Sequence[Policy | None], unqueued_jobs: str
 ) -> list[PlannedFacts]:
     """Facts of each Job, in order."""
-    named = sorted({name for job in jobs if (name := _class_of(job))})
+    named = sorted({_class_of(job) for job in jobs})
     rows = objects.list_kind(tx, KUEUE, "WorkloadPriorityClass", names=named) if named else []
     values = {row.name: int((row.spec or {}).get("value") or 0) for row in rows}
     names = [(job.parsed.namespace, job.name) for job in jobs]
     live = workloads.live_by_name(tx, names)
+    refused = without_limits(tx, jobs, unqueued_jobs)
     return [
-        PlannedFacts(values.get(_class_of(job), 0), policy, live[name].uid if name in live else "")
+        PlannedFacts(
+            values.get(_class_of(job), 0),
+            policy,
+            live[name].uid if name in live else "",
+            refused.get(job.uid, ""),
+        )
         for job, policy, name in zip(jobs, policies, names, strict=True)
     ]
 
 
 def _class_of(job: Draft) -> str:
-    return str(job.parsed.labels.get(labels.PRIORITY_CLASS) or "")
+    return str(job.parsed.labels.get(labels.PRIORITY_CLASS) or _DEFAULT_CLASS)
 
 
 async def plan_jobs(
@@ -79,7 +89,7 @@ async def plan_jobs(
 ) -> tuple[list[Json], bool]:
     """What is told of each Job, and whether there was time for all of them."""
     now, balanced = hub.clock.now(), hub.settings.scheduling.profile != "KubeFleet"
-    makes_queues = hub.settings.intake.unqueued_jobs == "Default"
+    makes_queues = hub.settings.intake.unqueued_jobs != "Reject"
     asked = [
         _question(index, job, fact, now, balanced=balanced, makes_queues=makes_queues)
         for job, fact in zip(jobs, facts, strict=True)
@@ -132,6 +142,8 @@ def _question(
         why = job.parsed.hindrance
         text = f"{why.field}: {why.message}"
         return _Question(view | {"reason": "NeverAdmitted", "message": text})
+    if fact.refused:
+        return _Question(view | {"reason": RejectCode.QUEUE_REQUIRED, "message": fact.refused})
     if index is None:
         return _Question(view | {"reason": "NotReady", "message": "the hub does not schedule yet"})
     place = (job.parsed.namespace, job.queue)

@@ -24,7 +24,9 @@ from hub.services.queues.defaults import (
     ensure_default_queue,
     ensure_namespaces,
     local_queues,
+    provides_default,
 )
+from hub.services.queues.unqueued import without_limits
 from hub.services.reading.draft import Draft, read_by_the_hub
 from hub.services.reading.pod_security import Gatekeeper
 from hub.services.works import restored
@@ -42,6 +44,7 @@ from shared.reject_codes import RejectCode
 Identity = tuple[str, str, str]  # kind, namespace, name
 MOST_OF_NAME = 253  # of an owner
 QUEUE_NOT_FOUND = "QueueNotFound"
+QUEUE_REQUIRED = "QueueRequired"
 PRIORITY_CLASS_NOT_FOUND = "PriorityClassNotFound"
 
 
@@ -79,8 +82,8 @@ def submit_jobs(
 
     `strict` (REST submit) refuses a queue or priority class that does not exist; otherwise a job
     without queue waits, one without class has priority 0, and both say so. Codes: AlreadyExists,
-    BeingDeleted, OwnedElsewhere, QueueNotFound, PriorityClassNotFound, PriorityNotAllowed, Contradiction,
-    and those of `pod_security` and of `chains.bind`.
+    BeingDeleted, OwnedElsewhere, QueueNotFound, QueueRequired, PriorityClassNotFound, PriorityNotAllowed,
+    Contradiction, and those of `pod_security` and of `chains.bind`.
     """
     taken = _taken(tx, drafts)
     queues = resolve_queues(tx, drafts, intake)
@@ -148,7 +151,7 @@ def resolve_queues(tx: Transaction, drafts: Sequence[Draft], intake: Intake) -> 
     Where a namespace has no `default`, it is provided or missed as `unqueuedJobs` says.
     """
     unnamed = [given for given in drafts if not given.queue]
-    if unnamed and intake.unqueued_jobs == "Default":
+    if unnamed and provides_default(tx, intake.unqueued_jobs):
         ensure_default_queue(
             tx,
             {given.parsed.namespace for given in unnamed},
@@ -164,6 +167,8 @@ def resolve_queues(tx: Transaction, drafts: Sequence[Draft], intake: Intake) -> 
         for namespace in {given.parsed.namespace for given in drafts}
     }
     found = {given.uid: _queue(given, present[given.parsed.namespace]) for given in drafts}
+    for uid, why in without_limits(tx, drafts, intake.unqueued_jobs).items():
+        found[uid] = Queue("", QUEUE_REQUIRED, why)
     for given in drafts:
         if wrong := misplaced(tx, given, intake):
             found[given.uid] = Queue(given.queue, NOT_SUSPENDABLE, wrong)
@@ -172,7 +177,7 @@ def resolve_queues(tx: Transaction, drafts: Sequence[Draft], intake: Intake) -> 
 
 def refuse_queue(given: Draft, queue: Queue, *, strict: bool) -> Rejected | None:
     """Why a draft is not taken into its queue, rather than left waiting with that reason."""
-    if not queue.reason or not (strict or queue.reason == NOT_SUSPENDABLE):
+    if not queue.reason or not (strict or queue.reason in {NOT_SUSPENDABLE, QUEUE_REQUIRED}):
         return None
     field = "spec.queueName" if given.is_bare else f"metadata.labels[{keys.QUEUE_NAME}]"
     return Rejected(RejectCode(queue.reason), queue.message, field)

@@ -75,6 +75,8 @@ def _submitted(tx: Transaction, uid: str, left: ForgottenJob, intake: Intake) ->
         raise Rejected(RejectCode.NOT_FOUND, text)
     restored = accounted.restored_at(tx) or tx.now
     given = replace(draft(parse_job(manifest), restored, uid=uid), may_set_priority=True)
+    if intake.unqueued_jobs == "Auto":  # it runs already
+        intake = replace(intake, unqueued_jobs="Default")
     (answer,) = submit_jobs(tx, [given], intake, strict=False)
     if isinstance(answer, Rejected):
         raise answer

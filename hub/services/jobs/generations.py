@@ -7,7 +7,13 @@ import orjson
 from hub.domain.workloads.origin import Origin
 from hub.domain.workloads.states import QUEUED, State
 from hub.services.context.settings import Intake
-from hub.services.jobs.accept import refuse_queue, resolve_queues, shape_columns
+from hub.services.jobs.accept import (
+    QUEUE_REQUIRED,
+    Queue,
+    refuse_queue,
+    resolve_queues,
+    shape_columns,
+)
 from hub.services.queues.defaults import DEFAULT, is_of_the_hub
 from hub.services.reading.draft import Draft
 from hub.store import manifests, workloads
@@ -37,7 +43,7 @@ def standing_before(tx: Transaction, given: Draft, row: Workload) -> StandingMan
 
 
 def _refuse_leaving(tx: Transaction, given: Draft, old: Json) -> None:
-    """Refuse a change from a queue that somebody made to none, or to the hub's own without limits."""
+    """Refuse a change from an administrator's queue to none, or to the hub's own without limits."""
     was = _queue_of(old)
     if not was or given.queue == was:
         return
@@ -78,6 +84,11 @@ def keep_next(
     """
     _refuse_leaving(tx, given, before.manifest)
     queue = resolve_queues(tx, [given], intake)[given.uid]
+    if queue.reason == QUEUE_REQUIRED and (row.queue, given.queue or DEFAULT) == (
+        DEFAULT,
+        DEFAULT,
+    ):
+        queue = Queue(DEFAULT)  # it was taken before there were other queues
     if refusal := refuse_queue(given, queue, strict=False):
         raise refusal
     generation = before.generation + 1

@@ -119,7 +119,7 @@ def class_fault(given: Draft, before: Json | None) -> FieldError | None:
 
 
 def not_bound(named: str, allowed: frozenset[str]) -> str:
-    """The message for a class that somebody's role bindings do not list."""
+    """The message for a class that no role binding of the sender lists."""
     there = ", ".join(sorted(allowed)) or "none"
     return (
         f"{named} is not among the priority classes of your role bindings ({there}): name one of those, or "
@@ -128,7 +128,7 @@ def not_bound(named: str, allowed: frozenset[str]) -> str:
 
 
 def default_class(tx: Transaction) -> int | None:
-    """The value of WorkloadPriorityClass `default`, which Jobs without a class get; None: there is none."""
+    """The value of WorkloadPriorityClass `default`, which Jobs without a class get; None: no such class."""
 
     def read() -> int | None:
         rows = objects.list_kind(tx, *_WORKLOAD_CLASS, names=[DEFAULT_CLASS])

@@ -116,7 +116,7 @@ def _stored(pod: PodTold, lines: Sequence[str], hiding: Hiding, elsewhere: str =
 
 
 def _known_as(pod: PodTold, hiding: Hiding) -> tuple[str, str]:
-    """How the stored message of a pod begins: as `_stored` writes it, and redacted, as before."""
+    """Both prefixes of a pod's stored message: as `_stored` writes it, and redacted, as before."""
     begins = f"{_name(pod)} on "
     return begins, hiding(begins)
 

@@ -76,8 +76,7 @@ def _found(tx: Transaction, name: str, counted: Counted) -> Json:
 def _entered(tx: Transaction, local_queues: Sequence[StoredObject]) -> list[StoredObject]:
     """The ClusterQueues that these LocalQueues lead to and that admit the namespace of one of them.
 
-    Whoever declares LocalQueues may name any ClusterQueue there; one that admits nobody of that namespace
-    tells it nothing.
+    A LocalQueue may name any ClusterQueue; one that does not admit its namespace shows no figures there.
     """
     leading: dict[str, set[str]] = {}
     for each in local_queues:
@@ -93,7 +92,7 @@ def _entered(tx: Transaction, local_queues: Sequence[StoredObject]) -> list[Stor
 
 
 def _admits(row: StoredObject, namespace: str, namespaces: Namespaces) -> bool:
-    """Whether a ClusterQueue admits a namespace; one that can not be read admits none."""
+    """True if a ClusterQueue admits a namespace; one that can not be read admits no namespace."""
     try:
         queue = read_cluster_queue(row.name, row.labels or {}, row.spec)
     except (Rejected, KeyError, TypeError, ValueError, AttributeError):

@@ -45,9 +45,28 @@ def local_queues(tx: Transaction, namespace: str) -> frozenset[str]:
 
 
 def is_of_the_hub(tx: Transaction, namespace: str) -> bool:
-    """Whether the namespace's LocalQueue `default` is one that the hub provides."""
-    found = objects.find(tx, KUEUE, "LocalQueue", namespace, DEFAULT)
-    return found is not None and found.origin == Origin.HUB
+    """True if the namespace's LocalQueue `default` is one that the hub provides."""
+
+    def read() -> bool:
+        found = objects.find(tx, KUEUE, "LocalQueue", namespace, DEFAULT)
+        return found is not None and found.origin == Origin.HUB
+
+    return tx.remembered("objects", ("default of the hub", namespace), read)
+
+
+def is_administered(tx: Transaction) -> bool:
+    """True if an administrator has made a ClusterQueue, and `default` is still the hub's own."""
+
+    def read() -> bool:
+        made = objects.names_by_others(tx, KUEUE, "ClusterQueue", Origin.HUB)
+        return bool(made) and DEFAULT not in made
+
+    return tx.remembered("objects", "administered queues", read)
+
+
+def provides_default(tx: Transaction, unqueued_jobs: str) -> bool:
+    """True if the hub provides a LocalQueue `default` for jobs that name no queue."""
+    return unqueued_jobs == "Default" or (unqueued_jobs == "Auto" and not is_administered(tx))
 
 
 def ensure_default_queue(

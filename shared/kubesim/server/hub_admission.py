@@ -127,7 +127,7 @@ class Submitters:
 
 
 def _comes_late(new: Object, old: Object) -> bool:
-    """Whether a Job gets its queue now and becomes Roadstead's by that: who labels it submits it."""
+    """True if a Job gets its queue now and becomes Roadstead's by that: who labels it submits it."""
     meta, labelled = old["metadata"], new["metadata"].get("labels") or {}
     was = any(labels.QUEUE_NAME in (meta.get(part) or {}) for part in ("labels", "annotations"))
     kept = labels.FINALIZER in (meta.get("finalizers") or ())

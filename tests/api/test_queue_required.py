@@ -1,0 +1,120 @@
+"""With `unqueuedJobs` Auto a job needs a queue as soon as an administrator has made a ClusterQueue."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from hub.services.context.settings import Intake, Settings
+from tests.api.serving import Served, a_job, served
+from tests.services.build import in_cohort
+
+pytestmark = pytest.mark.anyio
+QUEUE = "kueue.x-k8s.io/queue-name"
+AUTO = Settings(intake=Intake(unqueued_jobs="Auto"))
+
+
+@contextlib.asynccontextmanager
+async def fleet(tmp_path: Any, *manifests: dict[str, Any]) -> AsyncIterator[Served]:
+    """A hub to which these were applied."""
+    async with served(tmp_path, AUTO) as hub:
+        await apply(hub, *manifests)
+        yield hub
+
+
+async def apply(hub: Served, *manifests: dict[str, Any]) -> None:
+    for each in manifests:
+        assert (await hub.admin.post("/v1/apply", json=each)).status_code == 200
+
+
+def job(name: str, queue: str = "") -> dict[str, Any]:
+    """A Job of team-a."""
+    made = a_job(name, namespace="team-a")
+    made["metadata"]["labels"] = {QUEUE: queue} if queue else {}
+    return made
+
+
+def named_default(kind: str, **spec: Any) -> dict[str, Any]:
+    """A queue of an administrator that is called default."""
+    metadata = {"name": "default"} | ({"namespace": "team-a"} if kind == "LocalQueue" else {})
+    version = "kueue.x-k8s.io/v1beta2"
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+async def by_submit(hub: Served, manifest: dict[str, Any]) -> Any:
+    return (await hub.admin.post("/v1/jobs", json=manifest)).json()
+
+
+async def by_batch(hub: Served, manifest: dict[str, Any]) -> Any:
+    return (await hub.admin.post("/v1/jobs:batch", json=[manifest])).json()["items"][0]
+
+
+async def by_apply(hub: Served, manifest: dict[str, Any]) -> Any:
+    return (await hub.admin.post("/v1/apply", json=manifest)).json()["items"][0]
+
+
+@pytest.mark.parametrize("door", [by_submit, by_batch, by_apply])
+async def test_a_job_without_a_queue_is_refused(tmp_path, door):
+    """At every door, with the label and the queues of its namespace; nothing is stored."""
+    async with fleet(tmp_path, *in_cohort("a", "4")) as hub:
+        said = await door(hub, job("j"))
+        assert said["code"] == "QueueRequired", said
+        assert f"set label {QUEUE} to a LocalQueue of namespace team-a (a)" in said["detail"]
+        assert (await hub.admin.get("/v1/jobs")).json()["items"] == []
+
+
+async def test_before_anybody_makes_a_queue_the_hub_provides_one(tmp_path):
+    """As it does with `Default`."""
+    async with fleet(tmp_path) as hub:
+        made = await by_submit(hub, job("j"))
+        assert made["queue"] == "default"
+
+
+@pytest.mark.parametrize("queue", ["", "default"])
+async def test_the_queue_that_the_hub_provided_before_takes_no_more(tmp_path, queue):
+    """Named or not; what waits there already stays, and may be changed."""
+    async with fleet(tmp_path, job("earlier"), *in_cohort("a", "4")) as hub:
+        assert (await by_submit(hub, job("j", queue)))["code"] == "QueueRequired"
+        changed = job("earlier")
+        changed["spec"]["backoffLimit"] = 3
+        assert (await by_apply(hub, changed))["result"] == "configured"
+
+
+async def test_a_job_with_a_queue_is_taken(tmp_path):
+    """It is in that queue's quota."""
+    async with fleet(tmp_path, *in_cohort("a", "4")) as hub:
+        assert (await by_submit(hub, job("j", "a")))["queue"] == "a"
+
+
+async def test_a_local_queue_default_of_an_administrator_takes_jobs_without_a_queue(tmp_path):
+    """Its maker chose the quota that they get."""
+    default = named_default("LocalQueue", clusterQueue="a")
+    async with fleet(tmp_path, *in_cohort("a", "4"), default) as hub:
+        assert (await by_submit(hub, job("j")))["queue"] == "default"
+
+
+async def test_a_cluster_queue_default_of_an_administrator_takes_jobs_without_a_queue(tmp_path):
+    """Its limits are theirs."""
+    _, queue, _ = in_cohort("a", "4")
+    own = named_default("ClusterQueue", **queue["spec"])
+    async with fleet(tmp_path, *in_cohort("a", "4"), own) as hub:
+        assert (await by_submit(hub, job("j")))["queue"] == "default"
+
+
+async def test_once_the_last_queue_is_gone_jobs_need_none(tmp_path):
+    """The hub provides one again."""
+    async with fleet(tmp_path, *in_cohort("a", "4")) as hub:
+        for path in ("LocalQueue/namespaces/team-a/a", "ClusterQueue/a"):
+            reply = await hub.admin.delete(f"/v1/objects/kueue.x-k8s.io/{path}")
+            assert reply.status_code < 300, reply.text
+        assert (await by_submit(hub, job("j"))).get("queue") == "default"
+
+
+async def test_plan_answers_as_a_submission_would(tmp_path):
+    """With the reason and the remedy."""
+    async with fleet(tmp_path, *in_cohort("a", "4")) as hub:
+        reply = await hub.admin.post("/v1/plan", json=job("j"))
+        (planned,) = reply.json()["jobs"]
+        assert planned["reason"] == "QueueRequired"
+        assert QUEUE in planned["message"]
