@@ -30,9 +30,19 @@ def an(labels: Json, **metadata: Any) -> Json:
 NOTED = an({}, annotations={"roadstead.dev/spec-hash": "x"})
 HELD = an({}, finalizers=["roadstead.dev/result"])
 OTHER = {"roadstead.dev/managed-by": "z"}
+OWNED = {"ownerReferences": [{"kind": "ConfigMap", "name": "gone", "uid": "u"}]}
+KEPT = {"finalizers": ["example.com/keep"]}
+KEPT_AND_HELD = {"finalizers": ["example.com/keep", "roadstead.dev/result"]}
 
 
-def is_allowed(operation: str, kind: str, old: Json | None, new: Json | None, space: Json) -> bool:
+def is_allowed(
+    operation: str,
+    kind: str,
+    old: Json | None,
+    new: Json | None,
+    space: Json,
+    namespace: str = "finance",
+) -> bool:
     """Evaluate all rules of the policy on a request of the agent's account."""
     path = REPOSITORY / "deploy" / "member" / "admission-policy.yaml"
     policies = yaml.safe_load_all(path.read_text())
@@ -40,7 +50,7 @@ def is_allowed(operation: str, kind: str, old: Json | None, new: Json | None, sp
     group = "batch" if kind == "Job" else ""
     request = {"operation": operation, "kind": {"group": group, "version": "v1", "kind": kind}}
     known: Json = {
-        "request": {**request, "namespace": "finance"},
+        "request": {**request, "namespace": namespace},
         "object": new,
         "oldObject": old,
         "namespaceObject": an(space),
@@ -89,6 +99,18 @@ def is_allowed(operation: str, kind: str, old: Json | None, new: Json | None, sp
         ("UPDATE", "Namespace", an({**MARK, **RESTRICTED}), an(OLDER), {}, False),
         ("UPDATE", "Namespace", an(PINNED), an(PINNED), {}, True),
         ("UPDATE", "Namespace", an(PINNED), an({**MARK, **RESTRICTED}), {}, True),
+        ("UPDATE", "Secret", an(MARK), an(MARK, **OWNED), ACCEPT, False),
+        ("UPDATE", "Secret", an(MARK, **OWNED), an(MARK), ACCEPT, False),
+        ("UPDATE", "Secret", an(MARK, **OWNED), an({}, **OWNED), ACCEPT, True),
+        ("UPDATE", "Secret", an({}), an(MARK, **OWNED), ACCEPT, False),
+        ("UPDATE", "Secret", an(MARK), an(MARK, **KEPT), ACCEPT, False),
+        ("UPDATE", "Secret", an(MARK), an(MARK, finalizers=["roadstead.dev/result"]), ACCEPT, False),
+        ("UPDATE", "Secret", an(MARK, **KEPT), an(MARK), ACCEPT, False),
+        ("UPDATE", "Secret", an(CREATED), an(CREATED, **KEPT), {}, True),
+        ("UPDATE", "Namespace", an({**ACCEPT, **MARK}), an({**ACCEPT, **MARK}, **OWNED), ACCEPT, False),
+        ("UPDATE", "Job", an(MARK, **KEPT_AND_HELD), an(MARK, **KEPT), {}, True),
+        ("UPDATE", "Job", an(MARK, **KEPT_AND_HELD), an(MARK), {}, False),
+        ("UPDATE", "Job", an(MARK), an(MARK, **OWNED), {}, False),
         ("UPDATE", "Job", an({}), an(MARK), ACCEPT, False),
         ("UPDATE", "Job", an(MARK), an(MARK), {}, True),
         ("DELETE", "Job", an(MARK), None, {}, True),
