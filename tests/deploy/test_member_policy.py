@@ -122,3 +122,22 @@ def test_the_policy_judges_the_stored_object(
 ) -> None:
     """Marks that the request brings open nothing; `created-by`, consent and levels stay as they are."""
     assert is_allowed(operation, kind, old, new, space) is allowed
+
+
+ENDING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("operation", "old", "new", "allowed"),
+    [
+        ("CREATE", None, an(CREATED, **ENDING), False),
+        ("UPDATE", an(MARK), an(MARK, **ENDING), False),
+        ("UPDATE", an(MARK, **ENDING), an(MARK, **ENDING), True),
+        ("UPDATE", an(MARK), an(MARK), False),
+    ],
+)
+def test_a_denied_namespace_is_open_to_what_is_being_deleted_there(
+    operation: str, old: Json | None, new: Json, allowed: bool
+) -> None:
+    """The stored object says so; a request that claims it opens nothing."""
+    assert is_allowed(operation, "Secret", old, new, {}, "kube-system") is allowed
