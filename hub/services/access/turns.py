@@ -15,6 +15,7 @@ from shared.reject_codes import RejectCode
 
 AT_ONCE: Final = 2  # of the threads that read the store, others remain for everything else
 OF_ONE: Final = 1
+_PASSES: Final = 2  # of the event loop: one reads from the connection, one closes it
 WAITING: Final = 100  # of one person; one more is refused
 
 
@@ -73,6 +74,10 @@ class FairTurns:
         client.check()
         await self._enter(who, client)
         try:
+            if client is not ALWAYS_THERE:
+                for _ in range(_PASSES):  # a reset that came with the request is read by now
+                    await asyncio.sleep(0)
+                client.check()
             yield
         finally:
             self._leave(who)

@@ -175,6 +175,17 @@ async def test_nothing_is_begun_for_a_client_that_has_left():
         await _reads_nothing(FairTurns(1, 1), client)
 
 
+async def test_a_reset_that_came_with_the_request_is_seen_before_the_work():
+    """There is room at once, and the connection closes in the next passes of the event loop."""
+    turns, client = FairTurns(1, 1), Presence()
+    loop = asyncio.get_running_loop()
+    loop.call_soon(lambda: loop.call_soon(client.leave))
+    with pytest.raises(ClientGone):
+        await _reads_nothing(turns, client)
+    async with turns.turn("ada"):
+        pass
+
+
 async def _reads_nothing(turns: FairTurns, client: Presence) -> None:
     async with turns.turn("ada", client):
         raise AssertionError("its client has left")
