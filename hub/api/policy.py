@@ -230,7 +230,7 @@ def caller(request: Request) -> Principal:
 
 
 def client_of(request: Request) -> Presence:
-    """Whether the request's client is still connected; a caller without a connection always is."""
+    """Return the presence of the request's client; a caller without a connection is always there."""
     found = getattr(request.state, "client", ALWAYS_THERE)
     assert isinstance(found, Presence)
     return found

@@ -139,5 +139,5 @@ ENDING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 def test_a_denied_namespace_is_open_to_what_is_being_deleted_there(
     operation: str, old: Json | None, new: Json, allowed: bool
 ) -> None:
-    """The stored object says so; a request that claims it opens nothing."""
+    """The stored object decides; a request that claims a deletion opens nothing."""
     assert is_allowed(operation, "Secret", old, new, {}, "kube-system") is allowed

@@ -79,40 +79,27 @@ def namespace(name: str, **marks: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": marks}}
 
 
+def theirs_of(kind: str, group_version: str = "v1", **more: Any) -> dict[str, Any]:
+    metadata = {"name": "theirs", "namespace": SPACE}
+    return {"apiVersion": group_version, "kind": kind, "metadata": metadata, **more}
+
+
+_RBAC: Final = "rbac.authorization.k8s.io"
 FOREIGN: Final = (
     secret("theirs"),
     deployment("theirs"),
-    {
-        "apiVersion": "v1",
-        "kind": "ServiceAccount",
-        "metadata": {"name": "theirs", "namespace": SPACE},
-    },
-    {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": "theirs", "namespace": SPACE},
-        "spec": {"ports": [{"port": 80}]},
-    },
-    {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": "theirs", "namespace": SPACE},
-        "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            "resources": {"requests": {"storage": "1Gi"}},
-        },
-    },
-    {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": "theirs", "namespace": SPACE},
-        "roleRef": {
-            "apiGroup": "rbac.authorization.k8s.io",
-            "kind": "ClusterRole",
-            "name": "view",
-        },
-        "subjects": [{"kind": "ServiceAccount", "name": "theirs", "namespace": SPACE}],
-    },
+    theirs_of("ServiceAccount"),
+    theirs_of("Service", spec={"ports": [{"port": 80}]}),
+    theirs_of(
+        "PersistentVolumeClaim",
+        spec={"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    ),
+    theirs_of(
+        "RoleBinding",
+        f"{_RBAC}/v1",
+        roleRef={"apiGroup": _RBAC, "kind": "ClusterRole", "name": "view"},
+        subjects=[{"kind": "ServiceAccount", "name": "theirs", "namespace": SPACE}],
+    ),
 )
 
 

@@ -20,18 +20,18 @@ WAITING: Final = 100  # of one person; one more is refused
 
 
 class ClientGone(Exception):
-    """The client closed its connection: nothing is done for it any more, and nobody reads an answer."""
+    """The client closed its connection: the hub drops its request."""
 
 
 class Presence:
-    """Whether the client of a connection is still there. Its protocol calls `leave` once."""
+    """The presence of one connection's client. Its protocol calls `leave` once."""
 
     def __init__(self) -> None:
         self.has_left = False
         self._told: set[Callable[[], None]] = set()
 
     def leave(self) -> None:
-        """The connection closed: wake whoever waits on behalf of its client."""
+        """The connection closed: wake the requests of its client."""
         self.has_left = True
         told, self._told = self._told, set()
         for tell in told:
@@ -76,7 +76,7 @@ class FairTurns:
         try:
             if client is not ALWAYS_THERE:
                 for _ in range(_PASSES):  # a reset that came with the request is read by now
-                    await asyncio.sleep(0)
+                    await asyncio.sleep(0)  # noqa: TID251 - no time passes
                 client.check()
             yield
         finally:
@@ -130,7 +130,7 @@ class FairTurns:
 
     @property
     def waiting(self) -> int:
-        """How many callers wait for their turn."""
+        """The number of callers that wait for their turn."""
         return sum(map(len, self._waiting.values()))
 
     def _has_room(self, who: str) -> bool:

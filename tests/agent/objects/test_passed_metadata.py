@@ -21,7 +21,7 @@ OTHER: dict[str, Any] = {
 
 
 def test_nothing_else_of_an_object_is_applied():
-    """Also where nobody judged the manifest before: a comparison applies it as a dry run."""
+    """A comparison applies the manifest as a dry run, and no policy judged it before."""
     work = an_object(a_config_map(), "o-1")
     work.manifest["metadata"] |= OTHER
     written = stamped(work, HUB_ID)["metadata"]
