@@ -10,7 +10,7 @@ from hub.domain.workloads.origin import place_of
 from hub.domain.workloads.states import State, WithdrawTo
 from hub.services.chains import bind
 from hub.services.context.settings import Intake
-from hub.services.jobs import bare
+from hub.services.jobs import bare, held
 from hub.services.jobs.contradictions import Contradictions
 from hub.services.jobs.priorities import Priorities, no_such_class
 from hub.services.jobs.unsuspendable import NOT_SUSPENDABLE, misplaced
@@ -84,11 +84,13 @@ def submit_jobs(
     accepted: list[tuple[Draft, Workload]] = []
     gatekeeper, contradictions = Gatekeeper(tx, intake.pods), Contradictions(tx)
     numbers = Priorities(tx)
+    kept = held.names_taken(tx, drafts) if strict else frozenset()
     for given in drafts:
         answer = (
             gatekeeper.refuse(given)
             or contradictions.refuse(given)
             or numbers.refuse(given)
+            or _name_of_held(given, kept)
             or _judge(tx, given, taken, queues, priorities, strict=strict)
         )
         answers.append(answer)
@@ -131,6 +133,11 @@ def _taken(tx: Transaction, drafts: Sequence[Draft]) -> dict[Identity, Workload]
         for kind, wanted in names.items()
         for name, row in workloads.live_by_name(tx, wanted, kind).items()
     }
+
+
+def _name_of_held(given: Draft, kept: Collection[held.Place]) -> Rejected | None:
+    place = (given.parsed.namespace, given.name)
+    return held.name_taken(given) if given.is_bare and place in kept else None
 
 
 def _identity(given: Draft) -> Identity:

@@ -4,7 +4,6 @@ A Workload whose queue does not resolve, or that asks for what can not be admitt
 that holds nothing and says so; once the queue appears, or it was mended, it becomes a unit of admission.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -70,14 +69,6 @@ def admit_held(tx: Transaction, intake: Intake) -> None:
     for given, answer in zip(found, answers, strict=True):
         if not isinstance(answer, Rejected):
             objects.remove(tx, given.uid)
-
-
-def forget_held(tx: Transaction, taken: Sequence[Draft]) -> None:
-    """Objects that were kept of these so far go: they are units of admission now."""
-    for given in taken:
-        row = objects.find(tx, KUEUE, KIND, given.parsed.namespace, given.name)
-        if row is not None:
-            objects.remove(tx, row.uid)
 
 
 def revise_bare(tx: Transaction, given: Draft, row: Workload, intake: Intake) -> bool:

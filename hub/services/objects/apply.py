@@ -10,7 +10,7 @@ from hub.domain.workloads.origin import Origin, place_of
 from hub.domain.workloads.states import TERMINAL, WithdrawTo
 from hub.services.context.rendering import resource_version
 from hub.services.context.settings import Intake
-from hub.services.jobs import bare_intake
+from hub.services.jobs import bare_intake, held
 from hub.services.jobs.accept import missing_classes, occupied, say_missing_class, submit_jobs
 from hub.services.jobs.bare import kind_of
 from hub.services.jobs.priorities import Priorities
@@ -68,6 +68,8 @@ def apply_documents(
     for index, given in enumerate(documents):
         if isinstance(given, Rejected):
             results[index] = Applied(index, REJECTED, error=given)
+        elif refusal := _refusal_over_held(tx, given):
+            results[index] = Applied(index, REJECTED, draft=given, error=refusal)
         elif given.is_job or bare_intake.is_unit(tx, given):
             if _identity(given) in names:
                 _submit(tx, fresh, intake, results)
@@ -123,8 +125,17 @@ def _submit(
             if isinstance(answer, Rejected)
             else Applied(index, CREATED, answer.uid, given, warnings=warnings)
         )
-    bare_intake.forget_held(tx, [given for _, given in fresh if given.is_bare])
+    accepted = [given for index, given in fresh if results[index].error is None]
+    held.forget(tx, [given for given in accepted if given.is_bare])
     fresh.clear()
+
+
+def _refusal_over_held(tx: Transaction, given: Draft) -> Rejected | None:
+    """Why a bare Workload may not replace the held one that has its name."""
+    if not given.is_bare or tx.scope.is_everything:
+        return None
+    row = held.find_held(tx, given.parsed.namespace, given.name)
+    return None if row is None else held.refusal_of(tx, row)
 
 
 def _apply_job(tx: Transaction, index: int, given: Draft, intake: Intake) -> Applied | None:

@@ -1,0 +1,69 @@
+"""Held Workloads: bare Workloads that are stored as objects until their LocalQueue exists.
+
+A held Workload belongs to its submitter as a job does: only its owner and administrators of its queue
+replace or delete it, and POST does not create a second one of its name.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from hub.services.jobs.bare import KIND
+from hub.services.questions import jobs
+from hub.services.reading.draft import Draft
+from hub.store import objects
+from hub.store.records.objects import StoredObject
+from hub.store.transaction import Transaction
+from shared import labels
+from shared.errors import Rejected
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.reject_codes import RejectCode
+
+Place = tuple[str, str]  # namespace, name
+_NAME: Final = "metadata.name"
+
+
+def find_held(tx: Transaction, namespace: str, name: str) -> StoredObject | None:
+    """The Workload that is stored as an object under that name."""
+    return objects.find(tx, KUEUE, KIND, namespace, name)
+
+
+def owner_of(row: StoredObject) -> str:
+    """Who submitted it; "" if unknown."""
+    return str(row.annotations.get(labels.SUBMITTED_BY) or "")
+
+
+def queue_of(row: StoredObject) -> str:
+    """The LocalQueue that it names."""
+    return str((row.spec or {}).get("queueName") or "")
+
+
+def refusal_of(tx: Transaction, row: StoredObject) -> Rejected | None:
+    """Why the caller may not replace a held Workload: the rule for a job of the same owner and queue."""
+    return jobs.refusal_within(tx, row.namespace, row.name, queue_of(row), owner_of(row))
+
+
+def names_taken(tx: Transaction, drafts: Sequence[Draft]) -> frozenset[Place]:
+    """The names among bare drafts that held Workloads have; one query for all, none for Jobs alone."""
+    wanted = [
+        (KUEUE, KIND, given.parsed.namespace, given.name) for given in drafts if given.is_bare
+    ]
+    found = objects.uids_of(tx, wanted) if wanted else {}
+    return frozenset((namespace, name) for _, _, namespace, name in found)
+
+
+def name_taken(given: Draft) -> Rejected:
+    """The refusal to create a Workload whose name a held one has."""
+    place = f"{given.parsed.namespace}/{given.name}"
+    text = (
+        f"the name {place} is taken by a Workload that waits for its queue: apply changes it; "
+        "delete it, or choose another name"
+    )
+    return Rejected(RejectCode.ALREADY_EXISTS, text, _NAME)
+
+
+def forget(tx: Transaction, accepted: Sequence[Draft]) -> None:
+    """Remove the objects of Workloads that the hub has accepted as units of admission."""
+    for given in accepted:
+        row = find_held(tx, given.parsed.namespace, given.name)
+        if row is not None:
+            objects.remove(tx, row.uid)

@@ -1,0 +1,182 @@
+"""Workloads that are kept as objects until their queue exists: they belong to whoever submitted them."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+
+from hub.services.mirror.objects import take
+from hub.services.reading.draft import draft
+from hub.store import objects, workloads
+from hub.store.records.objects import StoredObject
+from hub.store.records.workloads import Workload
+from hub.store.transaction import Transaction
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.kinds.registry import parse
+from tests.api.people import a_user, bound
+from tests.api.serving import Served, a_job, served
+from tests.services.build import a_workload, in_cohort
+
+pytestmark = pytest.mark.anyio
+NUMBER = 900
+
+
+@dataclass
+class House:
+    """A hub with queue `a` in team-a, where ana and ben submit and bat administers."""
+
+    hub: Served
+    ana: httpx.AsyncClient
+    ben: httpx.AsyncClient
+    bat: httpx.AsyncClient
+
+    async def held(self, name: str = "h") -> StoredObject | None:
+        """The Workload as it is kept, if it is."""
+        return await self.hub.db.read(
+            lambda tx: objects.find(tx, KUEUE, "Workload", "team-a", name)
+        )
+
+    async def job(self, name: str = "h") -> Workload | None:
+        """The job that has the name, if there is one."""
+
+        def read(tx: Transaction) -> Workload | None:
+            return workloads.live_by_name(tx, [("team-a", name)], "Workload").get(("team-a", name))
+
+        return await self.hub.db.read(read)
+
+    async def keep(self, client: httpx.AsyncClient, **given: Any) -> StoredObject:
+        """Apply Workload `h` for a queue that does not exist."""
+        told = await applied(client, a_workload("h", queue="late", **given))
+        assert told["result"] == "created", told
+        row = await self.held()
+        assert row is not None
+        return row
+
+    async def make_queue(self) -> None:
+        """The queue that held Workloads wait for appears."""
+        for each in in_cohort("late", "4"):
+            assert (await applied(self.hub.admin, each))["result"] in {"created", "unchanged"}
+
+
+@contextlib.asynccontextmanager
+async def house(tmp_path: Any) -> AsyncIterator[House]:
+    async with served(tmp_path) as hub:
+        for each in in_cohort("a", "4"):
+            assert (await hub.admin.post("/v1/apply", json=each)).status_code == 200
+        await bound(hub, "submit", "submitter", users=["ana", "ben"], namespaces=["team-a"])
+        await bound(hub, "admin", "batch-administrator", users=["bat"], namespaces=["team-a"])
+        ana, ben, bat = [await a_user(hub, name) for name in ("ana", "ben", "bat")]
+        yield House(hub, ana, ben, bat)
+
+
+async def applied(client: httpx.AsyncClient, manifest: Any) -> dict[str, Any]:
+    return (await client.post("/v1/apply", json=manifest)).json()["items"][0]
+
+
+def with_image(manifest: dict[str, Any], image: str) -> dict[str, Any]:
+    manifest["spec"]["podSets"][0]["template"]["spec"]["containers"][0]["image"] = image
+    return manifest
+
+
+def with_pod(manifest: dict[str, Any], **pod: Any) -> dict[str, Any]:
+    manifest["spec"]["podSets"][0]["template"]["spec"].update(pod)
+    return manifest
+
+
+REFUSED = {
+    "a number": a_workload("h", priority=5),
+    "a number in its pods": with_pod(a_workload("h"), priority=5),
+    "a number, and no queue": a_workload("h", queue="later", priority=5),
+}
+
+
+@pytest.mark.parametrize("owner", ["ana", "ben", "bat"])
+@pytest.mark.parametrize("manifest", REFUSED.values(), ids=REFUSED)
+async def test_a_refused_apply_removes_no_held_workload(tmp_path, manifest, owner):
+    """A refused document changes nothing, neither one's own Workload nor somebody else's."""
+    async with house(tmp_path) as it:
+        before = await it.keep(getattr(it, owner))
+        told = await applied(it.ben, manifest)
+        assert told["result"] == "rejected", told
+        assert await it.held() == before
+        assert await it.job() is None
+
+
+async def test_only_what_was_accepted_replaces_what_is_held(tmp_path):
+    """In one request, the accepted Workload becomes a job and the refused one leaves its object."""
+    async with house(tmp_path) as it:
+        for name in ("good", "bad"):
+            assert (await applied(it.ben, a_workload(name, queue="late")))["result"] == "created"
+        documents = [a_workload("bad", priority=5), a_workload("good")]
+        reply = await it.ben.post("/v1/apply", json=documents)
+        assert [each["result"] for each in reply.json()["items"]] == ["rejected", "created"]
+        assert (await it.held("bad") is None, await it.held("good") is None) == (False, True)
+        assert (await it.job("bad") is None, await it.job("good") is None) == (True, False)
+
+
+@pytest.mark.parametrize("queue", ["a", "late"])
+async def test_a_submitter_replaces_nobody_elses_held_workload(tmp_path, queue):
+    """The rule for a job of another owner: Forbidden, whether the queue it names exists or not."""
+    async with house(tmp_path) as it:
+        job = await applied(it.ana, a_job("j", queue="a"))
+        assert job["result"] == "created", job
+        of_job = await applied(it.ben, a_job("j", queue="a"))
+        before = await it.keep(it.ana)
+        told = await applied(it.ben, with_image(a_workload("h", queue=queue), "evil"))
+        assert (told["result"], told["code"]) == ("rejected", of_job["code"])
+        assert told["code"] == "Forbidden"
+        assert await it.held() == before
+        assert await it.job() is None
+
+
+async def test_who_is_bound_to_another_queue_replaces_no_held_workload(tmp_path):
+    """The queue that counts is the one which the held Workload names."""
+    async with house(tmp_path) as it:
+        await bound(it.hub, "of-a", "batch-administrator", users=["cq"], queues=["a"])
+        before = await it.keep(it.ana)
+        told = await applied(await a_user(it.hub, "cq"), a_workload("h"))
+        assert (told["result"], told["code"]) == ("rejected", "Forbidden")
+        assert await it.held() == before
+
+
+@pytest.mark.parametrize("door", ["/v1/workloads", "/v1/jobs:batch"])
+async def test_a_held_workload_keeps_its_name(tmp_path, door):
+    """POST and batch create; what holds the name already is replaced by apply alone."""
+    async with house(tmp_path) as it:
+        before = await it.keep(it.ana)
+        many = door.endswith("batch")
+        for client in (it.ana, it.ben):
+            given = a_workload("h")
+            told = (await client.post(door, json=[given] if many else given)).json()
+            told = told["items"][0] if many else told
+            assert told["code"] == "AlreadyExists", told
+        assert await it.held() == before
+        assert await it.job() is None
+
+
+async def test_what_the_bridge_is_refused_leaves_what_is_held(tmp_path):
+    """A Workload of kubectl whose name a job of REST took stays stored when it is refused."""
+    async with house(tmp_path) as it:
+
+        async def bring(manifest: dict[str, Any], uid: str) -> str:
+            def run(tx: Transaction) -> str:
+                parsed = parse(manifest, origin="hub-cluster")
+                given = draft(parsed, tx.now, origin="hub-cluster", uid=uid)
+                (answer,) = take(tx, [given], it.hub.hub.settings.intake)
+                return answer.result
+
+            return await it.hub.db.write(run)
+
+        assert await bring(a_workload("h", queue="late"), "u") == "created"
+        before = await it.held()
+        job = with_pod(a_workload("h"), priority=7)
+        assert await bring(job, "u") == "rejected"
+        assert await it.held() == before
+        assert await bring(a_workload("h"), "u") == "created"
+        assert await it.held() is None
+        taken = await it.job()
+        assert taken is not None
+        assert taken.uid == "u"
