@@ -10,10 +10,11 @@ import pytest
 
 from hub.services.mirror.objects import take
 from hub.services.reading.draft import draft
-from hub.store import objects, workloads
+from hub.store import events, objects, workloads
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
+from shared import labels
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.registry import parse
 from tests.api.people import a_user, bound
@@ -180,3 +181,77 @@ async def test_what_the_bridge_is_refused_leaves_what_is_held(tmp_path):
         taken = await it.job()
         assert taken is not None
         assert taken.uid == "u"
+
+
+async def test_an_owner_does_not_reuse_an_administrators_number(tmp_path):
+    """An administrator gave ana's held Workload a number: with other pods ana brings the class's or none."""
+    async with house(tmp_path) as it:
+        await it.keep(it.ana)
+        numbered = a_workload("h", queue="late", priority=NUMBER)
+        assert (await applied(it.bat, numbered))["result"] == "configured"
+        before = await it.held()
+        other = with_image(a_workload("h", queue="late", priority=NUMBER), "other")
+        for client in (it.ana, it.ben):
+            told = await applied(client, other)
+            refused = "PriorityNotAllowed" if client is it.ana else "Forbidden"
+            assert (told["result"], told["code"]) == ("rejected", refused)
+        assert await it.held() == before
+        await it.make_queue()
+        job = await it.job()
+        assert job is not None
+        assert (job.priority, job.owner) == (NUMBER, "ana")
+
+
+async def test_an_owner_keeps_the_number_of_an_unchanged_spec(tmp_path):
+    """New labels are no new spec: the administrator's number stays, until the job is admitted."""
+    async with house(tmp_path) as it:
+        await it.keep(it.ana)
+        numbered = a_workload("h", queue="late", priority=NUMBER)
+        assert (await applied(it.bat, numbered))["result"] == "configured"
+        numbered["metadata"]["labels"] = {"team": "x"}
+        assert (await applied(it.ana, numbered))["result"] == "configured"
+        await it.make_queue()
+        job = await it.job()
+        assert job is not None
+        assert (job.priority, job.labels) == (NUMBER, {"team": "x"})
+
+
+async def forget_writer(it: House, number: int) -> None:
+    """As an earlier release stored it: a number, and nothing of who wrote it."""
+
+    def run(tx: Transaction) -> None:
+        row = objects.find(tx, KUEUE, "Workload", "team-a", "h")
+        assert row is not None
+        kept = {k: v for k, v in row.annotations.items() if k != labels.PRIORITY_FROM}
+        changed = draft(parse(a_workload("h", queue="late", priority=number)), tx.now)
+        spec, manifest = changed.parsed.spec, changed.manifest
+        objects.change(
+            tx, row.uid, annotations=kept, spec=spec, manifest=manifest, hash=changed.hash
+        )
+
+    await it.hub.db.write(run)
+
+
+async def test_a_number_of_which_nobody_knows_the_writer_is_not_admitted(tmp_path):
+    """A number that an earlier release stored unjudged stays held with a Warning event."""
+    async with house(tmp_path) as it:
+        kept = await it.keep(it.ana)
+        await forget_writer(it, NUMBER)
+        await it.make_queue()
+        assert await it.job() is None
+        said = await it.hub.db.read(lambda tx: events.list_events(tx, uid=kept.uid))
+        assert any("PriorityNotAllowed" in each.reason for each in said)
+
+
+async def test_an_administrator_confirms_a_number_by_applying_it_again(tmp_path):
+    """The spec is unchanged; what changes is who answers for its number. Its owner can not confirm it."""
+    async with house(tmp_path) as it:
+        await it.keep(it.ana)
+        await forget_writer(it, NUMBER)
+        numbered = a_workload("h", queue="late", priority=NUMBER)
+        assert (await applied(it.ana, numbered))["code"] == "PriorityNotAllowed"
+        assert (await applied(it.bat, numbered))["result"] == "unchanged"
+        await it.make_queue()
+        job = await it.job()
+        assert job is not None
+        assert (job.priority, job.owner) == (NUMBER, "ana")

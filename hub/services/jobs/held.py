@@ -1,12 +1,16 @@
 """Held Workloads: bare Workloads that are stored as objects until their LocalQueue exists.
 
 A held Workload belongs to its submitter as a job does: only its owner and administrators of its queue
-replace or delete it, and POST does not create a second one of its name.
+replace or delete it, and POST does not create a second one of its name. Its row names who wrote its spec
+(`labels.PRIORITY_FROM`), from the moment that the priority number in it was judged: the number is admitted
+on that evidence, and stays valid for the owner's unchanged spec alone.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
+from hub.domain.workloads.origin import Origin
 from hub.services.jobs.bare import KIND
 from hub.services.questions import jobs
 from hub.services.reading.draft import Draft
@@ -40,6 +44,34 @@ def queue_of(row: StoredObject) -> str:
 def refusal_of(tx: Transaction, row: StoredObject) -> Rejected | None:
     """Why the caller may not replace a held Workload: the rule for a job of the same owner and queue."""
     return jobs.refusal_within(tx, row.namespace, row.name, queue_of(row), owner_of(row))
+
+
+def is_judged(row: StoredObject) -> bool:
+    """Was its priority number judged when it was written? What an earlier release stored may not be.
+
+    On the hub cluster only roles that administer queues write Workloads.
+    """
+    return row.origin == Origin.HUB_CLUSTER or labels.PRIORITY_FROM in row.annotations
+
+
+def replacing(tx: Transaction, given: Draft) -> Draft | Rejected:
+    """A bare draft, as it replaces the held Workload of its name if there is one; or why it may not.
+
+    The owner stays. An unchanged spec keeps its priority number, and who answers for it.
+    """
+    writer = given.submitted_by or given.origin
+    row = find_held(tx, given.parsed.namespace, given.name)
+    if row is None:
+        return replace(given, priority_from=writer)
+    if refusal := refusal_of(tx, row):
+        return refusal
+    if given.submitted_by and row.origin == given.origin:
+        given = replace(given, submitted_by=owner_of(row))
+    unchanged = row.manifest.get("spec") == given.manifest.get("spec")
+    if unchanged and row.origin == given.origin and is_judged(row):
+        writer = row.annotations.get(labels.PRIORITY_FROM, writer)
+        return replace(given, may_set_priority=True, priority_from=writer)
+    return replace(given, priority_from=writer)
 
 
 def names_taken(tx: Transaction, drafts: Sequence[Draft]) -> frozenset[Place]:

@@ -65,11 +65,11 @@ def apply_documents(
     names: set[tuple[str, str, str]] = set()  # of those in `fresh`
     parents = cohort_rules.Parents(tx)
     queues_changed = False
-    for index, given in enumerate(documents):
+    for index, document in enumerate(documents):
+        given = _over_held(tx, document)
         if isinstance(given, Rejected):
-            results[index] = Applied(index, REJECTED, error=given)
-        elif refusal := _refusal_over_held(tx, given):
-            results[index] = Applied(index, REJECTED, draft=given, error=refusal)
+            named = document if isinstance(document, Draft) else None
+            results[index] = Applied(index, REJECTED, draft=named, error=given)
         elif given.is_job or bare_intake.is_unit(tx, given):
             if _identity(given) in names:
                 _submit(tx, fresh, intake, results)
@@ -130,12 +130,11 @@ def _submit(
     fresh.clear()
 
 
-def _refusal_over_held(tx: Transaction, given: Draft) -> Rejected | None:
-    """Why a bare Workload may not replace the held one that has its name."""
-    if not given.is_bare or tx.scope.is_everything:
-        return None
-    row = held.find_held(tx, given.parsed.namespace, given.name)
-    return None if row is None else held.refusal_of(tx, row)
+def _over_held(tx: Transaction, given: Draft | Rejected) -> Draft | Rejected:
+    """The document, as it replaces the held Workload of its name where there is one."""
+    if isinstance(given, Rejected) or not given.is_bare:
+        return given
+    return held.replacing(tx, given)
 
 
 def _apply_job(tx: Transaction, index: int, given: Draft, intake: Intake) -> Applied | None:
@@ -218,9 +217,11 @@ def _settle(
         parents.hang(given.name, str(given.parsed.spec.get("parentName") or ""))
     new = row_of(given, tx)
     evictions.refuse_change(row, new)
-    if row is None or row.hash != new.hash:
+    unjudged = given.is_bare and row is not None and not held.is_judged(row)
+    if row is None or row.hash != new.hash or unjudged:
         Gatekeeper(tx, intake.pods).require(given)
-        Priorities(tx).require(given, None if row is None else row.manifest)
+        before = None if row is None or given.is_bare else row.manifest
+        Priorities(tx).require(given, before)
     if row is None:
         if given.parsed.namespace:
             ensure_namespaces(tx, {given.parsed.namespace})
@@ -231,6 +232,8 @@ def _settle(
         _evict(tx, new, given)
         return CREATED, new.uid
     if row.hash == new.hash and row.api_version == new.api_version:
+        if unjudged:
+            objects.change(tx, row.uid, annotations=new.annotations)
         return UNCHANGED, row.uid
     changed: ObjectColumns = {
         "api_version": new.api_version,
