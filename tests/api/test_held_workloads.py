@@ -255,3 +255,81 @@ async def test_an_administrator_confirms_a_number_by_applying_it_again(tmp_path)
         job = await it.job()
         assert job is not None
         assert (job.priority, job.owner) == (NUMBER, "ana")
+
+
+OBJECT = "/v1/objects/kueue.x-k8s.io/Workload/namespaces/team-a/h"
+DOORS = {"workloads": "/v1/workloads/team-a/h", "objects": OBJECT}
+
+
+@pytest.mark.parametrize("path", DOORS.values(), ids=DOORS)
+@pytest.mark.parametrize("who", ["ana", "bat"])
+async def test_who_may_delete_a_held_workload(tmp_path, path, who):
+    """Its owner and an administrator of its queue; the audit names them."""
+    async with house(tmp_path) as it:
+        kept = await it.keep(it.ana)
+        reply = await getattr(it, who).delete(path)
+        assert (reply.status_code, reply.json()["uid"]) == (200, kept.uid), reply.text
+        assert await it.held() is None
+        audit = (await it.hub.admin.get(f"/v1/audit?principal={who}&verb=delete")).json()["items"]
+        assert [each["object"] for each in audit] == ["Workload/team-a/h"]
+        await it.make_queue()
+        assert await it.job() is None
+
+
+@pytest.mark.parametrize("path", DOORS.values(), ids=DOORS)
+async def test_nobody_else_deletes_a_held_workload(tmp_path, path):
+    """Another submitter is refused, and one of another queue or namespace finds nothing."""
+    async with house(tmp_path) as it:
+        before = await it.keep(it.ana)
+        await bound(it.hub, "of-a", "batch-administrator", users=["cq"], queues=["a"])
+        await bound(it.hub, "of-b", "batch-administrator", users=["nb"], namespaces=["team-b"])
+        people = {"ben": 403, "cq": 404, "nb": 404}
+        for name, status in people.items():
+            reply = await (await a_user(it.hub, name)).delete(path)
+            assert reply.status_code == status, (name, reply.text)
+        assert await it.held() == before
+
+
+@pytest.mark.parametrize("path", DOORS.values(), ids=DOORS)
+async def test_an_owner_bound_to_one_queue_deletes_a_held_workload_of_it(tmp_path, path):
+    """Their role shows them jobs of that queue alone, and this is one that is to be."""
+    async with house(tmp_path) as it:
+        where = {"namespaces": ["team-a"], "queues": ["late"]}
+        await bound(it.hub, "late", "submitter", users=["lea"], **where)
+        lea = await a_user(it.hub, "lea")
+        await it.keep(lea)
+        assert (await lea.delete(path)).status_code == 200
+        assert await it.held() is None
+
+
+@pytest.mark.parametrize("path", DOORS.values(), ids=DOORS)
+async def test_a_held_workload_of_another_uid_is_not_deleted(tmp_path, path):
+    """The precondition holds for it as for jobs."""
+    async with house(tmp_path) as it:
+        before = await it.keep(it.ana)
+        body = {"preconditions": {"uid": "another"}}
+        reply = await it.ana.request("DELETE", path, json=body)
+        assert (reply.status_code, reply.json()["code"]) == (409, "PreconditionFailed")
+        assert await it.held() == before
+
+
+async def test_a_submitter_deletes_no_local_queue(tmp_path):
+    """The route lets owners in for their Workloads, and for nothing else."""
+    async with house(tmp_path) as it:
+        path = "/v1/objects/kueue.x-k8s.io/LocalQueue/namespaces/team-a/a"
+        assert (await it.ana.delete(path)).json()["code"] == "Forbidden"
+        other = "/v1/objects/core/ConfigMap/namespaces/team-a/a"
+        assert (await it.ana.delete(other)).json()["code"] == "Forbidden"
+        assert (await it.bat.delete(path)).status_code == 200
+
+
+async def test_a_job_that_was_held_is_its_submitters_to_end(tmp_path):
+    """Admitted, it has the owner that it had while it was held."""
+    async with house(tmp_path) as it:
+        await it.keep(it.ana)
+        await it.make_queue()
+        job = await it.job()
+        assert job is not None
+        assert job.owner == "ana"
+        assert (await it.ben.delete(DOORS["workloads"])).status_code == 403
+        assert (await it.ana.delete(DOORS["workloads"])).status_code == 200

@@ -6,16 +6,19 @@ replace or delete it, and POST does not create a second one of its name. Its row
 on that evidence, and stays valid for the owner's unchanged spec alone.
 """
 
+import datetime as dt
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from hub.domain.workloads.origin import Origin
+from hub.domain.workloads.states import State, WithdrawTo
 from hub.services.jobs.bare import KIND
 from hub.services.questions import jobs
 from hub.services.reading.draft import Draft
 from hub.store import objects
 from hub.store.records.objects import StoredObject
+from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared import labels
 from shared.errors import Rejected
@@ -44,6 +47,43 @@ def queue_of(row: StoredObject) -> str:
 def refusal_of(tx: Transaction, row: StoredObject) -> Rejected | None:
     """Why the caller may not replace a held Workload: the rule for a job of the same owner and queue."""
     return jobs.refusal_within(tx, row.namespace, row.name, queue_of(row), owner_of(row))
+
+
+def is_shown(tx: Transaction, row: StoredObject) -> bool:
+    """Does the caller see jobs of its owner and queue?"""
+    return tx.scope.shows(row.namespace, queue_of(row), owner_of(row))
+
+
+def as_cancelled(row: StoredObject, now: dt.datetime, principal: str) -> Workload:
+    """A deleted held Workload, as the job that it never became."""
+    spec = row.spec or {}
+    return Workload(
+        uid=row.uid,
+        kind=KIND,
+        namespace=row.namespace,
+        name=row.name,
+        origin=row.origin,
+        labels=row.labels,
+        annotations=row.annotations,
+        queue=queue_of(row),
+        priority=int(spec.get("priority") or 0),
+        priority_class=str((spec.get("priorityClassRef") or {}).get("name") or ""),
+        shape="",
+        parallelism=sum(int(each.get("count") or 0) for each in spec.get("podSets") or ()),
+        completions=None,
+        ttl_s=None,
+        generation=row.generation,
+        state=State.CANCELLED,
+        reason="DeletedByUser",
+        message=f"deleted by {principal}",
+        created_at=row.created_at,
+        queued_at=row.created_at,
+        live=None,
+        withdraw_to=WithdrawTo.DELETED,
+        finished_at=now,
+        deleted_at=now,
+        owner=owner_of(row),
+    )
 
 
 def is_judged(row: StoredObject) -> bool:
