@@ -11,7 +11,6 @@ from hub.domain.workloads.states import State, WithdrawTo
 from hub.services.chains import bind
 from hub.services.context.settings import Intake
 from hub.services.jobs import bare, held
-from hub.services.jobs.contradictions import Contradictions
 from hub.services.jobs.priorities import Priorities, no_such_class
 from hub.services.jobs.unsuspendable import NOT_SUSPENDABLE, misplaced
 from hub.services.queues.defaults import (
@@ -20,6 +19,7 @@ from hub.services.queues.defaults import (
     ensure_namespaces,
     local_queues,
 )
+from hub.services.reading.contradictions import Contradictions
 from hub.services.reading.draft import Draft, read_by_the_hub
 from hub.services.reading.pod_security import Gatekeeper
 from hub.services.works import restored
