@@ -183,7 +183,7 @@ class Observer:
             return
         try:
             self.on_failed(seen.job_uid, seen.epoch, pod)
-        except Exception:  # noqa: BLE001 - a pod that cannot be reported is still counted
+        except Exception:  # a pod that cannot be reported is still counted
             log.exception("pod.not_reported", uid=seen.job_uid, pod=pod["metadata"].get("name"))
 
     def _pod(self, event: EventType, old: PodView | None, new: PodView | None) -> None:
