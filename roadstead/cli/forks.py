@@ -86,7 +86,7 @@ class Forks:
 
         It gets ChildProcessError where the template has ended.
         """
-        request: template.Request = {
+        request: template.ForkRequest = {
             "name": name,
             "module": module,
             "arguments": list(arguments),

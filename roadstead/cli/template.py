@@ -3,7 +3,7 @@
     python -m roadstead.cli.template FOLDER FD
 
 Loading modules is most of what a start costs: here it is paid once, for hub, agents and simulators together.
-FD is one end of a socket pair (`Forks` has the other). A request is the JSON of `Request`; the answer to it,
+FD is one end of a socket pair (`Forks` has the other). A request is the JSON of `ForkRequest`; the answer to it,
 in order, is `{"pid": PID}`; when a child has ended, `{"ended": PID, "code": CODE}` follows, where CODE is
 negative for a signal. FOLDER stands in the command line, so that children of an earlier run are recognised.
 """
@@ -36,7 +36,7 @@ MOST_BYTES: Final = 128 << 10  # of one message
 _PR_SET_NAME: Final = 15
 
 
-class Request(TypedDict):
+class ForkRequest(TypedDict):
     """One child: a name for `ps`, module and arguments, the whole environment, folder and log file."""
 
     name: str
@@ -70,7 +70,7 @@ def _load() -> None:
     gc.enable()
 
 
-def _serve(control: socket.socket) -> Request | None:
+def _serve(control: socket.socket) -> ForkRequest | None:
     """Answer requests; returns None at the end, and in each child what it is to be."""
     woken, wakes = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -91,7 +91,7 @@ def _serve(control: socket.socket) -> Request | None:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 os.close(woken)
                 os.close(wakes)
-                request: Request = json.loads(said)
+                request: ForkRequest = json.loads(said)
                 return request
             control.send(json.dumps({"pid": pid}).encode())
 
@@ -108,7 +108,7 @@ def _report_ended(control: socket.socket) -> None:
         control.send(json.dumps({"ended": pid, "code": code}).encode())
 
 
-def _begin(request: Request) -> int | None:
+def _begin(request: ForkRequest) -> int | None:
     os.setpgid(
         0, 0
     )  # Ctrl-C on a terminal goes to its whole process group; the supervisor ends children
