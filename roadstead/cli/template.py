@@ -3,9 +3,9 @@
     python -m roadstead.cli.template FOLDER FD
 
 Loading modules is most of what a start costs: here it is paid once, for hub, agents and simulators together.
-FD is one end of a socket pair (`Forks` has the other). A request is the JSON of `ForkRequest`; the answer to it,
-in order, is `{"pid": PID}`; when a child has ended, `{"ended": PID, "code": CODE}` follows, where CODE is
-negative for a signal. FOLDER stands in the command line, so that children of an earlier run are recognised.
+FD is one end of a socket pair; `Forks` has the other. A request is the JSON of `ForkRequest`. The answer, in
+order, is `{"pid": PID}`. When a child has ended, `{"ended": PID, "code": CODE}` follows; a signal is a
+negative CODE. FOLDER stands in the command line, so that children of an earlier run are recognised.
 """
 
 import contextlib
