@@ -166,6 +166,11 @@ WRONG = {
         "PriorityNotAllowed",
         "is 1001, and WorkloadPriorityClass high is 1000: set it to 1000",
     ),
+    "a lower value": (
+        {"priority": 999, "priorityClassRef": HIGH},
+        "PriorityNotAllowed",
+        "is 999, and WorkloadPriorityClass high is 1000: set it to 1000",
+    ),
     "no such class": (
         {"priority": BIG, "priorityClassRef": {**HIGH, "name": "none"}},
         "PriorityClassNotFound",
