@@ -1,4 +1,4 @@
-"""Which complete report settles what a member owes since the store was restored."""
+"""A complete report settles what a member owes since the store was restored, if it is the newest."""
 
 from pathlib import Path
 
@@ -33,9 +33,10 @@ async def test_only_the_newest_request_of_the_present_session_settles(
         await hub.write(begin_recovery, "yesterday", "ada", ())
         member = await hub.hub.read(lambda tx: clusters.get(tx, "north"))
         own = await hub.hub.read(lambda tx: settings.get(tx, "incarnation"))
-        seq = member.session_seq - behind
-        of = (session or member.session, seq, [], incarnation or own)
-        assert await hub.write(accounted.settle, "north", *of) is settles
+        assert member is not None
+        said, seq = session or member.session, member.session_seq - behind
+        told = await hub.write(accounted.settle, "north", said, seq, [], incarnation or own)
+        assert told is settles
 
 
 async def test_a_member_that_has_not_reported_since_the_restore_owes_that(tmp_path: Path):
