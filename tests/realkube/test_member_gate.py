@@ -6,7 +6,6 @@ that it is this policy that denies.
 """
 
 import asyncio
-import contextlib
 import json
 from collections.abc import Iterator
 from functools import partial
@@ -20,6 +19,7 @@ from agent.config import Settings
 from agent.decide.member_policy import MemberPolicy
 from agent.main import Agent
 from shared.podsecurity import Rules
+from tests import waiting
 from tests.agent.scripted_hub import ScriptedHub
 from tests.attack.hostile import (
     HARDENED,
@@ -117,9 +117,7 @@ async def test_an_agent_that_judges_nothing_gets_no_further(gate: Gate, tmp_path
             assert f"{each.code}: " in entry.message
         await hub.finished("u-harmless")
     finally:
-        running.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await running
+        await waiting.ended(running)
     names = gate.plane.kubectl("get", "jobs", "-A", "-o", "jsonpath={.items[*].metadata.name}")
     assert not {each.name for each in sent} & set(names.split())
 

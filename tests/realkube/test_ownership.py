@@ -17,6 +17,7 @@ from agent.config import Settings
 from agent.main import Agent
 from shared import labels
 from shared.wire.agent_v1 import Work
+from tests import waiting
 from tests.agent.scripted_hub import HUB_ID, ScriptedHub, a_job, an_object
 from tests.charts import helm
 from tests.realkube.gate import Gate
@@ -326,9 +327,7 @@ async def hub(gate: Gate, theirs: Plane, tmp_path: Path) -> AsyncIterator[Script
     )
     running = asyncio.create_task(Agent(settings, transport=scripted).run())
     yield scripted
-    running.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await running
+    await waiting.ended(running)
 
 
 def placed(name: str, uid: str, action: str = "Apply") -> Work:
