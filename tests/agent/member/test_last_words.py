@@ -56,5 +56,5 @@ def test_any_epoch_that_the_label_of_a_pod_says_can_be_reported(label, epoch):
     """An epoch after a restore is beyond 32 bits; a label that is no epoch counts as none."""
     pod = a_failed_pod("a")
     pod["metadata"]["labels"] = {labels.EPOCH: label}
-    assert pod_told(pod).epoch == epoch
-    LastWords(ManualClock()).failed("u", epoch, pod)
+    assert pod_told(pod, logs=True).epoch == epoch
+    LastWords(ManualClock(), logs=True).failed("u", epoch, pod)
