@@ -47,14 +47,14 @@ async def test_whoever_leaves_in_the_middle_leaves_no_trace(tmp_path, caplog, pa
 
 
 async def test_whoever_leaves_before_the_answer_was_heard_all_the_same(tmp_path, caplog):
-    """A batch that came as a whole is taken, and nothing is said of the answer that nobody reads."""
+    """A job that came as a whole is taken, and nothing is said of the answer that nobody reads."""
     caplog.set_level(logging.INFO)
     async with listening(tmp_path) as hub:
-        kind, body = SENT["/v1/jobs:batch"]
+        kind, body = SENT["/v1/jobs"]
         about = (f"Content-Type: {kind}", f"Content-Length: {len(body)}")
         with capture_logs() as told:
-            await leave(hub, hub.head("POST", "/v1/jobs:batch", *about), body, "SERVED")
-            heard = await hub.ask(hub.head("GET", "/v1/jobs?limit=500"))
+            await leave(hub, hub.head("POST", "/v1/jobs", *about), body, "SERVED")
+            heard = await hub.ask(hub.head("GET", "/v1/jobs"))
         assert [each for each in told if each["log_level"] != "info"] == []
         assert caplog.records == []
-        assert len(json.loads(heard.body)["items"]) == 200
+        assert len(json.loads(heard.body)["items"]) == 1

@@ -42,7 +42,7 @@ def delete_object(
     first (`policy`: Delete or Abandon; "" as its spec says). Raises Rejected: NotFound,
     OwnedElsewhere, PreconditionFailed (another uid), NamespaceNotEmpty, ClusterNotEmpty, QueueNotEmpty.
     """
-    row = _find_deletable(tx, group, kind, namespace, name)
+    row = _find_deletable(tx, (group, kind, namespace, name), principal)
     if expected and expected != row.uid:
         raise Rejected(
             RejectCode.PRECONDITION_FAILED, f"the object has uid {row.uid}", "preconditions.uid"
@@ -96,9 +96,13 @@ def delete_workload(
 
 
 def _find_deletable(
-    tx: Transaction, group: str, kind: str, namespace: str, name: str
+    tx: Transaction, key: tuple[str, str, str, str], principal: str
 ) -> StoredObject:
-    """The object, if the caller may delete it. Raises Rejected: NotFound, Forbidden."""
+    """The object of this group, kind, namespace and name, if the caller may delete it.
+
+    Raises Rejected: NotFound, Forbidden.
+    """
+    group, kind, namespace, name = key
     if (group, kind) == (KUEUE, KIND):
         workload = held.find_held(tx, namespace, name)
         if workload is not None and held.is_shown(tx, workload):
@@ -107,7 +111,10 @@ def _find_deletable(
             return workload
     row = find_shown(tx, group, kind, namespace, name)
     if not tx.scope.allows(namespace):
-        text = f"no role that you have lets you delete {kind[:64]} in namespace {namespace[:64]}"
+        text = (
+            f"no role that {principal} has allows to delete a {kind[:64]} in namespace {namespace[:64]}: "
+            "it takes the role batch-administrator (roadstead whoami)"
+        )
         raise Rejected(RejectCode.FORBIDDEN, text)
     return row
 
