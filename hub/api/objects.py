@@ -139,8 +139,8 @@ async def delete_namespaced_object(
     theirs = {(KUEUE, "LocalQueue"), (KUEUE, "Workload")}
     if (group, kind) not in theirs and not is_unbounded(request):
         text = (
-            f"no role that {caller(request).name} has allows to delete a {kind}: it takes the role "
-            "cluster-administrator (roadstead whoami)"
+            f"{caller(request).name} may not delete a {kind}: it takes the role cluster-administrator "
+            "(roadstead whoami)"
         )
         raise Rejected(RejectCode.FORBIDDEN, text)
     return await _delete(request, _group(group, kind), kind, namespace, name, options)

@@ -112,7 +112,7 @@ def _find_deletable(
     row = find_shown(tx, group, kind, namespace, name)
     if not tx.scope.allows(namespace):
         text = (
-            f"no role that {principal} has allows to delete a {kind[:64]} in namespace {namespace[:64]}: "
+            f"{principal} may not delete a {kind[:64]} in namespace {namespace[:64]}: "
             "it takes the role batch-administrator (roadstead whoami)"
         )
         raise Rejected(RejectCode.FORBIDDEN, text)
