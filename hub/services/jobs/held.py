@@ -35,7 +35,7 @@ def find_held(tx: Transaction, namespace: str, name: str) -> StoredObject | None
 
 
 def owner_of(row: StoredObject) -> str:
-    """Who submitted it; "" if unknown."""
+    """The name of its submitter; "" if unknown."""
     return str(row.annotations.get(labels.SUBMITTED_BY) or "")
 
 
