@@ -29,7 +29,7 @@ def admit(
     ours = old["spec"].get("managedBy") == labels.JOB_CONTROLLER or labels.FINALIZER in (
         meta.get("finalizers") or ()
     )
-    leaving = "deletionTimestamp" in new["metadata"]
+    leaving = "deletionTimestamp" in meta
     if ours and not leaving and _is_queued(old) and not _is_queued(new):
         raise denied(POLICY, meta["name"], KEEPS)
     return new
