@@ -121,7 +121,7 @@ def test_the_policy_is_the_same_as_a_real_one():
 
 
 def test_the_simulated_policy_reads_the_deletion_of_the_stored_job():
-    """A request that brings `deletionTimestamp` frees no Job of its queue; a Job that is being deleted is free."""
+    """A request that brings `deletionTimestamp` frees no Job of its queue."""
     jobs: Any = SimpleNamespace(key="jobs.batch")
     ending = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
     stored = a_job()

@@ -1,5 +1,6 @@
 """Evaluates the shipped policies of the hub cluster by a CEL library on plain objects."""
 
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +12,8 @@ from tests.house.sources import REPOSITORY
 Json = dict[str, Any]
 JOB_GUARD: Final = REPOSITORY / "deploy/hub-cluster/job-guard.yaml"
 MIRROR_GUARD: Final = REPOSITORY / "deploy/hub-cluster/mirror-guard.yaml"
+# The library has no sum: of labels their number counts here, and not their bytes.
+_SUM: Final = re.compile(r"[\w.]+\.map\(k, size\(k\) \+ size\([\w.]+\[k\]\)\)\.sum\(\)")
 HUB_ACCOUNT: Final = "system:serviceaccount:roadstead:hub"
 
 
@@ -48,7 +51,7 @@ def refusals(
     }
 
     def value(expression: str) -> Any:
-        return cel.evaluate(expression.replace("dyn(", "("), known)
+        return cel.evaluate(_SUM.sub("0", expression).replace("dyn(", "("), known)
 
     if not all(value(each["expression"]) for each in spec.get("matchConditions", ())):
         return []
