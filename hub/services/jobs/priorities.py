@@ -3,7 +3,8 @@
 A Job names a WorkloadPriorityClass by its label and carries no number. A Workload carries a number
 beside its class, as Kueue's controllers write it, and a pod template may carry one too. A number is accepted
 where it is 0, where it equals the value of the class that is named, where it was there before with the same
-pods, and from administrators of the queue (`Draft.may_set_priority`). Role bindings may list the classes that people name.
+pods, and from administrators of the queue (`Draft.may_set_priority`). Role bindings may list the classes that
+people name.
 """
 
 from collections.abc import Iterator
