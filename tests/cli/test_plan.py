@@ -35,6 +35,11 @@ kind namespace/name
   name     yes     3         4       message
   other    no      3         4       message
 
+  takes back, once it is applied:
+    cluster: 2 deleted, 3 deleted if empty, 4 released, 5 jobs withdrawn, 6 left as they are, 7 deleted or released (not reported which)
+      kind namespace/name  fate: message (inside, ...)
+      ... and 7 more (-o json has the first 100)
+
 # cluster: message
 ---
 # cluster: kind namespace/name in type namespace/name, by overrides
