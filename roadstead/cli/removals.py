@@ -10,8 +10,8 @@ _WORDS = {
     "deleted_if_empty": "deleted if empty",
     "released": "released",
     "withdrawn": "jobs withdrawn",
-    "left": "left as they are",
-    "not_reported": "deleted or released (not reported which)",
+    "left": "left",
+    "not_reported": "not reported",
 }
 
 
