@@ -163,6 +163,19 @@ async def test_nothing_is_taken_over_without_consent(member, rule):
     assert await settings_of(member, "finance") == made
 
 
+async def test_without_consent_a_difference_is_not_told(member):
+    """An equal object and a different one get the same answer: the hub cannot guess values."""
+    await member.namespace("finance", accept=False)
+    for name, colour in (("same", "red"), ("other", "blue")):
+        foreign = a_config_map(name, namespace="finance", colour=colour)
+        await member.kube.create(foreign, field_manager="someone")
+        member.hub.put(an_object(a_config_map(name, namespace="finance"), f"o-{name}"))
+    member.start()
+    same = await member.hub.seen("o-same", "Failed", "NameConflict")
+    other = await member.hub.seen("o-other", "Failed", "NameConflict")
+    assert same.message == other.message
+
+
 async def test_a_namespace_is_not_taken_over_without_consent(member):
     """A bare Namespace never differs: only its own label lets the hub mark it."""
     await member.namespace("finance", accept=False)
