@@ -38,6 +38,8 @@ class Constraints:
     set_aside: tuple[tuple[str, dt.datetime], ...] = ()  # cluster, until when it is avoided
     policy: Policy | None = None  # of the placement that selects it; None: its queue's profile
     tolerations: tuple[Toleration, ...] = ()
+    # Its namespace and the hub's id, where some member does not accept the hub in it.
+    consent: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
