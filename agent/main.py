@@ -177,7 +177,7 @@ class Agent:
             incarnation=credential.incarnation,
             adopt=lambda given: self._adopt(hub, given),
         )
-        words = LastWords(self._clock)
+        words = LastWords(self._clock, logs=self.settings.policy.logs == "on")
         reconciler.observer.on_failed = words.failed
         self.meters.lease_left.set_function(lambda: lease.left(self._clock.monotonic()))
         loops = [

@@ -126,9 +126,8 @@ class Streams:
         def note(_attempt: int, fault: BaseException, _wait_s: float) -> None:
             log.warning("failures.untold", error=str(fault)[:200])
 
-        logs = self._policy.logs == "on"
         again = retrying(self._clock, before_wait=note)
-        await again(self._words.run, self._client, self._bring_failures, logs=logs)
+        await again(self._words.run, self._client, self._bring_failures)
 
     async def _bring_failures(self, failed: list[FailedPod]) -> None:
         """Bring them, a few times where the hub does not answer; an older hub does not know them."""
@@ -176,7 +175,7 @@ class Streams:
             if asked.what == "last":
                 part = await tell_last(kube, asked, logs=logs)
             else:
-                part = await tell_pods(kube, asked)
+                part = await tell_pods(kube, asked, logs=logs)
         except errors.KubeError as failure:
             part = StreamPart(seq=1, end=end_of(failure))
         await self._deliver(line, asked, part)

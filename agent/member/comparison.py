@@ -2,18 +2,24 @@
 
 The API server is asked, by a dry run, what an apply by force would make of the object: so what it defaults
 or normalises is no difference. Where it refuses (a field that can not be changed), the texts are compared.
+
+A foreign object is compared only with the consent of the member's people, and the report leaves out values
+that the manifest does not name.
 """
 
 from typing import NamedTuple
 
 from agent.decide.decision import Comparison, Trouble
+from agent.member.acceptance import Acceptance
+from agent.member.consent import Consent
 from agent.member.refusals import refused
 from agent.objects import drift
 from agent.objects.drift import ABSENT, Difference, Object
-from agent.objects.facts import is_created
-from agent.objects.full_comparison import additions
+from agent.objects.facts import is_created, owner_of
+from agent.objects.full_comparison import additions, hidden
 from agent.objects.manifests import stamped
 from shared import labels
+from shared.consent import NOT_ACCEPTED
 from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.wire.agent_v1 import Work
@@ -29,15 +35,21 @@ class Compared(NamedTuple):
     trouble: Trouble | None = None
 
 
-async def compare(client: KubeClient, work: Work, hub_id: str) -> Compared:
+async def compare(client: KubeClient, work: Work, acceptance: Acceptance) -> Compared:
     """Read the object by its name; one that is absent differs as a whole."""
     assert work.manifest is not None
+    hub_id, consent = acceptance.hub_id, Consent(client, acceptance)
     try:
-        live = await client.get(work.api_version, work.kind, work.namespace, work.name)
+        live = await _read(client, work)
+        if live is None:
+            if await consent.tells_absence(work.namespace):
+                return Compared([Difference((), WHOLE, ABSENT)])
+            return _not_accepted(work, consent)
+        ours = is_created(live, hub_id) or owner_of(live, hub_id) == work.uid
+        if not ours and not await consent.covers(live):
+            return _not_accepted(work, consent)
     except errors.KindNotServed as missing:
         return Compared([], trouble=Trouble("KindNotServed", missing.message))
-    except errors.NotFound:
-        return Compared([Difference((), WHOLE, ABSENT)])
     except errors.KubeError as refusal:
         return Compared([], trouble=refused(refusal))
     found, note = drift.compared(work.manifest, live), ""
@@ -45,7 +57,26 @@ async def compare(client: KubeClient, work: Work, hub_id: str) -> Compared:
         found, note = await _as_applied(client, work, live, hub_id, found)
     if work.compare_all:
         found = [*found, *additions(work.manifest, live, labels.FIELD_MANAGER)]
+    if not is_created(live, hub_id):
+        found = hidden(found)
     return Compared(found, Comparison(int(live["metadata"].get("generation") or 0), note))
+
+
+async def _read(client: KubeClient, work: Work) -> Object | None:
+    """Read the object by its name; None if the member lacks it. Raises KubeError."""
+    try:
+        return await client.get(work.api_version, work.kind, work.namespace, work.name)
+    except errors.KindNotServed:
+        raise
+    except errors.NotFound:
+        return None
+
+
+def _not_accepted(work: Work, consent: Consent) -> Compared:
+    where = f"namespace {work.namespace}" if work.namespace else f"{work.kind} {work.name}"
+    command = consent.command(work.kind, work.name, work.namespace)
+    text = f"{where} belongs to people of this cluster; to let this hub compare: {command}"
+    return Compared([], trouble=Trouble(NOT_ACCEPTED, text))
 
 
 async def _as_applied(

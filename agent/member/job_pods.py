@@ -26,10 +26,10 @@ _MOST_ASKED: Final = 10  # pods whose events are read: those that do not do well
 _NOT_WELL: Final = ("Failed", "Pending", "Unknown", "Running", "Succeeded")
 
 
-async def tell_pods(kube: KubeClient, asked: StreamRequest) -> StreamPart:
-    """The whole answer. Raises the members of `shared.kube.errors`."""
-    pods, left_out = pod_reports.told(await pods_of(kube, asked))
-    events, unread = await _events(kube, asked, pods)
+async def tell_pods(kube: KubeClient, asked: StreamRequest, *, logs: bool) -> StreamPart:
+    """The whole answer; text of containers only with `logs`. Raises the members of `shared.kube.errors`."""
+    pods, left_out = pod_reports.told(await pods_of(kube, asked), logs=logs)
+    events, unread = await _events(kube, asked, pods, logs=logs)
     ended = StreamEnd(code="Ended")
     return StreamPart(seq=1, pods=pods, left_out=left_out, events=events, unread=unread, end=ended)
 
@@ -41,7 +41,8 @@ async def tell_last(kube: KubeClient, asked: StreamRequest, *, logs: bool) -> St
     `shared.kube.errors`.
     """
     found = await pods_of(kube, asked)
-    told = [each for each in pod_reports.told(found)[0] if pod_reports.failed_container(each)]
+    pods, _ = pod_reports.told(found, logs=logs)
+    told = [each for each in pods if pod_reports.failed_container(each)]
     told = sorted(told, key=lambda each: (each.finished_at, each.name))[-MOST_FAILED:]
     lines: list[LogLine] = []
     for pod in told if logs else ():
@@ -75,7 +76,7 @@ def _as_told(lines: list[ReadLine], pod: str, container: str) -> list[LogLine]:
 
 
 async def _events(
-    kube: KubeClient, asked: StreamRequest, pods: list[PodTold]
+    kube: KubeClient, asked: StreamRequest, pods: list[PodTold], *, logs: bool
 ) -> tuple[list[EventTold], str]:
     """The newest events of the Job and of its pods, oldest first; why there are none to be read."""
     names = [("Job", asked.name)]
@@ -92,7 +93,8 @@ async def _events(
             if isinstance(failure, errors.Forbidden):
                 return [], f"{RejectCode.REFUSED_BY_MEMBER}: {failure.message}"[:1000]
             return [], failure.message[:1000]
-    told = sorted((pod_reports.event_told(each) for each in found), key=lambda each: each.at)
+    told = [pod_reports.event_told(each, logs=logs) for each in found]
+    told.sort(key=lambda each: each.at)
     return told[-MOST_EVENTS:], ""
 
 

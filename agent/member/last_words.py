@@ -30,16 +30,17 @@ class _Failed(NamedTuple):
 
 
 class LastWords:
-    """Takes pods that have failed; `run` has them told."""
+    """Takes pods that have failed; `run` has them told: with text that containers wrote only with `logs`."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, *, logs: bool) -> None:
         self._clock = clock
+        self._logs = logs
         self._waiting: deque[_Failed] = deque(maxlen=_MOST_WAITING)
         self._news = asyncio.Event()
 
     def failed(self, job: str, epoch: int, pod: Object) -> None:
         """A pod of a job has failed. Of too many the oldest of its job, or of all, is left out."""
-        told = pod_reports.pod_told(pod)
+        told = pod_reports.pod_told(pod, logs=self._logs)
         mine = [each for each in self._waiting if (each.job, each.epoch) == (job, epoch)]
         if len(mine) >= MOST_FAILED:
             self._waiting.remove(mine[0])
@@ -48,10 +49,8 @@ class LastWords:
         self._waiting.append(_Failed(job, epoch, namespace, told))
         self._news.set()
 
-    async def run(
-        self, kube: Callable[[], Awaitable[KubeClient]], tell: Tell, *, logs: bool
-    ) -> None:
-        """Read and tell until cancelled; lines only with `logs`."""
+    async def run(self, kube: Callable[[], Awaitable[KubeClient]], tell: Tell) -> None:
+        """Read and tell until cancelled."""
         while True:
             await self._news.wait()
             self._news.clear()
@@ -62,7 +61,7 @@ class LastWords:
                 ]
                 client = await kube()
                 told = await asyncio.gather(
-                    *(_with_lines(client, each, logs=logs) for each in some)
+                    *(_with_lines(client, each, logs=self._logs) for each in some)
                 )
                 await tell(list(told))
                 await self._clock.sleep(PAUSE_S)

@@ -1,13 +1,14 @@
 """Permits or refuses the first apply of a work over an object that exists in the member already.
 
-A foreign object needs the consent of the member's people: label `roadstead.dev/accept` on its namespace,
-or on the object itself if it is cluster-scoped (docs/explain/ownership.md). The member's admission policy
-requires the same label.
+A foreign object needs the consent of the member's people (`agent.member.consent`), whatever the take-over
+rule says: without it the answer does not even tell whether the object differs.
 """
 
 from typing import NamedTuple
 
 from agent.decide.decision import Outcome, Trouble
+from agent.member.acceptance import Acceptance
+from agent.member.consent import Consent
 from agent.objects import drift
 from agent.objects.facts import Object, epoch_of, owner_of
 from agent.objects.full_comparison import additions
@@ -27,9 +28,10 @@ class Permission(NamedTuple):
 class TakeOver:
     """Decides by a read past every cache, for one member and one hub."""
 
-    def __init__(self, client: KubeClient, hub_id: str) -> None:
+    def __init__(self, client: KubeClient, acceptance: Acceptance) -> None:
         self._client = client
-        self._hub_id = hub_id
+        self._hub_id = acceptance.hub_id
+        self._consent = Consent(client, acceptance)
 
     async def permit(self, work: Work, known_uid: str) -> Permission:
         """Judge a first apply. Raises KubeError, save that the object is not there."""
@@ -57,26 +59,13 @@ class TakeOver:
         hub = _labels(live).get(labels.MANAGED_BY, self._hub_id)
         if work.when_to_take_over == "Never" or hub != self._hub_id:
             return stranger(live)  # another hub's object stays that hub's
+        if not await self._consent.covers(live):
+            command = self._consent.command(work.kind, work.name, work.namespace)
+            return f"{stranger(live)}; to let this hub take it over: {command}"
         if work.when_to_take_over == "IfNoDiff" and (found := _differences(work, live)):
             paths = ", ".join(difference.pointer for difference in found[:3])
             return f"{stranger(live)}; it differs in {len(found)} fields: {paths}"
-        if not await self._is_accepted(live):
-            return f"{stranger(live)}; to let this hub take it over: {self._command(live)}"
         return ""
-
-    async def _is_accepted(self, live: Object) -> bool:
-        namespace = live["metadata"].get("namespace")
-        consenting = live
-        if namespace:
-            consenting = await self._client.get("v1", "Namespace", "", namespace)
-        marks = consenting["metadata"].get("labels") or {}
-        return bool(marks.get(labels.ACCEPT) == self._hub_id)
-
-    def _command(self, live: Object) -> str:
-        """Return the command with which a person of the member consents."""
-        namespace, name = live["metadata"].get("namespace"), live["metadata"]["name"]
-        target = f"namespace {namespace}" if namespace else f"{live['kind'].lower()} {name}"
-        return f"kubectl label {target} {labels.ACCEPT}={self._hub_id}"
 
 
 def stranger(live: Object) -> str:

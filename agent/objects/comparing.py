@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from agent.objects import drift
 from agent.objects.drift import ABSENT, Difference, Object
-from agent.objects.facts import JOB, outdated
-from agent.objects.full_comparison import additions
+from agent.objects.facts import JOB, is_created, outdated
+from agent.objects.full_comparison import additions, hidden
 from shared import labels
 from shared.wire.agent_v1 import Drift, Work
 
@@ -67,7 +67,9 @@ def has_drifted(found: Iterable[Difference]) -> bool:
 def _added(work: Work, manifest: Object, live: Object) -> list[Difference]:
     if not work.compare_all:
         return []
-    return additions(manifest, live, labels.FIELD_MANAGER)
+    found = additions(manifest, live, labels.FIELD_MANAGER)
+    hub_id = (live["metadata"].get("labels") or {}).get(labels.MANAGED_BY)
+    return found if hub_id and is_created(live, hub_id) else hidden(found)
 
 
 def _against_older(manifest: Object, live: Object, base: Object | None) -> list[Difference]:

@@ -24,6 +24,7 @@ Path = tuple[str, ...]
 
 ABSENT: Any = object()
 REDACTED = '"<redacted>"'
+HIDDEN: Any = object()  # there is a value, which is not told
 _LONGEST_VALUE = 1024
 # Names and associative keys by which list items find each other when no ownership tells.
 _USUAL_KEYS = (("name",), ("key",), ("containerPort", "protocol"), ("port", "protocol"), ("ip",))
@@ -115,7 +116,7 @@ def shown(value: Any, secret: bool) -> str | None:
     """A value as JSON text for the report, bounded; `<redacted>` where it is secret."""
     if value is ABSENT:
         return None
-    if secret:
+    if secret or value is HIDDEN:
         return REDACTED
     text = orjson.dumps(secrecy.without_env(value), default=str).decode()
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"

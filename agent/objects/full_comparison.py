@@ -5,11 +5,12 @@ no addition, unless a client wrote it out; labels and annotations of Kubernetes'
 never are.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from agent.objects import managed_fields
-from agent.objects.drift import ABSENT, Difference, Object, Path, comparable, keys_of, same
+from agent.objects.drift import ABSENT, HIDDEN, Difference, Object, Path, comparable, keys_of, same
 from shared import labels
 
 _SYSTEM = ("k8s.io", "kubernetes.io", "kubernetes-fleet.io", labels.PREFIX.rstrip("/"))
@@ -24,6 +25,22 @@ def additions(manifest: Object, live: Object, manager: str) -> list[Difference]:
     if live["metadata"].get("managedFields"):
         tree = managed_fields.owned_by_others(live, manager)
     return list(_walk((), comparable(manifest), _users_part(live), tree))
+
+
+def hidden(found: Iterable[Difference]) -> list[Difference]:
+    """The same paths of an object that this hub did not create, without values that it never had.
+
+    Told are only plain values at paths that the manifest sets: a map or a list may hold more than the
+    manifest names.
+    """
+    return [
+        replace(each, member=HIDDEN) if each.hub is ABSENT or _is_composite(each.member) else each
+        for each in found
+    ]
+
+
+def _is_composite(value: Any) -> bool:
+    return isinstance(value, dict | list)
 
 
 def _users_part(live: Object) -> Object:

@@ -15,6 +15,11 @@ from shared.wire.streams_v1 import (
 
 Object = dict[str, Any]
 MOST_TEXT: Final = 1024
+WITHHELD: Final = "withheld: this member has logs off"
+# Events whose message quotes the output of a program in the pod: a probe's or a hook's.
+_QUOTING: Final = frozenset(
+    {"FailedPostStartHook", "FailedPreStopHook", "ProbeWarning", "Unhealthy"}
+)
 # Where what a pod's containers are is told: init containers first, as they run.
 PARTS: Final = (
     ("initContainers", "initContainerStatuses", True),
@@ -22,22 +27,25 @@ PARTS: Final = (
 )
 
 
-def told(pods: Iterable[Object]) -> tuple[list[PodTold], int]:
-    """Pods, oldest first, and how many are left out: those that ended well go first, then the oldest."""
+def told(pods: Iterable[Object], *, logs: bool) -> tuple[list[PodTold], int]:
+    """Pods, oldest first, and how many are left out: those that ended well go first, then the oldest.
+
+    `logs`: the member gives logs. Without it the report leaves out text that a container wrote.
+    """
     found = sorted(pods, key=_order)
     over = len(found) - MOST_PODS
     if over > 0:
         well = [pod for pod in found if _phase(pod) == "Succeeded"]
         gone = {id(pod) for pod in [*well, *found][:over]} if len(well) >= over else set()
         found = [pod for pod in found if id(pod) not in gone][-MOST_PODS:]
-    return [pod_told(pod) for pod in found], max(0, over)
+    return [pod_told(pod, logs=logs) for pod in found], max(0, over)
 
 
-def pod_told(pod: Object) -> PodTold:
-    """One pod."""
+def pod_told(pod: Object, *, logs: bool) -> PodTold:
+    """Report one pod; its containers' termination messages, which they write themselves, only with `logs`."""
     metadata, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
     containers = [
-        _container(each, _status_of(status, statuses, each), init=init)
+        _container(each, _status_of(status, statuses, each), init=init, logs=logs)
         for part, statuses, init in PARTS
         for each in spec.get(part) or ()
     ][:MOST_CONTAINERS]
@@ -61,8 +69,11 @@ def pod_told(pod: Object) -> PodTold:
     )
 
 
-def event_told(event: Object) -> EventTold:
-    """One event of the member, in either of the two APIs' words."""
+def event_told(event: Object, *, logs: bool) -> EventTold:
+    """One event of the member, in either of the two APIs' words; output of programs only with `logs`."""
+    message = event.get("message") or event.get("note")
+    if message and not logs and event.get("reason") in _QUOTING:
+        message = WITHHELD
     about = event.get("involvedObject") or event.get("regarding") or {}
     series = event.get("series") or {}
     at = (
@@ -76,7 +87,7 @@ def event_told(event: Object) -> EventTold:
         at=_short(at, 40),
         type=_short(event.get("type"), 32),
         reason=_short(event.get("reason")),
-        message=_short(event.get("message") or event.get("note")),
+        message=_short(message),
         about=_short(f"{about.get('kind')}/{about.get('name')}"),
         count=count if isinstance(count, int) and 0 <= count < 2**31 else 1,
     )
@@ -130,17 +141,20 @@ def is_over(pod: Object) -> bool:
     return _phase(pod) in {"Succeeded", "Failed"}
 
 
-def _container(spec: Object, status: Object, *, init: bool) -> ContainerTold:
+def _container(spec: Object, status: Object, *, init: bool, logs: bool) -> ContainerTold:
     state = status.get("state") or {}
     name = next(iter(state), "")
     found = state.get(name) or {}
     last = (status.get("lastState") or {}).get("terminated") or {}
+    message = found.get("message")
+    if message and name == "terminated" and not logs:
+        message = WITHHELD
     return ContainerTold(
         name=_short(spec.get("name"), 253),
         init=init,
         state=_short(name, 32),
         reason=_short(found.get("reason")),
-        message=_short(found.get("message")),
+        message=_short(message),
         exit_code=_whole(found.get("exitCode")),
         restarts=_whole(status.get("restartCount")) or 0,
         ready=bool(status.get("ready")),

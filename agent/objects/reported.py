@@ -14,7 +14,8 @@ def reported_status(obj: Object) -> dict[str, Any] | None:
 
     None where it has none.
 
-    Secrets have none that is told, whatever stands there.
+    Secrets have none that is told, whatever stands there. Of a Pod the termination messages are left out:
+    they are logs, which go through `agent.hub.streams` alone.
     """
     status = obj.get("status")
     if not isinstance(status, dict) or (obj.get("apiVersion"), obj.get("kind")) == (
@@ -22,6 +23,8 @@ def reported_status(obj: Object) -> dict[str, Any] | None:
         "Secret",
     ):
         return None
+    if (obj.get("apiVersion"), obj.get("kind")) == ("v1", "Pod"):
+        status = {name: _without_messages(value) for name, value in status.items()}
     sizes = {name: _size(name, value) for name, value in status.items()}
     kept: set[str] = set()
     left = MOST_BYTES
@@ -31,6 +34,23 @@ def reported_status(obj: Object) -> dict[str, Any] | None:
             break
         kept.add(name)
     return {name: value for name, value in status.items() if name in kept}
+
+
+def _without_messages(value: Any) -> Any:
+    """Statuses of a pod's containers without termination messages, which the containers write themselves."""
+    if not isinstance(value, list):
+        return value
+    return [_ended_silently(each) if isinstance(each, dict) else each for each in value]
+
+
+def _ended_silently(container: Object) -> Object:
+    told = dict(container)
+    for when in ("state", "lastState"):
+        state = told.get(when)
+        if isinstance(state, dict) and isinstance(ended := state.get("terminated"), dict):
+            left = {name: value for name, value in ended.items() if name != "message"}
+            told[when] = {**state, "terminated": left}
+    return told
 
 
 def _size(name: str, value: object) -> int:

@@ -201,7 +201,7 @@ async def test_an_agent_reads_logs_with_the_rights_of_its_chart(
         tell(plane, pod, "Running", running={"startedAt": f"{AT}0Z"})
         _, end = await read(kube, asked("talk"))
         assert (end.code, server.asked) == ("RefusedByMember", [])
-        part = await tell_pods(kube, asked("talk", "pods"))
+        part = await tell_pods(kube, asked("talk", "pods"), logs=True)
         assert (part.pods[0].phase, part.unread.partition(":")[0]) == (
             "Running",
             "RefusedByMember",
@@ -235,7 +235,7 @@ async def test_how_pods_are_is_told_in_the_clusters_words(logs: tuple[Plane, Log
     async with reader(grant(plane, logs=True)) as kube:
         killed = {"terminated": {"exitCode": 137, "reason": "OOMKilled", "finishedAt": f"{AT}2Z"}}
         tell(plane, pod, "Running", running={"startedAt": f"{AT}3Z"}, restarts=2, last=killed)
-        (told,) = (await tell_pods(kube, asked("oom", "pods"))).pods
+        (told,) = (await tell_pods(kube, asked("oom", "pods"), logs=True)).pods
         (main,) = told.containers
         assert (told.node, main.restarts, main.last_reason, main.last_exit_code) == (
             NODE,
@@ -250,7 +250,7 @@ async def test_how_pods_are_is_told_in_the_clusters_words(logs: tuple[Plane, Log
         assert [line.line for line in last.lines] == [line for _, line in LINES]
 
         async def unschedulable() -> bool:
-            part = await tell_pods(kube, asked("nowhere", "pods"))
+            part = await tell_pods(kube, asked("nowhere", "pods"), logs=True)
             found = [each for each in part.pods if each.reason == "Unschedulable"]
             reasons = {each.reason for each in part.events}
             return bool(

@@ -15,6 +15,7 @@ from agent.decide.waves import Waves
 from agent.hub.client import HubError
 from agent.hub.sync import AcceptedError, Exchange, _Sent
 from agent.member.applier import Applier
+from agent.member.namespace_watch import NamespaceWatch
 from agent.reconcile.copies import Copies
 from agent.reconcile.jobs_read import JobsRead
 from agent.reconcile.reconciler import Reconciler
@@ -53,6 +54,16 @@ class OpenGate(MemberPolicy):
 OPEN = OpenGate()
 
 
+class Everywhere(NamespaceWatch):
+    """All namespaces are the hub's own: consent is not modelled."""
+
+    def __init__(self) -> None:
+        self.revision = 0
+
+    async def refuse(self, work: Work, step: Do) -> Trouble | None:
+        return None
+
+
 class Driven(Reconciler):
     """The product's reconciler; its queues are the world's."""
 
@@ -85,6 +96,7 @@ class Driven(Reconciler):
             self._namespaces,
             self.marks,
             OPEN,
+            Everywhere(),
         )
         self.jobs_read = JobsRead(
             CLIENT, HUB_ID, agent.lease, self.observed.entries, agent.clock, agent.news

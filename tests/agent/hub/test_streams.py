@@ -168,6 +168,31 @@ async def test_hostile_lines_are_told_as_they_are(member):
     assert member.hub.streams.lines(asked) == [hostile]
 
 
+@pytest.mark.parametrize("logs", ["on", "off"])
+@pytest.mark.parametrize("what", ["pods", "last"])
+async def test_a_termination_message_is_told_only_with_logs(member, what, logs):
+    """Pods are told, and what a container wrote only where the member gives logs."""
+    await a_running_job(member, run_seconds="300", policy=replace(ON, logs=logs))
+    ended = {"exitCode": 3, "reason": "Error", "message": "password=hunter2"}
+    status = {"containerStatuses": [{"name": "main", "state": {"terminated": ended}}]}
+    name = pods(member)[0]["metadata"]["name"]
+    await member.kube.merge_patch(
+        "v1",
+        "Pod",
+        "team",
+        name,
+        {"status": {**status, "phase": "Failed"}},
+        field_manager="kubelet",
+        subresource="status",
+    )
+    streams = member.hub.streams
+    told = streams.ask(what)
+    assert await streams.ended(told) == "Ended"
+    failed = [pod for part in streams.parts[told] for pod in part.pods if pod.phase == "Failed"]
+    assert [each.containers[0].exit_code for each in failed] == [3]
+    assert ("hunter2" in str(streams.parts[told])) is (logs == "on")
+
+
 async def test_the_exchange_goes_on_whatever_streams_do(member):
     """A job ends and is told while a stream's hub takes nothing."""
     await a_running_job(member, lines="1000", run_seconds="1")

@@ -18,7 +18,7 @@ def a_failed_pod(name):
 
 async def test_the_newest_of_each_epoch_and_job_are_told():
     """A storm of one epoch leaves out its own oldest, and nothing of another's or of another job's."""
-    words = LastWords(ManualClock())
+    words = LastWords(ManualClock(), logs=False)
     words.failed("other", 1, a_failed_pod("other"))
     for number in range(MOST_FAILED + 2):
         words.failed("u", 1, a_failed_pod(f"first{number}"))
@@ -31,7 +31,7 @@ async def test_the_newest_of_each_epoch_and_job_are_told():
     async def nobody():
         return None
 
-    running = asyncio.create_task(words.run(nobody, tell, logs=False))
+    running = asyncio.create_task(words.run(nobody, tell))
     await waiting.eventually(lambda: told)
     running.cancel()
     names = [each.pod.name for each in told]

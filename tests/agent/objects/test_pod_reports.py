@@ -3,6 +3,7 @@
 import pytest
 
 from agent.objects import pod_reports
+from agent.objects.pod_reports import WITHHELD
 from shared.wire.streams_v1 import MOST_PODS
 
 
@@ -52,13 +53,13 @@ UNSCHEDULABLE = {
 )
 def test_why_a_pod_does_not_run(pod, reason, message):
     """Its own word, its scheduler's, or that of the container that is at fault."""
-    told = pod_reports.pod_told(pod)
+    told = pod_reports.pod_told(pod, logs=True)
     assert (told.reason, told.message) == (reason, message)
 
 
 def test_a_pod_is_told_with_its_containers():
     """Node, epoch, restarts, exit code and instants."""
-    told = pod_reports.pod_told(a_pod(phase="Failed", state=KILLED))
+    told = pod_reports.pod_told(a_pod(phase="Failed", state=KILLED), logs=True)
     (container,) = told.containers
     assert (told.node, told.epoch, told.finished_at) == ("n1", 3, "2026-01-01T00:00:09Z")
     assert (container.exit_code, container.restarts, container.state) == (137, 2, "terminated")
@@ -68,14 +69,16 @@ def test_of_many_pods_those_that_ended_well_are_left_out_first():
     """Who asks wants to see what is wrong; how many are not told of is said."""
     pods = [a_pod(f"ok-{n}", "Succeeded") for n in range(MOST_PODS)]
     pods += [a_pod(f"bad-{n}", "Failed") for n in range(5)]
-    told, left_out = pod_reports.told(pods)
+    told, left_out = pod_reports.told(pods, logs=True)
     assert (len(told), left_out) == (MOST_PODS, 5)
     assert sum(pod.phase == "Failed" for pod in told) == 5
 
 
 def test_what_anybody_wrote_is_cut():
     """A message of any length is one of a thousand characters."""
-    told = pod_reports.pod_told(a_pod(phase="Failed", reason="x" * 5000, message="y" * 10**6))
+    told = pod_reports.pod_told(
+        a_pod(phase="Failed", reason="x" * 5000, message="y" * 10**6), logs=True
+    )
     assert (len(told.reason), len(told.message)) == (1024, 1024)
 
 
@@ -96,5 +99,33 @@ def test_events_of_both_apis_are_told():
         "reason": "r",
         "series": {"count": 3},
     }
-    assert pod_reports.event_told(old) == pod_reports.event_told(new)
-    assert pod_reports.event_told(old).about == "Pod/p"
+    assert pod_reports.event_told(old, logs=True) == pod_reports.event_told(new, logs=True)
+    assert pod_reports.event_told(old, logs=True).about == "Pod/p"
+
+
+SPOKEN = {"terminated": {"exitCode": 3, "reason": "Error", "message": "password=hunter2"}}
+
+
+@pytest.mark.parametrize(("logs", "said"), [(True, "password=hunter2"), (False, WITHHELD)])
+def test_a_termination_message_is_a_log(logs, said):
+    """The container writes it: where logs are off it is withheld; exit code and reason are told."""
+    told = pod_reports.pod_told(a_pod(phase="Failed", state=SPOKEN, init=SPOKEN), logs=logs)
+    assert [each.message for each in told.containers] == [said, said]
+    assert (told.message, told.reason, told.containers[0].exit_code) == (said, "Error", 3)
+
+
+def test_the_kubelets_own_message_is_no_log():
+    """Why a container waits is told whether logs are on or off."""
+    waits = {"waiting": {"reason": "ErrImagePull", "message": "no such image"}}
+    told = pod_reports.pod_told(a_pod(phase="Pending", state=waits), logs=False)
+    assert told.message == "no such image"
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"), [("Unhealthy", WITHHELD), ("BackOff", "password=hunter2")]
+)
+def test_an_event_that_quotes_a_probe_is_a_log(reason, said):
+    """The probe's program writes that text."""
+    event = {"reason": reason, "message": "password=hunter2"}
+    assert pod_reports.event_told(event, logs=False).message == said
+    assert pod_reports.event_told(event, logs=True).message == "password=hunter2"

@@ -35,3 +35,14 @@ def test_what_is_no_json_is_left_out():
         deep = [deep]
     status = {"deep": deep, "number": 2**70, "half": "\ud800", "phase": "Ready"}
     assert reported_status(an(status)) == {"phase": "Ready"}
+
+
+def test_a_pods_termination_messages_are_not_told():
+    """They are logs: no status that is reported brings them to the hub."""
+    ended = {"terminated": {"exitCode": 3, "message": "password=hunter2"}}
+    containers = [{"name": "main", "state": ended, "lastState": ended}]
+    status = {"phase": "Failed", "containerStatuses": containers, "message": "evicted"}
+    told = reported_status(an(status, "Pod", "v1"))
+    assert "hunter2" not in str(told)
+    assert told["containerStatuses"][0]["state"] == {"terminated": {"exitCode": 3}}
+    assert (told["phase"], told["message"]) == ("Failed", "evicted")

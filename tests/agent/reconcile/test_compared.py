@@ -6,7 +6,7 @@ from agent.decide.decision import Comparison, Seen
 from agent.decide.plain_objects import COMPARED_EVERY_S
 from agent.member.applier import Applier
 from shared.clock import SystemClock
-from tests.agent.build import a_config_map, a_deployment, edit
+from tests.agent.build import a_config_map, a_deployment, a_namespace, edit
 from tests.agent.moments import settled
 from tests.agent.scripted_hub import HUB_ID, an_object
 
@@ -110,6 +110,70 @@ async def test_a_full_comparison_tells_what_is_there_besides(member, applier, wh
     await member.kube.create(a_config_map(colour="red", more="x"), field_manager="someone")
     told, _ = await found(applier, a_work(compare_all=whole))
     assert list(told) == paths
+
+
+async def test_what_the_hub_never_had_is_told_without_its_value(member):
+    """Of an object that the hub did not create: an addition by its path alone."""
+    await member.kube.create(a_config_map(colour="red", token="hunter2"), field_manager="someone")
+    member.hub.put(a_work(compare_all=True))
+    member.start()
+    entry = await member.hub.seen("o-1", "Applied", "DiffReported")
+    assert [(told.path, told.hub, told.member) for told in entry.drift] == [
+        ("/data/token", None, '"<redacted>"')
+    ]
+
+
+async def test_a_manifest_of_no_shape_does_not_draw_values_out(member):
+    """A text where the member has a map is compared as text: of the map no key and no value is told."""
+    await member.kube.create(a_config_map(token="hunter2"), field_manager="someone")
+    member.hub.put(a_work({**a_config_map(), "data": "x"}))
+    member.start()
+    entry = await member.hub.seen("o-1", "Applied", "DiffReported")
+    assert [(told.path, told.member) for told in entry.drift] == [("/data", '"<redacted>"')]
+
+
+async def test_values_of_a_created_object_are_told(member, applier):
+    """What others added to it stands in an object of the hub."""
+    member.hub.put(an_object(a_config_map(), "o-1"))
+    member.start()
+    await member.hub.seen("o-1", "Applied")
+    await edit(member, "ConfigMap", "settings", {"data": {"more": "x"}})
+    told, _ = await found(applier, a_work(compare_all=True))
+    assert told["/data/more"].member == "x"
+
+
+@pytest.mark.parametrize("there", [True, False])
+async def test_without_consent_nothing_is_compared(member, applier, there):
+    """Neither a value nor the absence of the object is told; the message names the command."""
+    await member.namespace("finance", accept=False)
+    if there:
+        foreign = a_config_map(namespace="finance", colour="blue")
+        await member.kube.create(foreign, field_manager="someone")
+    compared = await applier.compare(a_work(a_config_map(namespace="finance")))
+    assert (compared.found, compared.trouble.reason) == ([], "NotAccepted")
+    command = f"kubectl label namespace finance roadstead.dev/accept={HUB_ID}"
+    assert compared.trouble.message.endswith(command)
+
+
+async def test_a_cluster_scoped_object_is_compared_with_its_own_label(member, applier):
+    """A bare Namespace among them: its own label consents."""
+    for name, accept in (("theirs", False), ("ours", True)):
+        await member.namespace(name, accept=accept)
+    refused = await applier.compare(a_work(a_namespace("theirs"), uid="o-2"))
+    assert refused.trouble.reason == "NotAccepted"
+    told, _ = await found(applier, a_work(a_namespace("ours"), uid="o-3"))
+    assert told == {}
+
+
+async def test_an_own_object_is_compared_without_consent(member, applier):
+    """The hub created it while the namespace accepted the hub."""
+    await member.namespace("finance")
+    member.hub.put(an_object(a_config_map(namespace="finance"), "o-1"))
+    member.start()
+    await member.hub.seen("o-1", "Applied")
+    await member.accept("finance", False)
+    told, _ = await found(applier, a_work(a_config_map(namespace="finance", colour="blue")))
+    assert {path: each.member for path, each in told.items()} == {"/data/colour": "red"}
 
 
 async def test_a_kind_that_is_not_served_can_not_be_compared(applier):
