@@ -1,4 +1,4 @@
-"""How fast this host is now: CPU milliseconds of a fixed piece of work, best and median of a hundred.
+"""Measure the pace of this host: CPU milliseconds of a fixed piece of work, best and median of a hundred.
 
 A busy host takes up to three times the CPU seconds for the same steps: compare runs by this figure.
 """

@@ -74,6 +74,8 @@ MIRROR_OF = "roadstead.dev/mirror-of"
 ASKS = "roadstead.dev/asks"
 # On a row of REST that is being handed over to the hub cluster.
 HAND_OVER = "roadstead.dev/hand-over"
+# On the row of a held Workload: who wrote its spec, judged then for the priority number in it.
+PRIORITY_FROM = "roadstead.dev/priority-from"
 # On Namespaces of the hub cluster, `true` or `false`: are REST's Jobs shown there?
 SHOW_JOBS = "roadstead.dev/show-jobs"
 

@@ -84,6 +84,8 @@ def read_selector(spec: Mapping[str, Any] | None) -> LabelSelector | None:
 def parse_selector(text: str, field: str = "", most: int | None = MOST_TERMS) -> LabelSelector:
     """Kubectl's notation: `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1,m<2`.
 
+    The empty text selects everything; commas and blanks alone are refused.
+
     Raises `Rejected`: InvalidSelector, or TooManyTerms beyond `most` requirements, and beyond
     `MOST_VALUES` where there is a `most`. Both are counted before anything is parsed.
     """
@@ -105,6 +107,11 @@ def parse_selector(text: str, field: str = "", most: int | None = MOST_TERMS) ->
             rule = f"has more than {most} requirements, which is the most"
             raise Rejected(RejectCode.TOO_MANY_TERMS, rule, field)
     parts.append(text[start:].strip())
+    if text and not any(parts):
+        rule = (
+            f"{quantity.shown(text)} has no requirement: write one, or leave it out to select all"
+        )
+        raise Rejected(RejectCode.INVALID_SELECTOR, rule, field)
     return LabelSelector(expressions=tuple(_requirement(p, field) for p in parts if p))
 
 

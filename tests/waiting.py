@@ -5,11 +5,13 @@ A test that can be told when something has happened needs none of this. `time.sl
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
+_CLOSE_TURNS: Final = 50  # of the loop, which closes a connection within a few
 
 
 def until(holds: Callable[[], T], what: str, *, within_s: float = 20.0) -> T:
@@ -33,6 +35,14 @@ async def turns(count: int = 1) -> None:
     """Let everything that is ready in this loop go on, `count` times; no time passes."""
     for _ in range(count):
         await asyncio.sleep(0)
+
+
+async def ended(task: asyncio.Task[Any]) -> None:
+    """Cancel a task, wait for its end, and let the connections close that it was about to open."""
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    await turns(_CLOSE_TURNS)
 
 
 def pause(seconds: float, *, why: str) -> None:

@@ -12,6 +12,7 @@ from typing import Final, Literal
 from agent.decide.decision import Do, Trouble
 from agent.objects import managed_fields
 from agent.objects.facts import JOB, Object, is_namespace
+from agent.objects.manifests import PASSED_METADATA
 from shared import podsecurity
 from shared.errors import FieldError
 from shared.labels import CONSENT, FIELD_MANAGER
@@ -85,6 +86,8 @@ class MemberPolicy:
         if odd := sorted(CONSENT & (metadata.get("labels") or {}).keys()):
             text = f"only people of this member write {odd[0]}"
             return [FieldError("metadata.labels", RejectCode.FORBIDDEN_FIELD, text)]
+        if found := _other_metadata(metadata):
+            return found
         if not self._takes(work):
             text = f"this member takes no {work.kind} (profile {self.profile})"
             return [FieldError("kind", RejectCode.UNSUPPORTED_KIND, text)]
@@ -147,6 +150,16 @@ def _pinned(manifest: Object, live: Object) -> str:
     asked = (manifest["metadata"].get("labels") or {}).get(VERSION)
     held = (live["metadata"].get("labels") or {}).get(VERSION)
     return "" if asked in (None, "latest", held) else str(asked)
+
+
+def _other_metadata(metadata: Object) -> list[FieldError]:
+    """Metadata that only the member's API server and its people set; empty values set nothing."""
+    text = f"a manifest for a member sets {', '.join(PASSED_METADATA)} and no other metadata"
+    return [
+        FieldError(f"metadata.{name}", RejectCode.FORBIDDEN_FIELD, text)
+        for name in sorted(metadata.keys() - set(PASSED_METADATA))
+        if metadata[name]
+    ]
 
 
 def _is_namespace(work: Work) -> bool:

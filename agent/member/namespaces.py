@@ -185,8 +185,7 @@ def _is_free(item: Object, hub_id: str) -> bool:
         return True
     if (item["kind"], item["metadata"]["name"]) in _MADE_BY_KUBERNETES:
         return bool(item["apiVersion"] == "v1")
-    marks = item["metadata"].get("labels") or {}
-    ours = marks.get(labels.MANAGED_BY) == hub_id and item["kind"] == "Job"
+    ours = item["kind"] == "Job" and is_written_by_us(item, hub_id)
     return ours and finished(item) is not None and not is_held_by_us(item)
 
 

@@ -189,8 +189,13 @@ class Observer:
         return seen
 
     def _failed(self, seen: PodView, pod: Object) -> None:
-        if seen.job_uid and seen.owner and self.on_failed is not None:
+        """Report a failed pod. A pod that cannot be reported stays in the cache all the same."""
+        if not (seen.job_uid and seen.owner and self.on_failed is not None):
+            return
+        try:
             self.on_failed(seen.job_uid, seen.epoch, pod)
+        except Exception:  # a pod that cannot be reported is still counted
+            log.exception("pod.not_reported", uid=seen.job_uid, pod=pod["metadata"].get("name"))
 
     def _pod(self, event: EventType, old: PodView | None, new: PodView | None) -> None:
         if event == "DELETED":

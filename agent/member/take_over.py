@@ -10,7 +10,7 @@ from agent.decide.decision import Outcome, Trouble
 from agent.member.acceptance import Acceptance
 from agent.member.consent import Consent
 from agent.objects import drift
-from agent.objects.facts import Object, epoch_of, owner_of
+from agent.objects.facts import Object, epoch_of, is_written_by_us, owner_of
 from agent.objects.full_comparison import additions
 from shared import labels
 from shared.kube import errors
@@ -94,6 +94,5 @@ def _differences(work: Work, live: Object) -> list[drift.Difference]:
 
 def _has_no_work(live: Object, hub_id: str) -> bool:
     """Ours, and of no work: a namespace that was created for a Job, or kept when its work ended."""
-    marks = live["metadata"].get("labels") or {}
-    mine = marks.get(labels.MANAGED_BY) == hub_id and not marks.get(labels.JOB_UID)
-    return mine and live["kind"] == "Namespace"
+    is_free = live["kind"] == "Namespace" and not _labels(live).get(labels.JOB_UID)
+    return is_free and is_written_by_us(live, hub_id)

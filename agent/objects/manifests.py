@@ -9,6 +9,9 @@ from shared.wire.agent_v1 import Work
 # `suspend` (it starts and stops the Job) and never `ttlSecondsAfterFinished` (withheld).
 MUTABLE_JOB_FIELDS = ("parallelism", "activeDeadlineSeconds", "backoffLimit")
 
+# The metadata that a manifest may set. An owner or a finalizer would let a hub delete what it did not create,
+# or block its deletion.
+PASSED_METADATA = ("name", "namespace", "labels", "annotations")
 
 # What the hub, the agent and the member's own servers have added to a Job, and nobody has asked for.
 _GENERATED = frozenset(
@@ -85,12 +88,15 @@ def _without_fence(pod: Object) -> Object:
 def stamped(work: Work, hub_id: str, *, created: bool = False) -> Object:
     """The manifest with the marks that say whose it is, where the hub left any out.
 
+    Of its metadata nothing else is written than `PASSED_METADATA`.
+
     `created`: the object is being created, or carries `created-by` already. Server-side apply removes a
     label that an apply leaves out, so later applies repeat it; on an object that was taken over it is
     never written, whatever the manifest says.
     """
     assert work.manifest is not None
-    metadata = dict(work.manifest["metadata"])
+    given = work.manifest["metadata"]
+    metadata = {name: given[name] for name in PASSED_METADATA if name in given}
     marks = {k: v for k, v in (metadata.get("labels") or {}).items() if k != labels.CREATED_BY}
     if created:
         marks[labels.CREATED_BY] = hub_id

@@ -9,7 +9,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 from starlette.requests import Request
 
-from hub.api.policy import hub_of
+from hub.api.policy import client_of, hub_of
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.manifests import (
@@ -76,5 +76,5 @@ async def off_loop(
         return fn(*args, **kwargs)
     hub = hub_of(request)
     who = getattr(request.state, "principal", None)
-    async with hub.bodies.turn("" if who is None else who.id):
+    async with hub.bodies.turn("" if who is None else who.id, client_of(request)):
         return await hub.beside(fn, *args, **kwargs)

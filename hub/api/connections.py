@@ -16,6 +16,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from hub.api.errors import problem
 from hub.api.handshakes import ClientCertificate, Handshake, Trust, read_client
 from hub.services.access.budgets import network_of
+from hub.services.access.turns import Presence
 from hub.services.context.ids import request_id as new_request_id
 from hub.services.context.settings import Api
 from shared.clock import Clock
@@ -122,6 +123,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._drained = 0  # bytes that were thrown away
         self._kept_alive = True  # after this request, if its body comes in full
         self._client: ClientCertificate | None = None
+        self._presence = Presence()
         self.generation = 0  # of the certificates that it was agreed with
 
     def connection_made(self, transport: Any) -> None:
@@ -147,6 +149,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._network is not None:
             self.door.leave(self._network)
             self._network = None
+        self._presence.leave()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
@@ -177,6 +180,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """The first byte of a request."""
         super().on_message_begin()
+        self.scope["state"]["client"] = self._presence
         if self._client is not None:
             self.scope["state"]["client_certificate"] = self._client
         self._enter(_Phase.HEAD)

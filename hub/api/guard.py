@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from hub.api.errors import problem, refused
 from hub.api.measures import REQUESTS
 from hub.api.request_log import RequestLog, may_change
+from hub.services.access.turns import ClientGone
 from hub.services.context.hub import Hub
 from hub.services.context.ids import request_id as new_request_id
 from hub.store.errors import StoreUnavailable
@@ -90,7 +91,7 @@ class Guard:
             _check(scope, body.limit)
             self._check_load(scope)
             await self._app(scope, body.receive, sending)
-        except ClientDisconnect:
+        except (ClientDisconnect, ClientGone):
             return  # nobody is there to be answered
         except Exception as error:  # noqa: BLE001 - nothing escapes to the wire
             reply = _answer(error, request_id, scope)

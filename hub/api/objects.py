@@ -122,7 +122,7 @@ async def delete_object(
 
 @router.delete(_ONE_OF_NAMESPACE, response_model=Deletion)
 @allow(ADMINISTRATOR)
-@grants(Verb.CHANGE, Noun.QUEUES)
+@grants(Verb.CHANGE, Noun.JOBS)
 @refuses(RejectCode.OWNED_ELSEWHERE, RejectCode.PRECONDITION_FAILED)
 async def delete_namespaced_object(
     request: Request,
@@ -134,10 +134,15 @@ async def delete_namespaced_object(
 ) -> Response:
     """Delete an object of a namespace. Body (optional): {"preconditions": {"uid": …}}.
 
-    A batch administrator deletes LocalQueues of their namespaces.
+    A batch administrator deletes LocalQueues of their namespaces, and held Workloads, as their owners do.
     """
-    if (group, kind) != (KUEUE, "LocalQueue") and not is_unbounded(request):
-        raise Rejected(RejectCode.FORBIDDEN, f"a cluster administrator may delete a {kind}")
+    theirs = {(KUEUE, "LocalQueue"), (KUEUE, "Workload")}
+    if (group, kind) not in theirs and not is_unbounded(request):
+        text = (
+            f"{caller(request).name} may not delete a {kind}: it takes the role cluster-administrator "
+            "(roadstead whoami)"
+        )
+        raise Rejected(RejectCode.FORBIDDEN, text)
     return await _delete(request, _group(group, kind), kind, namespace, name, options)
 
 

@@ -22,6 +22,7 @@ from hub.services.access.credentials import (
     VIEWER,
     Principal,
 )
+from hub.services.access.turns import ALWAYS_THERE, Presence
 from hub.services.context.hub import Hub
 from hub.services.index.index import FindIndex
 from shared.errors import Rejected
@@ -39,6 +40,7 @@ __all__ = [
     "allow",
     "authorize",
     "caller",
+    "client_of",
     "find_index_of",
     "from_page",
     "grants",
@@ -210,6 +212,8 @@ async def admit(
         raise
     if kind is not None:
         spend(hub, found, kind)
+    if kind == "reads":
+        client_of(request).check()
 
 
 def _presented(request: Request) -> str:
@@ -223,6 +227,13 @@ def caller(request: Request) -> Principal:
     principal = request.state.principal
     assert isinstance(principal, Principal)
     return principal
+
+
+def client_of(request: Request) -> Presence:
+    """Return the presence of the request's client; a caller without a connection is always there."""
+    found = getattr(request.state, "client", ALWAYS_THERE)
+    assert isinstance(found, Presence)
+    return found
 
 
 def hub_of(request: Request) -> Hub:

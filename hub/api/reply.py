@@ -6,7 +6,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.api.policy import caller, hub_of
+from hub.api.policy import caller, client_of, hub_of
 from hub.services.context.paging import Pager
 from shared.documents import Json
 from shared.errors import Rejected
@@ -29,9 +29,9 @@ async def listed(
 ) -> JsonResponse:
     """The answer of a list: read and encoded beside the event loop, when it is the caller's turn.
 
-    Raises Rejected: TooManyRequests, and what `fn` raises.
+    Raises Rejected: TooManyRequests; ClientGone; and what `fn` raises.
     """
-    async with hub_of(request).lists.turn(caller(request).id):
+    async with hub_of(request).lists.turn(caller(request).id, client_of(request)):
         return await encoded(request, fn, *args, **kwargs)
 
 

@@ -36,6 +36,7 @@ from hub.services.context import rendering
 from hub.services.context.hub import Hub
 from hub.services.jobs import bare_patch
 from hub.services.jobs.submit import Reply, Submission, submit
+from hub.services.objects import delete
 from hub.services.outside import executors
 from hub.services.questions import jobs, watch as watching
 from hub.services.reading.draft import draft
@@ -163,12 +164,12 @@ async def patch_workload(request: Request, namespace: str, name: str) -> Respons
 async def delete_workload(
     request: Request, namespace: str, name: str, options: Options = None
 ) -> Response:
-    """Delete a bare Workload. Body (optional): {"preconditions": {"uid": …}}."""
+    """Delete a bare Workload, also one held for its queue. Body (optional): {"preconditions": {"uid": …}}."""
     expected = uid_of(options)
     principal = caller(request).name
     hub = hub_of(request)
     return JsonResponse(
-        await hub.write(bare_patch.delete_workload, namespace, name, principal, expected)
+        await hub.write(delete.delete_workload, namespace, name, principal, expected)
     )
 
 

@@ -18,6 +18,7 @@ from roadstead.client import Client
 from roadstead.models.jobs import ENDED, Job, JobState, WholeJob
 
 _WAITS = "WaitsForJobs"
+_NOTHING = ", \t\r\n"  # what a list of values may consist of and name none
 _LISTED = 20  # jobs named one by one before the number is asked for
 
 
@@ -202,13 +203,19 @@ def _meant(
 
 
 def _refuse_empty(ctx: click.Context) -> None:
-    """Raise click.UsageError where a filter has no text: a variable of a script that holds nothing means
-    no job, not every one.
+    """Raise click.UsageError where a filter has no text but commas and blanks: a variable of a script that
+    holds nothing means no job, not every one.
     """
     for each in ctx.command.params:
         typed = ctx.get_parameter_source(each.name or "") == ParameterSource.COMMANDLINE
-        if typed and ctx.params.get(each.name or "") in ("", ()):
+        if typed and _is_nothing(ctx.params.get(each.name or "")):
             raise click.UsageError(f"{each.opts[-1]} is empty: say which jobs, or leave it out.")
+
+
+def _is_nothing(value: object) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_is_nothing, value))
+    return isinstance(value, str) and not value.strip(_NOTHING)
 
 
 def _show(act: Act, jobs: list[Job], output: str) -> None:

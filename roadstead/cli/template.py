@@ -3,9 +3,9 @@
     python -m roadstead.cli.template FOLDER FD
 
 Loading modules is most of what a start costs: here it is paid once, for hub, agents and simulators together.
-FD is one end of a socket pair (`Forks` has the other). A request is the JSON of `Request`; the answer to it,
-in order, is `{"pid": PID}`; when a child has ended, `{"ended": PID, "code": CODE}` follows, where CODE is
-negative for a signal. FOLDER stands in the command line, so that children of an earlier run are recognised.
+FD is one end of a socket pair; `Forks` has the other. A request is the JSON of `ForkRequest`. The answer, in
+order, is `{"pid": PID}`. When a child has ended, `{"ended": PID, "code": CODE}` follows; a signal is a
+negative CODE. FOLDER stands in the command line, so that children of an earlier run are recognised.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ from shared.extras import leave_without
 from shared.parent import PARENT, die_with_parent
 
 # What is loaded, as `python -m` knows it, and where each has its `main`. A child loads other modules itself.
-PARTS: Final[Mapping[str, str]] = {
+PARTS: Final[dict[str, str]] = {
     "hub": "hub.main",
     "agent": "agent.__main__",
     "shared.kubesim": "shared.kubesim.__main__",
@@ -36,7 +36,7 @@ MOST_BYTES: Final = 128 << 10  # of one message
 _PR_SET_NAME: Final = 15
 
 
-class Request(TypedDict):
+class ForkRequest(TypedDict):
     """One child: a name for `ps`, module and arguments, the whole environment, folder and log file."""
 
     name: str
@@ -52,25 +52,32 @@ def main() -> None:
     die_with_parent()
     control = socket.socket(fileno=int(sys.argv[2]))
     os.set_inheritable(control.fileno(), False)
-    _load()
+    load()
+    serve(control)
+
+
+def serve(control: socket.socket) -> None:
+    """Answer requests until the other end closes. Each child leaves here, by `sys.exit`."""
     with control:
         child = _serve(control)
     if child is not None:
         sys.exit(_begin(child))
 
 
-def _load() -> None:
+def load() -> None:
+    """Import every part, and keep what that made out of the garbage collector's sight."""
     gc.disable()
     try:
         for module in PARTS.values():
             importlib.import_module(module)
+        importlib.import_module("shared.kinds.crds").all_crds()  # half a second per simulator
     except ModuleNotFoundError as missing:
         leave_without(missing, "roadstead up", "sim")
     gc.freeze()  # what is shared with the children is not written to
     gc.enable()
 
 
-def _serve(control: socket.socket) -> Request | None:
+def _serve(control: socket.socket) -> ForkRequest | None:
     """Answer requests; returns None at the end, and in each child what it is to be."""
     woken, wakes = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -91,7 +98,7 @@ def _serve(control: socket.socket) -> Request | None:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 os.close(woken)
                 os.close(wakes)
-                request: Request = json.loads(said)
+                request: ForkRequest = json.loads(said)
                 return request
             control.send(json.dumps({"pid": pid}).encode())
 
@@ -108,7 +115,7 @@ def _report_ended(control: socket.socket) -> None:
         control.send(json.dumps({"ended": pid, "code": code}).encode())
 
 
-def _begin(request: Request) -> int | None:
+def _begin(request: ForkRequest) -> int | None:
     os.setpgid(
         0, 0
     )  # Ctrl-C on a terminal goes to its whole process group; the supervisor ends children

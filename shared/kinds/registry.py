@@ -18,6 +18,7 @@ from shared.kinds import (
     placement_status,
     placement_v1,
     placement_v1beta1,
+    priority_class,
     staged_v1 as staged,
     unheeded,
 )
@@ -235,6 +236,7 @@ def parse(
         default_namespace=default_namespace,
     )
     unheeded.refuse_without_adapter(other)
+    priority_class.refuse_value(other)
     return other
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import ConfigDict, Field
 
-from shared.wire.agent_v1 import Message
+from shared.wire.agent_v1 import Message, Whole
 
 STREAMS_PATH: Final = "/agent/v1/streams"
 FAILED_PATH: Final = (
@@ -101,7 +101,7 @@ class PodTold(StreamMessage):
 
     name: Name
     uid: Annotated[str, Field(max_length=128)] = ""
-    epoch: Number = 0
+    epoch: Whole = 0
     node: Name = ""
     phase: Annotated[str, Field(max_length=32)] = ""
     reason: Text = ""

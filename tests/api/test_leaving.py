@@ -46,8 +46,10 @@ async def test_whoever_leaves_in_the_middle_leaves_no_trace(tmp_path, caplog, pa
             assert json.loads((await hub.ask(hub.head("GET", listed))).body)["items"] == []
 
 
-async def test_whoever_leaves_before_the_answer_was_heard_all_the_same(tmp_path, caplog):
-    """A batch that came as a whole is taken, and nothing is said of the answer that nobody reads."""
+async def test_a_batch_whose_client_leaves_before_the_answer_is_taken_whole_or_not_at_all(
+    tmp_path, caplog
+):
+    """Whether the hub began before the client left is a race; nothing is said of the answer either way."""
     caplog.set_level(logging.INFO)
     async with listening(tmp_path) as hub:
         kind, body = SENT["/v1/jobs:batch"]
@@ -57,4 +59,4 @@ async def test_whoever_leaves_before_the_answer_was_heard_all_the_same(tmp_path,
             heard = await hub.ask(hub.head("GET", "/v1/jobs?limit=500"))
         assert [each for each in told if each["log_level"] != "info"] == []
         assert caplog.records == []
-        assert len(json.loads(heard.body)["items"]) == 200
+        assert len(json.loads(heard.body)["items"]) in {0, 200}

@@ -10,6 +10,7 @@ from fastapi.routing import APIRoute
 from hub.api.policy import PUBLIC, policy_of
 from hub.services.access.turns import FairTurns
 from hub.services.context import hub as context_hub
+from tests.api.listening import listening, until
 from tests.api.serving import a_job, served
 
 pytestmark = pytest.mark.anyio
@@ -68,3 +69,41 @@ async def test_what_may_be_large_is_encoded_beside_the_loop(tmp_path, monkeypatc
         monkeypatch.setattr(context_hub, "orjson", Noted)
         assert (await it.admin.get(path.replace("{uid}", uid))).status_code == 200
     assert [each is threading.main_thread() for each in threads] == [False]
+
+
+@pytest.mark.parametrize("path", ["/v1/jobs?limit=500", "/v1/workloads?limit=500"])
+async def test_a_list_whose_client_hung_up_is_not_worked_out(tmp_path, path):
+    """While others read, its client closes the connection: its place in the line is free at once."""
+    many = 30
+    async with listening(tmp_path) as hub:
+        lists = hub.hub.lists = FairTurns(1, 1, waiting=many)
+        async with lists.turn("somebody"):
+            lines = [await hub.line() for _ in range(many)]
+            for line in lines:
+                await line.say(hub.head("GET", path))
+            await until(lambda: lists.waiting == many)
+            refused = await hub.ask(hub.head("GET", path))
+            assert (refused.status, refused.problem["code"]) == (429, "TooManyRequests")
+            assert int(refused.headers["retry-after"]) > 0
+            for line in lines:
+                line.cut()
+            await until(lambda: not hub.served)
+            next_one = await hub.line()
+            await next_one.say(hub.head("GET", path))
+            await until(lambda: lists.waiting == 1)
+        assert (await next_one.hear()).status == 200
+
+
+async def test_a_large_body_whose_client_hung_up_is_not_parsed(tmp_path):
+    """Bodies are parsed in turn, too: nothing is submitted for a client that left while it waited."""
+    body = orjson.dumps(a_job() | {"padding": "x" * (32 << 10)})
+    head = ("Content-Type: application/json", f"Content-Length: {len(body)}")
+    async with listening(tmp_path) as hub:
+        bodies = hub.hub.bodies = FairTurns(1, 1, waiting=1)
+        async with bodies.turn("somebody"):
+            line = await hub.line()
+            await line.say(hub.head("POST", "/v1/jobs", *head) + body)
+            await until(lambda: bodies.waiting == 1)
+            line.cut()
+            await until(lambda: not hub.served)
+            assert bodies.waiting == 0

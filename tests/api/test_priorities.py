@@ -11,7 +11,7 @@ import pytest
 
 from hub.services.objects.apply import apply_documents
 from hub.services.reading.draft import draft
-from hub.store import workloads
+from hub.store import objects, workloads
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.kinds.registry import parse
@@ -166,6 +166,11 @@ WRONG = {
         "PriorityNotAllowed",
         "is 1001, and WorkloadPriorityClass high is 1000: set it to 1000",
     ),
+    "a lower value": (
+        {"priority": 999, "priorityClassRef": HIGH},
+        "PriorityNotAllowed",
+        "is 999, and WorkloadPriorityClass high is 1000: set it to 1000",
+    ),
     "no such class": (
         {"priority": BIG, "priorityClassRef": {**HIGH, "name": "none"}},
         "PriorityClassNotFound",
@@ -305,6 +310,26 @@ async def test_what_a_workload_says_of_its_own_admission_is_ignored(tmp_path):
             assert row.created_at == row.queued_at == START
             given["metadata"] |= {"name": f"{name}-2", "uid": "u"}
             assert (await door(there.submitter, given))["code"] == "ForbiddenField"
+
+
+@pytest.mark.parametrize("value", ["abc", [1]])
+async def test_a_class_that_an_earlier_release_stored_unread_is_reported(tmp_path, value):
+    """Its value is no number: who names it is refused, and the rest of a batch is taken."""
+    async with house(tmp_path) as there:
+
+        def spoil(tx: Transaction) -> None:
+            row = objects.find(tx, "scheduling.k8s.io", "PriorityClass", "", "pods-high")
+            assert row is not None
+            objects.change(tx, row.uid, manifest={**row.manifest, "value": value})
+
+        await there.hub.db.write(spoil)
+        named = a_workload("w", priority=500, priorityClassRef=OF_PODS)
+        of_pods = with_pod(a_job("j", queue="a"), priority=500, priorityClassName="pods-high")
+        documents = [named, of_pods, a_job("k", queue="a")]
+        items = (await there.submitter.post("/v1/jobs:batch", json=documents)).json()["items"]
+        codes = [each.get("code") for each in items]
+        assert codes == ["PriorityClassNotFound", "PriorityNotAllowed", None], items
+        assert "PriorityClass pods-high has no integer value" in items[0]["detail"]
 
 
 @pytest.mark.parametrize("kind", ["LocalQueue", "WorkloadPriorityClass", "PriorityClass"])

@@ -15,13 +15,13 @@ def pods(member):
     return list(member.cluster.store.iterate("pods"))
 
 
-async def let_go(member):
+async def held(member, *more):
+    """The finalizers of the member's people are these, beside those of Kubernetes."""
     for pod in pods(member):
         name = pod["metadata"]["name"]
-        left = [f for f in pod["metadata"].get("finalizers") or () if f != HOLD]
-        await member.kube.merge_patch(
-            "v1", "Pod", "team", name, {"metadata": {"finalizers": left}}, field_manager="test"
-        )
+        kept = [f for f in pod["metadata"].get("finalizers") or () if f != HOLD]
+        change = {"metadata": {"finalizers": [*kept, *more]}}
+        await member.kube.merge_patch("v1", "Pod", "team", name, change, field_manager="test")
 
 
 @pytest.mark.parametrize(
@@ -42,14 +42,14 @@ async def let_go(member):
 async def test_a_job_that_is_taken_back_has_not_failed(member, spec):
     """What its own deletion does to its pods, and what passes meanwhile, is no result of the job."""
     work = a_job(run_seconds="600", podReplacementPolicy="Failed", **spec)
-    work.manifest["spec"]["template"]["metadata"]["finalizers"] = [HOLD]
     member.hub.put(work)
     member.start()
     await member.hub.job_says("u-1", "running_since")
+    await held(member, HOLD)
     member.hub.put(a_job(action="Withdraw"))
     await eventually(lambda: any("deletionTimestamp" in p["metadata"] for p in pods(member)))
     seconds = 5 if "activeDeadlineSeconds" in spec else 2
     await waiting.span(seconds, why="the job controller counts, or its deadline passes")
-    await let_go(member)
+    await held(member)
     gone = await member.hub.seen("u-1", "Gone")
     assert gone.job.result is None

@@ -21,12 +21,11 @@ from shared.kubesim.cluster import ADMIN, SimCluster
 from shared.kubesim.server import job_guard, mirror_guard
 from tests.bridge.guide import absent, apply_guide, condition, status, workload
 from tests.bridge.hub_cluster import FIELDS, World, until, world
+from tests.bridge.policies import GUARD
 from tests.bridge.rights import HUB, guarded
-from tests.e2e.running import REPOSITORY
 from tests.services.members.hubs import ran
 
 pytestmark = pytest.mark.anyio
-GUARD = REPOSITORY / "deploy" / "hub-cluster" / "job-guard.yaml"
 JOB = ("batch/v1", "Job", "compute-jobs", "mock-workload")
 OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "x", "controller": True}
 

@@ -31,7 +31,7 @@ from roadstead.errors import RoadsteadError
 from roadstead.responses import Address
 from roadstead.steps import Request
 from roadstead.transport import Transport
-from tests import databases
+from tests import databases, stem
 from tests.chaos.links import Links
 from tests.e2e.running import REPOSITORY, until
 
@@ -109,7 +109,9 @@ class Fleet:
         for name in ("logs", "agents"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         if self._source == REPOSITORY:  # other sources have to be loaded by each process itself
-            self._forks = Forks(self.folder, self.folder / "logs" / "template.log")
+            self._forks = Forks(
+                self.folder, self.folder / "logs" / "template.log", stem.launcher()
+            )
         self._start_hub("hub")
         if self.hubs.cluster:
             self._start_simulator("hub", [], "--hub", f"--hubs-own={self._hubs_own}")

@@ -35,7 +35,13 @@ ACCESS: list[tuple[str, tuple[Any, ...], dict[str, Any], str, Any, Any]] = [
     (
         "bind_role",
         ("b", "viewer"),
-        {"users": ["u"], "groups": ["g"], "namespaces": ["n"], "queues": ["q"]},
+        {
+            "users": ["u"],
+            "groups": ["g"],
+            "namespaces": ["n"],
+            "queues": ["q"],
+            "priority_classes": ["low"],
+        },
         f"PUT {BINDINGS}/b",
         {
             "role": "viewer",
@@ -43,6 +49,7 @@ ACCESS: list[tuple[str, tuple[Any, ...], dict[str, Any], str, Any, Any]] = [
             "groups": ["g"],
             "namespaces": ["n"],
             "queues": ["q"],
+            "priorityClasses": ["low"],
         },
         RoleBinding,
     ),

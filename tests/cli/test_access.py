@@ -11,6 +11,7 @@ from tests.cli.scripted import Answer, answering, items
 from tests.cli.terminal import on_terminal, plain
 
 ROLE = {"role": "submitter", "namespaces": ["a", "b"], "queues": None}
+BOUND = {**ROLE, "queues": ["q"], "users": [], "groups": ["g"]}
 SHOWN: list[tuple[str, list[Answer], str]] = [
     (
         "whoami",
@@ -24,8 +25,13 @@ SHOWN: list[tuple[str, list[Answer], str]] = [
     ),
     (
         "access bind x --role submitter --group g -n a -n b --queue q",
-        [Answer(filled(RoleBinding, **ROLE | {"queues": ["q"], "users": [], "groups": ["g"]}))],
+        [Answer(filled(RoleBinding, **BOUND | {"priorityClasses": None}))],
         "name: group g is submitter in a,b, for jobs of q\n",
+    ),
+    (
+        "access bind x --role submitter --group g -n a -n b --queue q --priority-class low",
+        [Answer(filled(RoleBinding, **BOUND | {"priorityClasses": ["low"]}))],
+        "name: group g is submitter in a,b, for jobs of q, with priority classes low\n",
     ),
     (
         "access ls",

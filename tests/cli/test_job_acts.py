@@ -142,9 +142,12 @@ def test_a_name_has_the_namespace_that_is_set(monkeypatch):
         assert script.asked[0].split()[1].startswith(asked)
 
 
+@pytest.mark.parametrize("nothing", ["", " ", ",", " , ,"])
 @pytest.mark.parametrize("empty", ["-l", "-q", "--state", "--cluster", "--user", "-n"])
-def test_a_filter_that_is_empty_does_not_mean_all(empty):
-    """Such as a variable of a script that holds nothing; nothing is asked of the hub."""
-    done, script = acted("cancel", "-l", "sweep=7", empty, "", "--yes")
-    assert (done.code, "is empty" in done.err) == (2, True), done.err
+def test_a_filter_that_is_empty_does_not_mean_all(empty, nothing):
+    """Such as a variable of a script that holds nothing, or commas alone; nothing is asked of the hub."""
+    given = () if empty == "-l" else ("-l", "sweep=7")
+    done, script = acted("cancel", *given, empty, nothing, "--yes")
+    refusal = f"Invalid value for '{empty}'" if empty == "--state" and nothing else "is empty"
+    assert (done.code, refusal in done.err) == (2, True), done.err
     assert script.asked == []

@@ -30,9 +30,19 @@ def an(labels: Json, **metadata: Any) -> Json:
 NOTED = an({}, annotations={"roadstead.dev/spec-hash": "x"})
 HELD = an({}, finalizers=["roadstead.dev/result"])
 OTHER = {"roadstead.dev/managed-by": "z"}
+OWNED = {"ownerReferences": [{"kind": "ConfigMap", "name": "gone", "uid": "u"}]}
+KEPT = {"finalizers": ["example.com/keep"]}
+KEPT_AND_HELD = {"finalizers": ["example.com/keep", "roadstead.dev/result"]}
 
 
-def is_allowed(operation: str, kind: str, old: Json | None, new: Json | None, space: Json) -> bool:
+def is_allowed(
+    operation: str,
+    kind: str,
+    old: Json | None,
+    new: Json | None,
+    space: Json,
+    namespace: str = "finance",
+) -> bool:
     """Evaluate all rules of the policy on a request of the agent's account."""
     path = REPOSITORY / "deploy" / "member" / "admission-policy.yaml"
     policies = yaml.safe_load_all(path.read_text())
@@ -40,7 +50,7 @@ def is_allowed(operation: str, kind: str, old: Json | None, new: Json | None, sp
     group = "batch" if kind == "Job" else ""
     request = {"operation": operation, "kind": {"group": group, "version": "v1", "kind": kind}}
     known: Json = {
-        "request": {**request, "namespace": "finance"},
+        "request": {**request, "namespace": namespace},
         "object": new,
         "oldObject": old,
         "namespaceObject": an(space),
@@ -98,6 +108,18 @@ def is_allowed(operation: str, kind: str, old: Json | None, new: Json | None, sp
         ("UPDATE", "Namespace", an({**MARK, **RESTRICTED}), an(OLDER), {}, False),
         ("UPDATE", "Namespace", an(PINNED), an(PINNED), {}, True),
         ("UPDATE", "Namespace", an(PINNED), an({**MARK, **RESTRICTED}), {}, True),
+        ("UPDATE", "Secret", an(MARK), an(MARK, **OWNED), ACCEPT, False),
+        ("UPDATE", "Secret", an(MARK, **OWNED), an(MARK), ACCEPT, False),
+        ("UPDATE", "Secret", an(MARK, **OWNED), an({}, **OWNED), ACCEPT, True),
+        ("UPDATE", "Secret", an({}), an(MARK, **OWNED), ACCEPT, False),
+        ("UPDATE", "Secret", an(MARK), an(MARK, **KEPT), ACCEPT, False),
+        ("UPDATE", "Secret", an(MARK), an(MARK, finalizers=["roadstead.dev/result"]), ACCEPT, False),
+        ("UPDATE", "Secret", an(MARK, **KEPT), an(MARK), ACCEPT, False),
+        ("UPDATE", "Secret", an(CREATED), an(CREATED, **KEPT), {}, True),
+        ("UPDATE", "Namespace", an({**ACCEPT, **MARK}), an({**ACCEPT, **MARK}, **OWNED), ACCEPT, False),
+        ("UPDATE", "Job", an(MARK, **KEPT_AND_HELD), an(MARK, **KEPT), {}, True),
+        ("UPDATE", "Job", an(MARK, **KEPT_AND_HELD), an(MARK), {}, False),
+        ("UPDATE", "Job", an(MARK), an(MARK, **OWNED), {}, False),
         ("UPDATE", "Job", an({}), an(MARK), ACCEPT, False),
         ("UPDATE", "Job", an(MARK), an(MARK), {}, True),
         ("DELETE", "Job", an(MARK), None, {}, True),
@@ -109,3 +131,22 @@ def test_the_policy_judges_the_stored_object(
 ) -> None:
     """Marks that the request brings open nothing; `created-by`, consent and levels stay as they are."""
     assert is_allowed(operation, kind, old, new, space) is allowed
+
+
+ENDING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("operation", "old", "new", "allowed"),
+    [
+        ("CREATE", None, an(CREATED, **ENDING), False),
+        ("UPDATE", an(MARK), an(MARK, **ENDING), False),
+        ("UPDATE", an(MARK, **ENDING), an(MARK, **ENDING), True),
+        ("UPDATE", an(MARK), an(MARK), False),
+    ],
+)
+def test_a_denied_namespace_is_open_to_what_is_being_deleted_there(
+    operation: str, old: Json | None, new: Json, allowed: bool
+) -> None:
+    """The stored object decides; a request that claims a deletion opens nothing."""
+    assert is_allowed(operation, "Secret", old, new, {}, "kube-system") is allowed

@@ -154,3 +154,43 @@ def test_a_cluster_administrator_may_everything():
     assert unenforceable(Role.CLUSTER_ADMINISTRATOR, None, ["q"])
     assert not unenforceable(Role.CLUSTER_ADMINISTRATOR, None, None)
     assert not unenforceable(Role.VIEWER, ["n"], ["q"])
+
+
+def submitter(namespaces=None, classes=None):
+    """Rights of ann, who submits in these namespaces jobs of these classes."""
+    return Grant(Role.SUBMITTER, Area(namespaces, None), classes)
+
+
+HIGH, LOW = frozenset({"high"}), frozenset({"low"})
+IN_A, IN_B = frozenset({"a"}), frozenset({"b"})
+
+
+@pytest.mark.parametrize(
+    ("grants", "classes"),
+    [
+        ((), frozenset()),
+        ((submitter(),), None),
+        ((submitter(classes=HIGH),), HIGH),
+        ((submitter(IN_A, HIGH), submitter(IN_A, LOW)), HIGH | LOW),
+        ((submitter(IN_A, HIGH), submitter(IN_B, LOW)), HIGH),
+        ((submitter(IN_A, HIGH), submitter(IN_A)), None),
+        ((submitter(IN_B),), frozenset()),
+    ],
+)
+def test_the_classes_of_a_job_are_those_of_all_grants_that_allow_it(grants, classes):
+    """A grant without a list gives all of them; one of another namespace gives none."""
+    assert Rights("ann", grants).priority_classes(Verb.CHANGE, "a", "q", "ann") == classes
+
+
+@pytest.mark.parametrize(
+    ("role", "is_refused"),
+    [
+        (Role.VIEWER, True),
+        (Role.SUBMITTER, False),
+        (Role.BATCH_ADMINISTRATOR, False),
+        (Role.CLUSTER_ADMINISTRATOR, True),
+    ],
+)
+def test_classes_are_bound_to_who_submits_or_administers_queues(role, is_refused):
+    """For other roles a list of classes would limit nothing."""
+    assert bool(unenforceable(role, None, None, {"high"})) is is_refused

@@ -6,7 +6,6 @@ that it is this policy that denies.
 """
 
 import asyncio
-import contextlib
 import json
 from collections.abc import Iterator
 from functools import partial
@@ -20,6 +19,7 @@ from agent.config import Settings
 from agent.decide.member_policy import MemberPolicy
 from agent.main import Agent
 from shared.podsecurity import Rules
+from tests import waiting
 from tests.agent.scripted_hub import ScriptedHub
 from tests.attack.hostile import (
     HARDENED,
@@ -117,9 +117,7 @@ async def test_an_agent_that_judges_nothing_gets_no_further(gate: Gate, tmp_path
             assert f"{each.code}: " in entry.message
         await hub.finished("u-harmless")
     finally:
-        running.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await running
+        await waiting.ended(running)
     names = gate.plane.kubectl("get", "jobs", "-A", "-o", "jsonpath={.items[*].metadata.name}")
     assert not {each.name for each in sent} & set(names.split())
 
@@ -185,6 +183,46 @@ def test_what_was_taken_may_be_let_go(real_control_plane: Plane, gate: Gate) -> 
         ("patch", "job", "old", "--type=merge", "-p", released),
     ):
         plane.kubectl("-n", "kube-public", *arguments, kubeconfig=gate.account)
+
+
+@pytest.mark.parametrize(
+    ("kind", "namespace", "name"),
+    [
+        ("ConfigMap", "kube-system", "into-it"),
+        ("Deployment", "kube-system", "into-it"),
+        ("ConfigMap", "roadstead", "into-it"),
+        ("Namespace", "", "kube-new"),
+    ],
+)
+@pytest.mark.parametrize("finalizers", [[], ["example.com/keep"]], ids=["plain", "kept"])
+def test_a_deletion_that_the_request_claims_opens_no_namespace(
+    gate: Gate, kind: str, namespace: str, name: str, finalizers: list[str]
+) -> None:
+    """A server-side apply that creates may bring `deletionTimestamp`; the stored object counts."""
+    manifest = _claimed(kind, namespace, name, finalizers)
+    applied = ("apply", "--server-side", "--field-manager=roadstead", "-f", "-")
+    try:
+        said = gate.plane.kubectl(*applied, stdin=json.dumps(manifest), kubeconfig=gate.account)
+    except PlaneError as refusal:
+        said = str(refusal)
+    assert "denied request: NamespaceNotAllowed" in said, said
+    where = ("-n", namespace) if namespace else ()
+    assert gate.plane.kubectl(*where, "get", kind, name, "--ignore-not-found") == ""
+
+
+def _claimed(kind: str, namespace: str, name: str, finalizers: list[str]) -> dict[str, Any]:
+    deleted = "2026-01-01T00:00:00Z"
+    metadata = {"name": name, "deletionTimestamp": deleted, "finalizers": finalizers}
+    if namespace:
+        metadata["namespace"] = namespace
+    if kind != "Deployment":
+        return marked({"apiVersion": "v1", "kind": kind, "metadata": metadata})
+    pod = {
+        "metadata": {"labels": {"app": name}},
+        "spec": {"containers": [{"name": "main", "image": "nginx:1.27"}]},
+    }
+    spec = {"selector": {"matchLabels": {"app": name}}, "template": pod}
+    return marked({"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": spec})
 
 
 def test_the_policies_are_sound(gate: Gate) -> None:

@@ -17,6 +17,7 @@ from agent.config import Settings
 from agent.main import Agent
 from shared import labels
 from shared.wire.agent_v1 import Work
+from tests import waiting
 from tests.agent.scripted_hub import HUB_ID, ScriptedHub, a_job, an_object
 from tests.charts import helm
 from tests.realkube.gate import Gate
@@ -29,6 +30,17 @@ MARK: Final = {labels.MANAGED_BY: HUB_ID}
 CREATED: Final = {**MARK, labels.CREATED_BY: HUB_ID}
 SPACE: Final = "finance"
 DENIED: Final = "denied request: ForbiddenField"
+# The garbage collector deletes an object once all its owners are gone; this one never existed.
+NO_OWNER: Final = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "name": "gone",
+    "uid": "00000000-0000-4000-8000-000000000000",
+}
+LIFETIMES: Final = (
+    pytest.param({"ownerReferences": [NO_OWNER]}, id="owner"),
+    pytest.param({"finalizers": ["example.com/keep"]}, id="finalizer"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -68,40 +80,27 @@ def namespace(name: str, **marks: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": marks}}
 
 
+def theirs_of(kind: str, group_version: str = "v1", **more: Any) -> dict[str, Any]:
+    metadata = {"name": "theirs", "namespace": SPACE}
+    return {"apiVersion": group_version, "kind": kind, "metadata": metadata, **more}
+
+
+_RBAC: Final = "rbac.authorization.k8s.io"
 FOREIGN: Final = (
     secret("theirs"),
     deployment("theirs"),
-    {
-        "apiVersion": "v1",
-        "kind": "ServiceAccount",
-        "metadata": {"name": "theirs", "namespace": SPACE},
-    },
-    {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": "theirs", "namespace": SPACE},
-        "spec": {"ports": [{"port": 80}]},
-    },
-    {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": "theirs", "namespace": SPACE},
-        "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            "resources": {"requests": {"storage": "1Gi"}},
-        },
-    },
-    {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": "theirs", "namespace": SPACE},
-        "roleRef": {
-            "apiGroup": "rbac.authorization.k8s.io",
-            "kind": "ClusterRole",
-            "name": "view",
-        },
-        "subjects": [{"kind": "ServiceAccount", "name": "theirs", "namespace": SPACE}],
-    },
+    theirs_of("ServiceAccount"),
+    theirs_of("Service", spec={"ports": [{"port": 80}]}),
+    theirs_of(
+        "PersistentVolumeClaim",
+        spec={"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    ),
+    theirs_of(
+        "RoleBinding",
+        f"{_RBAC}/v1",
+        roleRef={"apiGroup": _RBAC, "kind": "ClusterRole", "name": "view"},
+        subjects=[{"kind": "ServiceAccount", "name": "theirs", "namespace": SPACE}],
+    ),
 )
 
 
@@ -292,6 +291,28 @@ def test_what_consent_lets_it_take_over_it_releases_and_does_not_delete(
     assert DENIED in tried(gate, "delete", "namespace", SPACE, "--wait=false")
 
 
+@pytest.mark.parametrize("field", LIFETIMES)
+@pytest.mark.parametrize("what", ["secret/theirs", "deployment/theirs", f"namespace/{SPACE}"])
+def test_no_owner_and_no_finalizer_is_written_on_what_was_taken_over(
+    gate: Gate, theirs: Plane, what: str, field: dict[str, Any]
+) -> None:
+    """Neither with the take-over nor after it, and none of the people's is removed."""
+    theirs.kubectl("label", "namespace", SPACE, f"{labels.ACCEPT}={HUB_ID}")
+    assert DENIED in patch(gate, what, {"metadata": {"labels": MARK, **field}})
+    assert "patched" in patch(gate, what, marks(MARK))
+    assert DENIED in patch(gate, what, {"metadata": field})
+    kept = theirs.kubectl("-n", SPACE, "get", what, "-o", "jsonpath={.metadata}")
+    assert not {"deletionTimestamp", *field} & json.loads(kept).keys()
+
+
+def test_a_finalizer_of_the_people_stays(gate: Gate, theirs: Plane) -> None:
+    """It protects their object: the agent does not remove it from what it took over."""
+    theirs.kubectl("label", "namespace", SPACE, f"{labels.ACCEPT}={HUB_ID}")
+    assert "patched" in patch(gate, "persistentvolumeclaim/theirs", marks(MARK))
+    bare = {"metadata": {"finalizers": None}}
+    assert DENIED in patch(gate, "persistentvolumeclaim/theirs", bare)
+
+
 def test_objects_of_an_earlier_release_are_changed_and_not_deleted(
     gate: Gate, theirs: Plane
 ) -> None:
@@ -320,9 +341,7 @@ async def hub(gate: Gate, theirs: Plane, tmp_path: Path) -> AsyncIterator[Script
     )
     running = asyncio.create_task(Agent(settings, transport=scripted).run())
     yield scripted
-    running.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await running
+    await waiting.ended(running)
 
 
 def placed(name: str, uid: str, action: str = "Apply") -> Work:
@@ -351,6 +370,24 @@ async def test_a_placement_deletes_nothing_of_a_members_own_namespace(
     assert "deletionTimestamp" not in live
     assert labels.MANAGED_BY not in live["labels"]
     assert live["labels"][ENFORCE] == "restricted"
+    assert versions(theirs) == before
+
+
+@pytest.mark.anyio
+async def test_a_hub_that_sends_owners_or_finalizers_is_refused(
+    hub: ScriptedHub, theirs: Plane
+) -> None:
+    """The agent says which field; the people's object is not touched."""
+    theirs.kubectl("label", "namespace", SPACE, f"{labels.ACCEPT}={HUB_ID}")
+    before = versions(theirs)
+    fields = {"ownerReferences": [NO_OWNER], "finalizers": ["example.com/keep"]}
+    for name, value in fields.items():
+        manifest = secret("theirs")
+        manifest["metadata"][name] = value
+        hub.put(an_object(manifest, f"o-{name}", when_to_take_over="Always"))
+    for name in fields:
+        entry = await hub.seen(f"o-{name}", "Failed", "RefusedByMember", timeout_s=60)
+        assert f"ForbiddenField: metadata.{name}: " in entry.message
     assert versions(theirs) == before
 
 

@@ -59,6 +59,15 @@ def test_requirements_mean_what_they_mean_to_kubernetes(text, labels, expected):
     assert parse_selector(text).matches(labels) is expected
 
 
+@pytest.mark.parametrize("text", [",", " ", ",,", " , ,\t"])
+def test_a_selector_without_a_requirement_is_refused(text):
+    """Commas and blanks alone select nothing in particular, and are no way to say everything."""
+    with pytest.raises(Rejected) as refusal:
+        parse_selector(text, "labelSelector")
+    assert (refusal.value.code, refusal.value.field) == ("InvalidSelector", "labelSelector")
+    assert "leave it out" in refusal.value.detail
+
+
 @pytest.mark.parametrize("text", ["n>many", "n>=3", "n<", "a=b>c"])
 def test_only_whole_numbers_are_compared(text):
     """What is no comparison with a whole number is InvalidSelector."""

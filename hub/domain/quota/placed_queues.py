@@ -1,4 +1,4 @@
-"""Which ClusterQueues a placement selects. Placements choose clusters for the Jobs of these queues."""
+"""Reads the ClusterQueues that a placement selects. It chooses clusters for the Jobs of these queues."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple

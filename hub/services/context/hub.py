@@ -54,7 +54,7 @@ class Hub:
         api = self.settings.api
         self.studying = asyncio.Semaphore(1)  # what-ifs cost CPU: one job at a time
         self.lists = FairTurns()
-        self.bodies = FairTurns(READERS, 1, api.connections)
+        self.bodies = FairTurns(READERS, 1)
         self.bulk = asyncio.Semaphore(BULK)  # their documents are in memory all at once
         self.waiting_writes = 0  # handed to the store and not committed yet
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="body-reader")

@@ -20,7 +20,7 @@ from hub.services.explain import avoided, candidates
 from hub.services.explain.as_it_is_now import Position, QuotaView, WaitingView
 from hub.services.index.fleet import state_of
 from hub.services.kueue_view.open_checks import checks_of
-from hub.services.works import cluster_loss
+from hub.services.works import accounted, cluster_loss, restored
 from hub.store import clusters, events, schedule, scoping, workloads
 from hub.store.records.history import StoredEvent
 from hub.store.records.workloads import JobOnPage, Workload
@@ -115,6 +115,8 @@ def explain_job(
         **cluster_loss.view(tx, row),
         **shown.view(tx, row),
     }
+    if _waits_for_release(row) and (why := accounted.blocked(tx, [row]).get(uid)):
+        told["message"] = why if row.reason == restored.REASON else f"{told['message']}; {why}"
     if settle.is_held_for_others(row) and (how := shown.in_words(told)):
         told["message"] += f": {how}"
     stopped = bool(timeline.stopped(tx)) and row.state not in TERMINAL
@@ -127,6 +129,10 @@ def explain_job(
     elif stopped:
         told["message"] += f"; {timeline.CODE}: {timeline.BRIEFLY}"
     return told
+
+
+def _waits_for_release(row: Workload) -> bool:
+    return row.state in {State.HELD, State.DEACTIVATED} or row.withdraw_to == WithdrawTo.HELD
 
 
 def _nomination(tx: Transaction, row: Workload) -> Json | None:

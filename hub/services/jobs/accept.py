@@ -10,8 +10,7 @@ from hub.domain.workloads.origin import place_of
 from hub.domain.workloads.states import State, WithdrawTo
 from hub.services.chains import bind
 from hub.services.context.settings import Intake
-from hub.services.jobs import bare
-from hub.services.jobs.contradictions import Contradictions
+from hub.services.jobs import bare, held
 from hub.services.jobs.priorities import (
     DEFAULT_CLASS,
     Priorities,
@@ -27,6 +26,7 @@ from hub.services.queues.defaults import (
     provides_default,
 )
 from hub.services.queues.unqueued import without_limits
+from hub.services.reading.contradictions import Contradictions
 from hub.services.reading.draft import Draft, read_by_the_hub
 from hub.services.reading.pod_security import Gatekeeper
 from hub.services.works import restored
@@ -92,11 +92,13 @@ def submit_jobs(
     accepted: list[tuple[Draft, Workload]] = []
     gatekeeper, contradictions = Gatekeeper(tx, intake.pods), Contradictions(tx)
     numbers = Priorities(tx)
+    kept = held.names_taken(tx, drafts) if strict else frozenset()
     for given in drafts:
         answer = (
             gatekeeper.refuse(given)
             or contradictions.refuse(given)
             or numbers.refuse(given)
+            or _name_of_held(given, kept)
             or _judge(tx, given, taken, queues, priorities, strict=strict)
         )
         answers.append(answer)
@@ -139,6 +141,11 @@ def _taken(tx: Transaction, drafts: Sequence[Draft]) -> dict[Identity, Workload]
         for kind, wanted in names.items()
         for name, row in workloads.live_by_name(tx, wanted, kind).items()
     }
+
+
+def _name_of_held(given: Draft, kept: Collection[held.Place]) -> Rejected | None:
+    place = (given.parsed.namespace, given.name)
+    return held.name_taken(given) if given.is_bare and place in kept else None
 
 
 def _identity(given: Draft) -> Identity:

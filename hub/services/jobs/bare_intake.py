@@ -4,12 +4,12 @@ A Workload whose queue does not resolve, or that asks for what can not be admitt
 that holds nothing and says so; once the queue appears, or it was mended, it becomes a unit of admission.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from hub.domain.workloads.states import QUEUED, TERMINAL, State, WithdrawTo
 from hub.services.context.settings import Intake
+from hub.services.jobs import held
 from hub.services.jobs.accept import submit_jobs
 from hub.services.jobs.bare import INACTIVE, INACTIVE_MESSAGE, KIND, is_active, spec_columns
 from hub.services.jobs.generations import keep_next, standing_before
@@ -44,8 +44,8 @@ def is_unit(tx: Transaction, given: Draft) -> bool:
         return True
     if given.queue not in local_queues(tx, namespace) or given.parsed.hindrance:
         return False
-    held = objects.find(tx, KUEUE, KIND, namespace, name)
-    return held is None or held.origin == given.origin
+    row = held.find_held(tx, namespace, name)
+    return row is None or row.origin == given.origin
 
 
 def queue_missing(given: Draft) -> str:
@@ -58,26 +58,21 @@ def queue_missing(given: Draft) -> str:
 
 def admit_held(tx: Transaction, intake: Intake) -> None:
     """Workloads kept as objects become units of admission where their queues are there by now."""
-    found = []
+    found, rows = [], {}
     for row in objects.list_kind(tx, KUEUE, KIND):
         if row.deleted_at is None:
             given = _draft_of(tx, row)
             if given is not None and given.is_bare and is_unit(tx, given):
                 found.append(given)
+                rows[row.uid] = row
     if not found:
         return
     answers = submit_jobs(tx, found, intake, strict=False)
     for given, answer in zip(found, answers, strict=True):
-        if not isinstance(answer, Rejected):
+        if isinstance(answer, Rejected):
+            tx.say(rows[given.uid], answer.code, answer.detail, warning=True)
+        else:
             objects.remove(tx, given.uid)
-
-
-def forget_held(tx: Transaction, taken: Sequence[Draft]) -> None:
-    """Objects that were kept of these so far go: they are units of admission now."""
-    for given in taken:
-        row = objects.find(tx, KUEUE, KIND, given.parsed.namespace, given.name)
-        if row is not None:
-            objects.remove(tx, row.uid)
 
 
 def revise_bare(tx: Transaction, given: Draft, row: Workload, intake: Intake) -> bool:
@@ -140,7 +135,14 @@ def _draft_of(tx: Transaction, row: StoredObject) -> Draft | None:
             lenient_versions=True,
             default_namespace=row.namespace,
         )
-        given = draft(parsed, tx.now, origin=row.origin, uid=row.uid, created_at=row.created_at)
-        return replace(given, may_set_priority=True)  # judged when it was kept as an object
+        given = draft(
+            parsed,
+            tx.now,
+            origin=row.origin,
+            uid=row.uid,
+            created_at=row.created_at,
+            submitted_by=held.owner_of(row),
+        )
+        return replace(given, may_set_priority=held.is_judged(row))
     except Rejected:
         return None

@@ -99,11 +99,11 @@ class Priorities:
         return FieldError(f"{field}.priority", _CODE, what)
 
     def _value(self, group: str, kind: str, name: str) -> int | None:
-        """The value of a class; None: the hub has no such class."""
+        """The value of a class; None: the hub has no such class, or it has no integer value."""
         key = (group, kind, name)
         if key not in self._values:
             rows = objects.list_kind(self._tx, group, kind, names=[name])
-            self._values[key] = int(rows[0].manifest.get("value") or 0) if rows else None
+            self._values[key] = _integer(rows[0].manifest.get("value")) if rows else None
         return self._values[key]
 
 
@@ -132,14 +132,23 @@ def default_class(tx: Transaction) -> int | None:
 
     def read() -> int | None:
         rows = objects.list_kind(tx, *_WORKLOAD_CLASS, names=[DEFAULT_CLASS])
-        return int((rows[0].spec or {}).get("value") or 0) if rows else None
+        return _integer((rows[0].spec or {}).get("value")) if rows else None
 
     return tx.remembered("objects", "default priority class", read)
+
+
+def _integer(value: object) -> int | None:
+    """The value of a class; None: an earlier release stored one that can not be read."""
+    if value is None:
+        return 0
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def no_such_class(tx: Transaction, named: str, of: tuple[str, str] = _WORKLOAD_CLASS) -> str:
     """The message for a priority class that does not exist: it names some of those that do."""
     names = [row.name for row in objects.list_kind(tx, *of)]
+    if named in names:
+        return f"{of[1]} {named} has no integer value: an administrator applies it again with one"
     shown = sorted(names)[:_NAMED_CLASSES]
     more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
     there = f"there are {', '.join(shown)}{more}" if shown else "there is none"

@@ -126,7 +126,7 @@ def _name(pod: PodTold) -> str:
 
 
 def _how(pod: PodTold) -> str:
-    """How a pod failed, as one line without its name."""
+    """Describe a pod's failure in one line without its name."""
     ended = [
         f"container {each.name} exited with code {each.exit_code}{_why(each)}"
         for each in pod.containers

@@ -246,7 +246,7 @@ def _strangers(
         if workload is None:
             text = "the hub does not know this uid"
             refused.append(Refused(uid=uid, code="Unknown", detail=text))
-        elif workload.cluster != report.cluster:
+        elif workload.cluster != report.cluster and not _is_of_before(newest[uid], report):
             text = "it is not placed on this cluster"
             refused.append(Refused(uid=uid, code=NOT_YOURS, detail=text))
     foreign = [each.uid for each in refused if each.code == NOT_YOURS]

@@ -10,7 +10,7 @@ from hub.domain.workloads.origin import Origin, place_of
 from hub.domain.workloads.states import TERMINAL, WithdrawTo
 from hub.services.context.rendering import resource_version
 from hub.services.context.settings import Intake
-from hub.services.jobs import bare_intake
+from hub.services.jobs import bare_intake, held
 from hub.services.jobs.accept import missing_classes, occupied, say_missing_class, submit_jobs
 from hub.services.jobs.bare import kind_of
 from hub.services.jobs.priorities import Priorities
@@ -65,9 +65,11 @@ def apply_documents(
     names: set[tuple[str, str, str]] = set()  # of those in `fresh`
     parents = cohort_rules.Parents(tx)
     queues_changed = False
-    for index, given in enumerate(documents):
+    for index, document in enumerate(documents):
+        given = _over_held(tx, document)
         if isinstance(given, Rejected):
-            results[index] = Applied(index, REJECTED, error=given)
+            named = document if isinstance(document, Draft) else None
+            results[index] = Applied(index, REJECTED, draft=named, error=given)
         elif given.is_job or bare_intake.is_unit(tx, given):
             if _identity(given) in names:
                 _submit(tx, fresh, intake, results)
@@ -123,8 +125,16 @@ def _submit(
             if isinstance(answer, Rejected)
             else Applied(index, CREATED, answer.uid, given, warnings=warnings)
         )
-    bare_intake.forget_held(tx, [given for _, given in fresh if given.is_bare])
+    accepted = [given for index, given in fresh if results[index].error is None]
+    held.forget(tx, [given for given in accepted if given.is_bare])
     fresh.clear()
+
+
+def _over_held(tx: Transaction, given: Draft | Rejected) -> Draft | Rejected:
+    """The document, as it replaces the held Workload of its name where there is one."""
+    if isinstance(given, Rejected) or not given.is_bare:
+        return given
+    return held.replacing(tx, given)
 
 
 def _apply_job(tx: Transaction, index: int, given: Draft, intake: Intake) -> Applied | None:
@@ -207,9 +217,11 @@ def _settle(
         parents.hang(given.name, str(given.parsed.spec.get("parentName") or ""))
     new = row_of(given, tx)
     evictions.refuse_change(row, new)
-    if row is None or row.hash != new.hash:
+    unjudged = given.is_bare and row is not None and not held.is_judged(row)
+    if row is None or row.hash != new.hash or unjudged:
         Gatekeeper(tx, intake.pods).require(given)
-        Priorities(tx).require(given, None if row is None else row.manifest)
+        before = None if row is None or given.is_bare else row.manifest
+        Priorities(tx).require(given, before)
     if row is None:
         if given.parsed.namespace:
             ensure_namespaces(tx, {given.parsed.namespace})
@@ -220,6 +232,8 @@ def _settle(
         _evict(tx, new, given)
         return CREATED, new.uid
     if row.hash == new.hash and row.api_version == new.api_version:
+        if unjudged:
+            objects.change(tx, row.uid, annotations=new.annotations)
         return UNCHANGED, row.uid
     changed: ObjectColumns = {
         "api_version": new.api_version,

@@ -1,12 +1,15 @@
 """Deleting objects of any kind but Jobs."""
 
 from hub.domain.workloads.origin import Origin, place_of
+from hub.services.context import rendering
+from hub.services.jobs import bare_patch, held
+from hub.services.jobs.bare import KIND
 from hub.services.objects import effects, leave
 from hub.services.objects.hand_over import refuse_meanwhile
 from hub.services.questions.objects import find_shown
 from hub.services.works import accounted
 from hub.services.works.evict import evict
-from hub.store import audit, jobs, objects, on_members
+from hub.store import audit, jobs, objects, on_members, workloads
 from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -39,10 +42,7 @@ def delete_object(
     first (`policy`: Delete or Abandon; "" as its spec says). Raises Rejected: NotFound,
     OwnedElsewhere, PreconditionFailed (another uid), NamespaceNotEmpty, ClusterNotEmpty, QueueNotEmpty.
     """
-    row = find_shown(tx, group, kind, namespace, name)
-    if not tx.scope.allows(namespace):
-        text = f"no role that you have lets you delete {kind[:64]} in namespace {namespace[:64]}"
-        raise Rejected(RejectCode.FORBIDDEN, text)
+    row = _find_deletable(tx, (group, kind, namespace, name), principal)
     if expected and expected != row.uid:
         raise Rejected(
             RejectCode.PRECONDITION_FAILED, f"the object has uid {row.uid}", "preconditions.uid"
@@ -73,6 +73,50 @@ def delete_object(
     effects.deleted(tx, row)
     tx.say(row, "Deleted", f"deleted by {principal}")
     return {"uid": row.uid, "result": "deleted"}
+
+
+def delete_workload(
+    tx: Transaction, namespace: str, name: str, principal: str, expected: str
+) -> Json:
+    """Delete a bare Workload, a held one too; the job as it is now. Raises Rejected as the two do."""
+    row = held.find_held(tx, namespace, name)
+    if row is None or workloads.live_by_name(tx, [(namespace, name)], KIND):
+        return bare_patch.delete_workload(tx, namespace, name, principal, expected)
+    delete_object(
+        tx,
+        row.api_group,
+        row.kind,
+        namespace,
+        name,
+        origin=Origin.REST,
+        principal=principal,
+        expected=expected,
+    )
+    return rendering.whole_job(held.as_cancelled(row, tx.now, principal), row.manifest, None)
+
+
+def _find_deletable(
+    tx: Transaction, key: tuple[str, str, str, str], principal: str
+) -> StoredObject:
+    """The object of this group, kind, namespace and name, if the caller may delete it.
+
+    Raises Rejected: NotFound, Forbidden.
+    """
+    group, kind, namespace, name = key
+    if (group, kind) == (KUEUE, KIND):
+        workload = held.find_held(tx, namespace, name)
+        if workload is not None and held.is_shown(tx, workload):
+            if refusal := held.refusal_of(tx, workload):
+                raise refusal
+            return workload
+    row = find_shown(tx, group, kind, namespace, name)
+    if not tx.scope.allows(namespace):
+        text = (
+            f"{principal} may not delete a {kind[:64]} in namespace {namespace[:64]}: "
+            "it takes the role batch-administrator (roadstead whoami)"
+        )
+        raise Rejected(RejectCode.FORBIDDEN, text)
+    return row
 
 
 def _drain(tx: Transaction, queue: str) -> None:

@@ -111,9 +111,16 @@ def require(tx: Transaction, row: Workload) -> Workload:
 
 def refusal_of(tx: Transaction, row: Workload) -> Rejected | None:
     """Why whoever asks may not do that to it, be it seen or not."""
-    if tx.scope.allows(row.namespace, row.queue, row.owner):
+    return refusal_within(tx, row.namespace, row.name, row.queue, row.owner)
+
+
+def refusal_within(
+    tx: Transaction, namespace: str, name: str, queue: str, owner: str
+) -> Rejected | None:
+    """The same of whatever has that name, queue and owner."""
+    if tx.scope.allows(namespace, queue, owner):
         return None
-    text = f"job {row.namespace}/{row.name} is another's, and no role that you have allows this there; "
+    text = f"job {namespace}/{name} is another's, and no role that you have allows this there; "
     return Rejected(RejectCode.FORBIDDEN, text + "roadstead whoami shows them")
 
 

@@ -155,7 +155,7 @@ def row_of(given: Draft, tx: Transaction) -> StoredObject:
         labels=dict(parsed.labels),
         annotations={
             **(given.manifest["metadata"].get("annotations") or {}),
-            **given.submitter,
+            **given.hub_annotations,
         },
         spec=parsed.spec if is_typed(parsed.api_version, parsed.kind) else None,
         manifest=given.manifest,

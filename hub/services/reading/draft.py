@@ -45,6 +45,7 @@ class Draft:
     `resource_version`: the declaration that it is to replace, and no other; "": any. `sees`: which jobs
     there are for whoever sent it. `may_set_priority`: its sender administers its queue, and may give it a
     priority that no class says. `priority_classes`: those that its sender may name; None: all.
+    `priority_from`: who answers for the priority number of a bare Workload.
     """
 
     parsed: Parsed
@@ -61,6 +62,7 @@ class Draft:
     sees: Scope = EVERYTHING
     may_set_priority: bool = False
     priority_classes: frozenset[str] | None = None
+    priority_from: str = ""
 
     @property
     def is_job(self) -> bool:
@@ -83,6 +85,12 @@ class Draft:
     def submitter(self) -> dict[str, str]:
         """The annotation that says who sent it; {} where nobody did by REST."""
         return {keys.SUBMITTED_BY: self.submitted_by} if self.submitted_by else {}
+
+    @property
+    def hub_annotations(self) -> dict[str, str]:
+        """What the hub writes beside the annotations of an object that it stores."""
+        judged = {keys.PRIORITY_FROM: self.priority_from} if self.priority_from else {}
+        return self.submitter | judged
 
     @property
     def shape(self) -> str:

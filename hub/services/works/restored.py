@@ -26,7 +26,8 @@ from hub.store.workloads import BARE
 REASON: Final = "Restored"
 MESSAGE: Final = (
     "the hub's store was restored from an older copy: in the time that is lost this job may have been "
-    "started or have ended. Look for it in the members, then release it or cancel it"
+    "started or have ended. Release it once every member has reported (roadstead explain names the members "
+    "that block it), or cancel it"
 )
 HELD: Final = WorkloadColumns(reason=REASON, message=MESSAGE)
 

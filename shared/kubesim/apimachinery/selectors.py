@@ -56,7 +56,7 @@ _ZERO = {"status.successful": "0", "status.replicas": "0", "spec.unschedulable":
 def label_predicate(text: str) -> Predicate | None:
     """Compile a label selector; None if it selects everything. ApiError 400 on bad syntax."""
     try:
-        selector = parse_selector(text, most=None)  # Kubernetes knows no bound
+        selector = parse_selector(text.strip(), most=None)  # Kubernetes knows no bound
     except Rejected as refusal:
         raise bad_request(f"unable to parse requirement: {refusal.detail}") from None
     if not selector.expressions:

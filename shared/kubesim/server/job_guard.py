@@ -83,7 +83,7 @@ class JobGuard:
             return ""
         if not suspended and (_is_queued(old) or selected):
             return STARTED
-        leaving = "deletionTimestamp" in new["metadata"]
+        leaving = "deletionTimestamp" in old["metadata"]
         lost = _is_queued(old) and not _is_queued(new)
         return TAKEN_AWAY if lost and not selected and not leaving else ""
 

@@ -77,6 +77,40 @@ def test_only_what_makes_pods_is_judged(step, judged):
     assert (MemberPolicy().refuse(work, step) is not None) is judged
 
 
+SERVERS = {
+    "ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "u"}],
+    "finalizers": ["example.com/keep"],
+    "deletionTimestamp": "2026-01-01T00:00:00Z",
+    "deletionGracePeriodSeconds": 1,
+    "managedFields": [{"manager": "someone"}],
+    "selfLink": "/api/v1",
+    "uid": "u",
+    "resourceVersion": "1",
+    "generateName": "x-",
+    "unheardOf": "x",
+}
+
+
+@pytest.mark.parametrize("field", SERVERS)
+@pytest.mark.parametrize("step", ["Create", "Apply"])
+def test_a_manifest_that_sets_other_metadata_is_refused(step, field):
+    """A hub sends name, namespace, labels and annotations; the refusal names the field."""
+    work = a_job() if step == "Create" else an_object(a_config_map(), "o")
+    work.manifest["metadata"][field] = SERVERS[field]
+    trouble = MemberPolicy().refuse(work, step)
+    assert trouble is not None
+    assert trouble.final
+    assert trouble.message.startswith(f"ForbiddenField: metadata.{field}: ")
+
+
+@pytest.mark.parametrize("nothing", [None, [], "", {}])
+def test_empty_metadata_is_no_reason_to_refuse(nothing):
+    """Tools write `creationTimestamp: null`, for instance."""
+    work = an_object(a_config_map(), "o")
+    work.manifest["metadata"] |= dict.fromkeys([*SERVERS, "creationTimestamp"], nothing)
+    assert MemberPolicy().refuse(work, "Apply") is None
+
+
 @pytest.mark.parametrize("part", ["namespace", "name", "kind", "apiVersion"])
 def test_the_manifest_is_of_the_object_that_was_announced(part):
     """In each of the four that say which object it is."""

@@ -5,6 +5,8 @@ import asyncio
 import pytest
 
 from agent.member.last_words import LastWords
+from agent.objects.pod_reports import pod_told
+from shared import labels
 from shared.clock import ManualClock
 from shared.wire.streams_v1 import MOST_FAILED
 from tests import waiting
@@ -37,3 +39,22 @@ async def test_the_newest_of_each_epoch_and_job_are_told():
     names = [each.pod.name for each in told]
     assert names == ["other", *(f"first{n}" for n in range(2, MOST_FAILED + 2)), "second"]
     assert [each.pod.epoch for each in told][-2:] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("label", "epoch"),
+    [
+        ("1", 1),
+        (str(2**31), 2**31),
+        ("2866071800002", 2866071800002),
+        ("9" * 18, int("9" * 18)),
+        ("9" * 20, 0),
+        ("mine", 0),
+    ],
+)
+def test_any_epoch_that_the_label_of_a_pod_says_can_be_reported(label, epoch):
+    """An epoch after a restore is beyond 32 bits; a label that is no epoch counts as none."""
+    pod = a_failed_pod("a")
+    pod["metadata"]["labels"] = {labels.EPOCH: label}
+    assert pod_told(pod, logs=True).epoch == epoch
+    LastWords(ManualClock(), logs=True).failed("u", epoch, pod)

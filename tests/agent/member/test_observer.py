@@ -133,3 +133,16 @@ async def test_jobs_are_known_once_their_pods_are(jobs, pods, known):
     assert observer.is_synced(*JOB) is known
     assert observer.is_synced("v1", "Secret")
     assert not observer.is_synced("v1", "ConfigMap")
+
+
+async def test_a_failed_pod_that_cannot_be_reported_is_counted_as_failed():
+    """The cache does not keep it as running."""
+    observer, _ = an_observer()
+
+    def refuse(_job, _epoch, _pod):
+        raise ValueError("no value of this field")
+
+    observer.on_failed = refuse
+    pod = a_pod("a")
+    pod["status"]["phase"] = "Failed"
+    assert add(observer, pod).phase == "Failed"

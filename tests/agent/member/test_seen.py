@@ -117,10 +117,17 @@ def a_namespace(kind="Namespace", **marks):
     return {"kind": kind, "metadata": {"name": "n", "labels": marks}}
 
 
+def written(namespace):
+    """The same, where the managed fields say that an agent wrote it."""
+    entry = {"manager": labels.FIELD_MANAGER, "operation": "Apply", "fieldsV1": {}}
+    return {**namespace, "metadata": {**namespace["metadata"], "managedFields": [entry]}}
+
+
 @pytest.mark.parametrize(
     ("obj", "ours"),
     [
-        (a_namespace(**{labels.MANAGED_BY: HUB_ID}), True),
+        (written(a_namespace(**{labels.MANAGED_BY: HUB_ID})), True),
+        (a_namespace(**{labels.MANAGED_BY: HUB_ID}), False),
         (a_namespace(**{labels.MANAGED_BY: HUB_ID, labels.JOB_UID: "u"}), False),
         (a_namespace(**{labels.MANAGED_BY: "another"}), False),
         (a_namespace(), False),
@@ -128,7 +135,7 @@ def a_namespace(kind="Namespace", **marks):
     ],
 )
 def test_a_namespace_that_was_made_for_a_job_is_ours_to_place(obj, ours):
-    """One that is a work itself, another hub's, or another kind of object is not."""
+    """One that people labelled, that is a work itself, another hub's, or of another kind is not."""
     assert _has_no_work(obj, HUB_ID) is ours
 
 

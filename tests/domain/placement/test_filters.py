@@ -234,3 +234,10 @@ def test_the_first_filter_that_says_no_is_told_and_clusters_by_name() -> None:
     told = [(v.cluster, v.rejection.reason) for v in sieved.rejected]
     assert told == [("a", "ClusterNotJoined"), ("b", "ClusterNotJoined")]
     assert sieved.passed == {"ok"}
+
+
+def test_a_cluster_that_is_avoided_is_refused_with_the_reason() -> None:
+    """Its people have stopped the queue there: others come first."""
+    avoided = Constraints(avoided=(a_cluster().name,))
+    assert (reason(a_cluster(), avoided) or ("",))[0] == "MemberQueueStopped"
+    assert reason(a_cluster(), Constraints(avoided=("another",))) is None

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from hub.services.access.turns import FairTurns
+from hub.services.access.turns import ClientGone, FairTurns, Presence
 from shared.errors import Rejected
 from tests import waiting
 
@@ -134,3 +134,58 @@ async def test_a_cancelled_waiter_takes_no_turn():
         await those.end("eve-1")
         await those.start("ada-2")
         assert those.begun[-1] == "ada-2"
+
+
+async def test_a_client_that_leaves_gives_up_its_place():
+    """It waits no longer, its place in the line is free, and the next one follows."""
+    turns, client = FairTurns(1, 1, waiting=1), Presence()
+    async with readers(turns) as those:
+        await those.start("ada-1")
+        gone = asyncio.create_task(_reads_nothing(turns, client))
+        await waiting.turns(4)
+        client.leave()
+        with pytest.raises(ClientGone):
+            await gone
+        await those.start("ada-2")
+        await those.end("ada-1")
+        assert those.begun == ["ada-1", "ada-2"]
+
+
+async def test_a_turn_that_comes_as_the_client_leaves_goes_to_the_next():
+    """In the same pass of the event loop."""
+    turns, client = FairTurns(1, 1), Presence()
+    async with readers(turns) as those:
+        await those.start("ada-1")
+        gone = asyncio.create_task(_reads_nothing(turns, client))
+        await waiting.turns(4)
+        await those.start("bob-1")
+        those._ends["ada-1"].set()
+        await waiting.turns()
+        client.leave()
+        await waiting.turns(8)
+        assert those.begun == ["ada-1", "bob-1"]
+        assert isinstance(gone.exception(), ClientGone)
+
+
+async def test_nothing_is_begun_for_a_client_that_has_left():
+    """Not even where there is room."""
+    client = Presence()
+    client.leave()
+    with pytest.raises(ClientGone):
+        await _reads_nothing(FairTurns(1, 1), client)
+
+
+async def test_a_reset_that_came_with_the_request_is_seen_before_the_work():
+    """There is room at once, and the connection closes in the next passes of the event loop."""
+    turns, client = FairTurns(1, 1), Presence()
+    loop = asyncio.get_running_loop()
+    loop.call_soon(lambda: loop.call_soon(client.leave))
+    with pytest.raises(ClientGone):
+        await _reads_nothing(turns, client)
+    async with turns.turn("ada"):
+        pass
+
+
+async def _reads_nothing(turns: FairTurns, client: Presence) -> None:
+    async with turns.turn("ada", client):
+        raise AssertionError("its client has left")

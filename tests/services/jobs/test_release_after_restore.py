@@ -10,11 +10,13 @@ from sqlalchemy import event
 from hub.domain.workloads.origin import Origin
 from hub.domain.workloads.states import State, WithdrawTo
 from hub.services.context.settings import Intake
+from hub.services.explain.job import explain_job
 from hub.services.jobs import adopt, hold
 from hub.services.jobs.accept import submit_jobs
 from hub.services.members.observe import ObservedReport, take_reports
 from hub.services.objects.fence import fence_cluster
 from hub.services.reading.draft import draft
+from hub.services.works import accounted
 from hub.services.works.evict import evict
 from hub.services.works.restored import accept, begin_recovery
 from hub.store import leftovers, workloads
@@ -317,3 +319,32 @@ async def test_a_store_that_never_went_back_keeps_no_earlier_jobs(tmp_path: Path
         agent, uid = await hub.join("north"), await hub.submit()
         await agent.sync(a_stray(hub, uid, OLD, epoch=1))
         assert not await hub.hub.read(leftovers.list_all)
+
+
+async def test_the_explanation_of_a_held_job_names_the_members_that_block_its_release(
+    tmp_path: Path,
+):
+    """It says what a refused release says, and no longer tells to release the job."""
+    async with running_hub(tmp_path) as hub:
+        agent, uid = await hub.join("north"), await hub.submit()
+        await restored(hub)
+        told = await hub.hub.read(lambda tx: explain_job(tx, uid))
+        why = await hub.hub.read(lambda tx: hold.why_not_released(tx, uid))
+        assert told["message"].startswith(why)
+        assert "north has not reported all its Jobs since the restore" in told["message"]
+        await accounts(hub, agent)
+        told = await hub.hub.read(lambda tx: explain_job(tx, uid))
+        assert "or cancel it" in told["message"]
+
+
+async def test_adopting_a_job_in_one_member_leaves_those_of_other_members(tmp_path: Path):
+    """Each other member that still reports the job blocks a later release."""
+    async with running_hub(tmp_path) as hub:
+        await hub.join("north")
+        uid = await hub.submit()
+        await restored(hub)
+        left = [leftovers.Leftover(uid, name, 1) for name in ("north", "south")]
+        for each in left:
+            await hub.write(leftovers.note, each.cluster, [each])
+        await hub.write(accounted.adopted, uid, "north")
+        assert await hub.hub.read(leftovers.list_all) == left[1:]

@@ -10,7 +10,7 @@ from hub.services.members.observe import ObservedReport, ReportOutcome, take_rep
 from hub.services.works.restored import begin_recovery
 from hub.services.works.withdraw import withdraw_jobs
 from tests.services.members.after_restore import accounts
-from tests.services.members.hubs import a_stray, running_hub, seen
+from tests.services.members.hubs import a_stray, running_hub, seen, warnings_of
 
 pytestmark = pytest.mark.anyio
 
@@ -100,3 +100,15 @@ async def test_nobody_holds_a_job_that_is_newer_than_the_restored_store(tmp_path
         await hub.settled()
         await agent.sync(a_stray(hub, late, "inc-0"))
         assert (await hub.job(late)).state == "Pending"
+
+
+async def test_a_job_of_before_the_restore_is_no_job_of_another_cluster(tmp_path: Path):
+    """Its member may still run what the store has placed elsewhere since: that is no fault of its agent."""
+    async with running_hub(tmp_path) as hub:
+        agent, uid = await hub.join("north"), await hub.submit()
+        await hub.write(begin_recovery, "yesterday", "somebody", ())
+        await accounts(hub, agent)
+        reply = await agent.sync(a_stray(hub, uid, "inc-0"))
+        assert [each["action"] for each in reply["orders"]] == ["Quarantine"]
+        assert reply["refused"] == []
+        assert "NotYours" not in await warnings_of(hub, "north")
