@@ -67,10 +67,8 @@ class Reconciler:
         policy = policy or MemberPolicy()
         self._applier = Applier(client, hub_id, clock, policy)
         self.watch = NamespaceWatch(client, Acceptance(hub_id, policy), clock, news)
-        self._hub_id = hub_id
-        self._lease = lease
-        self._news = news
-        self._clock = clock
+        self._hub_id, self._lease = hub_id, lease
+        self._news, self._clock = news, clock
         self._resync = Resync(self.tracked_works, self.observer, self._applier, clock, self)
         self._copies = Copies(hub_id, self.observer, self._applier, lease, clock)
         self._waves = Waves()

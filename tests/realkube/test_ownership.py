@@ -247,19 +247,6 @@ def test_an_administrator_may_do_all_of_it(theirs: Plane) -> None:
         theirs.kubectl("-n", SPACE, *arguments)
 
 
-@pytest.mark.parametrize("accepted_by", ["", "another"])
-def test_nothing_is_created_where_the_namespace_does_not_accept_the_hub(
-    gate: Gate, theirs: Plane, accepted_by: str
-) -> None:
-    """The policy reads the namespace as it is when the request arrives, whatever the request carries."""
-    if accepted_by:
-        theirs.kubectl("label", "namespace", SPACE, f"{labels.ACCEPT}={accepted_by}")
-    mine = json.dumps(secret("mine", **CREATED))
-    answer = tried(gate, "create", "-f", "-", stdin=mine)
-    assert DENIED in answer
-    assert "NotAccepted" in answer
-
-
 # --- what is allowed -----------------------------------------------------------------------------
 
 

@@ -81,6 +81,42 @@ async def test_consent_that_is_withdrawn_stops_new_writes(member):
     assert live["data"] == {"colour": "red"}
 
 
+async def test_a_job_is_not_started_once_consent_is_withdrawn(member):
+    """Its Job was created while the namespace accepted the hub; it stays unstarted, and is withdrawn."""
+    await member.namespace("finance")
+    withdrawn = WithdrawnBeforeTheStart(member, "finance")
+    member.hub.put(a_job(namespace="finance"))
+    member.start()
+    await member.hub.seen("u-1", "Failed", "NotAccepted")
+    (job,) = member.cluster.store.list("jobs.batch", "finance")
+    assert withdrawn.done
+    assert job["spec"]["suspend"]
+    member.hub.put(a_job(namespace="finance", action="Withdraw"))
+    await member.hub.seen("u-1", "Gone")
+    await eventually(lambda: not member.cluster.store.list("jobs.batch", "finance"))
+
+
+class WithdrawnBeforeTheStart:
+    """Withdraws consent while the Job is created, and answers once the agent can see it."""
+
+    def __init__(self, member, name):
+        self._member, self._name = member, name
+        self.done = False
+        self._then = member.cluster.server.intercept
+        member.cluster.server.intercept = self
+
+    async def before(self, call, verb):
+        return await self._then.before(call, verb) if self._then else None
+
+    async def after(self, call, verb, reply):
+        if verb == "create" and call.resource.plural == "jobs" and not self.done:
+            self.done = True
+            await self._member.accept(self._name, False)
+            watch = self._member.agent.reconciler.watch
+            await eventually(lambda: watch._cached(self._name) == "NotAccepted")
+        return await self._then.after(call, verb, reply) if self._then else reply
+
+
 async def test_the_states_of_named_namespaces_are_reported(member):
     """Those alone, and again when one of them changes."""
     await member.namespace("finance", accept=False)
