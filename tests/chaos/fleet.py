@@ -83,7 +83,15 @@ class Fleet:
     ) -> None:  # fmt: skip
         """`members`: node pools by name. `lease_s` 0: the agents' own. `source`: whose code runs."""
         self.folder, self.members, self._lease_s = folder, members, lease_s
-        self._env = {**os.environ, **env, "PYTHONPATH": str(source), "PYTHONUNBUFFERED": "1"}
+        # The schedules create namespaces in the members, which their people have to accept.
+        accepted = {"ROADSTEAD_AGENT_ACCEPTED_NAMESPACES": "*,default"}
+        self._env = {
+            **os.environ,
+            **accepted,
+            **env,
+            "PYTHONPATH": str(source),
+            "PYTHONUNBUFFERED": "1",
+        }
         self._source = source
         self.links = Links()
         self._link_ports: dict[str, int] = {}
