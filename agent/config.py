@@ -47,6 +47,7 @@ GATE_OPTIONS: Final = (
     ("pod-security-levels", "levels", "other levels of namespaces, as NAMESPACE=LEVEL"),
     ("namespaces", "namespaces", "namespaces, as patterns, in which anything is written"),
     ("denied-namespaces", "denied_namespaces", "namespaces, as patterns, in which nothing is"),
+    ("accepted-namespaces", "accepted", "namespaces of this cluster's people that accept the hub"),
     ("service-accounts", "service_accounts", "service accounts: NAME, NAMESPACE/NAME or *"),
     ("schedulers", "schedulers", "values of schedulerName that pods may have"),
     ("priority-classes", "priority_classes", "priorityClassName, as patterns; system-… in full"),
@@ -127,13 +128,15 @@ def _policy(parser: argparse.ArgumentParser, given: argparse.Namespace) -> Membe
     own = [_OWN_NAMESPACE.read_text().strip()] if _OWN_NAMESPACE.exists() else []
     denied += [each for each in (given.properties_namespace, *own) if each not in denied]
     values["denied_namespaces"] = ",".join(denied)
-    profile, kinds, logs = (values.pop(name) for name in ("profile", "kinds", "logs"))
+    profile, kinds, logs, accepted = (
+        values.pop(name) for name in ("profile", "kinds", "logs", "accepted")
+    )
     if profile not in PROFILES:
         parser.error(f"--profile {profile}: expected {' or '.join(PROFILES)}")
     if logs not in {"on", "off"}:
         parser.error(f"--logs {logs}: expected on or off")
     try:
-        return MemberPolicy(Rules(**values), profile, kinds, logs)
+        return MemberPolicy(Rules(**values), profile, kinds, logs, accepted)
     except ValueError as wrong:
         parser.error(str(wrong))
 

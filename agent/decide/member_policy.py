@@ -54,6 +54,9 @@ class MemberPolicy:
     profile: Profile = "objects"
     kinds: str = "*"
     logs: Literal["off", "on"] = "off"  # whether people read pods' logs through the hub
+    accepted: str = (
+        ""  # namespaces of the member's people that accept the hub, as names and patterns
+    )
 
     def refuse(self, work: Work, step: Do) -> Trouble | None:
         """Why a step is not taken, naming the field and the rule; None: it may be."""

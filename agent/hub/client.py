@@ -45,6 +45,7 @@ log = structlog.get_logger(__name__)
 
 M = TypeVar("M", bound=Message)
 _UPGRADE = 426
+_IN_HEADERS: Mapping[str, Any] = {"availability": None, "namespaces_held": None}
 _NO_HEADERS: Mapping[str, str] = {}
 _OWN_SECRET = 2  # the first protocol in which an agent's first secret is of its own making
 _ANSWER_S = 15.0  # beyond what the hub was allowed to hold the request
@@ -197,8 +198,11 @@ class HubClient:
         return _read(SyncReply, raw)
 
     async def _sync(self, secret: str, request: SyncRequest) -> bytes:
-        said = request.model_copy(update={"proto": self.protocol, "availability": None})
-        held = {versions.RULES_HEADER: str(request.availability or 0)}
+        said = request.model_copy(update={**_IN_HEADERS, "proto": self.protocol})
+        held = {
+            versions.RULES_HEADER: str(request.availability or 0),
+            versions.NAMESPACES_HEADER: str(request.namespaces_held or 0),
+        }
         body = said.model_dump_json(exclude_defaults=True).encode()
         return await self._post(SYNC_PATH, body, secret, request.wait_s + _ANSWER_S, held)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from agent.hub.client import HubClient, HubError, asked_wait
+from agent.hub.stored_parts import StoredParts
 from agent.member.declared import DeclaredProperties
 from agent.member.health import Health
 from agent.metrics import Meters
@@ -125,7 +126,7 @@ class Exchange:
         self._telling = self._steady = False  # the last request said something; the last two did
         self._hanging: _Sent | None = None
         self._under_way: set[asyncio.Task[SyncReply]] = set()  # none outlives the session
-        self._kinds_sent: list[str] | None = None
+        self._stored = StoredParts()
 
     def news(self) -> None:
         """Something is to be told."""
@@ -201,6 +202,7 @@ class Exchange:
             ),
             capacity=capacity,
             availability=self._reconciler.rules.revision,
+            namespaces_held=self._reconciler.watch.held,
         )
         sent = _Sent(request, now, entries, mark)
         sent.task = asyncio.create_task(self._hub.sync(self._secret, request))
@@ -296,14 +298,14 @@ class Exchange:
             self._rotate(reply.rotate)
         if sent.capacity_mark is not None:
             self._capacity_sent = sent.capacity_mark
-            if sent.request.capacity is not None and sent.request.capacity.kinds is not None:
-                self._kinds_sent = sent.request.capacity.kinds
+            self._stored.acknowledge(sent.request.capacity)
         for refused in reply.refused:
             log.warning("entry.refused", uid=refused.uid, code=refused.code, detail=refused.detail)
         self._reconciler.marks.answered(reply.mark)
         self._more = reply.desired.more
         self._pools = reply.pool_keys
         take_rules(self._reconciler, reply.availability)
+        self._reconciler.watch.name(reply.namespaces)
         changed, removed = self.desired.take(reply.desired)
         self._reconciler.acknowledged(sent.entries)
         if changed or removed:
@@ -312,7 +314,7 @@ class Exchange:
         if reply.need_full:
             self._full = True
             self._capacity_sent = None
-            self._kinds_sent = None
+            self._stored.forget()
             self._capacity_at = float("-inf")
         self._reconciler.lease_renewed()
         self._meters.works.set(len(self.desired.works))
@@ -333,7 +335,8 @@ class Exchange:
 
     def _capacity_mark(self) -> tuple[int, int, int]:
         observer = self._reconciler.observer
-        other = observer.revision + self._health.revision + self._declared.revision
+        namespaces = self._reconciler.watch.revision
+        other = observer.revision + self._health.revision + self._declared.revision + namespaces
         return observer.ledger.revision, other, self._pools.revision
 
     def _capacity(
@@ -362,8 +365,7 @@ class Exchange:
         capacity.queue_managers = observer.queue_managers()
         capacity.stopped_queues = observer.stopped_queues()
         capacity.api_server = self._health.told()
-        if observer.kinds and observer.kinds != self._kinds_sent:
-            capacity.kinds = observer.kinds
+        self._stored.fill(capacity, observer, self._reconciler.watch)
         return capacity, mark
 
     async def _watch_capacity(self) -> None:

@@ -11,8 +11,9 @@ from dataclasses import replace
 import structlog
 
 from agent.decide.decision import PODS_LEFT, Outcome, Trouble
-from agent.decide.member_policy import REFUSED, lowered
+from agent.decide.member_policy import REFUSED, MemberPolicy, lowered
 from agent.member.abandon import Address, Ours, abandon
+from agent.member.acceptance import Acceptance
 from agent.member.comparison import Compared, compare
 from agent.member.namespaces import delete_namespace
 from agent.member.refusals import conflicting, missing_what, refused
@@ -38,6 +39,7 @@ from shared.wire.agent_v1 import Work
 log = structlog.get_logger(__name__)
 
 _WRITE_S = 15.0
+_DEFAULT = MemberPolicy()
 CO_OWNED = "OwnedByOthers"
 # No object ever has this version, the largest one. An apply that carries it creates the object if there is
 # none, as every apply does, and is refused as stale (409) if one exists by then.
@@ -47,11 +49,12 @@ NO_VERSION = str(2**63 - 1)
 class Applier:
     """Writes to one member cluster as field manager `roadstead`."""
 
-    def __init__(self, client: KubeClient, hub_id: str, clock: Clock) -> None:
-        self._client = client
-        self._hub_id = hub_id
-        self._clock = clock
-        self._take_over = TakeOver(client, hub_id)
+    def __init__(
+        self, client: KubeClient, hub_id: str, clock: Clock, policy: MemberPolicy = _DEFAULT
+    ) -> None:
+        self._client, self._hub_id, self._clock = client, hub_id, clock
+        self._acceptance = Acceptance(hub_id, policy)
+        self._take_over = TakeOver(client, self._acceptance)
 
     # --- Jobs ------------------------------------------------------------------------------------
 
@@ -294,7 +297,7 @@ class Applier:
 
     async def compare(self, work: Work) -> Compared:
         """How the object of a work differs from it (`agent.member.comparison`)."""
-        return await compare(self._client, work, self._hub_id)
+        return await compare(self._client, work, self._acceptance)
 
     async def dry_run(self, work: Work, live: Object) -> Object | None:
         """What a forced apply would make of the live object; None if the server does not say."""
@@ -344,12 +347,20 @@ class Applier:
         try:
             await self._client.create(namespace, field_manager=labels.FIELD_MANAGER)
         except errors.AlreadyExists:
-            return None
+            return await self._check_namespace(name)
         except errors.Unavailable as silent:
             return Trouble("Unavailable", silent.message)
         except errors.KubeError as refusal:
             return Trouble("NamespaceMissing", refusal.message)
         return None
+
+    async def _check_namespace(self, name: str) -> Trouble | None:
+        """Judge a namespace that appeared meanwhile: another step made it, or the member's people."""
+        try:
+            live = await self._client.get("v1", "Namespace", "", name)
+        except errors.KubeError as refusal:
+            return Trouble("Retrying", refusal.message)
+        return self._acceptance.judge(live, name)
 
     async def _get(self, work: Work) -> Object:
         return await self._client.get(work.api_version, work.kind, work.namespace, work.name)

@@ -10,7 +10,8 @@ that the manifest does not name.
 from typing import NamedTuple
 
 from agent.decide.decision import Comparison, Trouble
-from agent.member.consent import NOT_ACCEPTED, Consent
+from agent.member.acceptance import Acceptance
+from agent.member.consent import Consent
 from agent.member.refusals import refused
 from agent.objects import drift
 from agent.objects.drift import ABSENT, Difference, Object
@@ -18,6 +19,7 @@ from agent.objects.facts import is_created, owner_of
 from agent.objects.full_comparison import additions, hidden
 from agent.objects.manifests import stamped
 from shared import labels
+from shared.consent import NOT_ACCEPTED
 from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.wire.agent_v1 import Work
@@ -33,10 +35,10 @@ class Compared(NamedTuple):
     trouble: Trouble | None = None
 
 
-async def compare(client: KubeClient, work: Work, hub_id: str) -> Compared:
+async def compare(client: KubeClient, work: Work, acceptance: Acceptance) -> Compared:
     """Read the object by its name; one that is absent differs as a whole."""
     assert work.manifest is not None
-    consent = Consent(client, hub_id)
+    hub_id, consent = acceptance.hub_id, Consent(client, acceptance)
     try:
         live = await _read(client, work)
         if live is None:

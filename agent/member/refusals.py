@@ -4,6 +4,7 @@ import re
 
 from agent.decide.decision import Trouble
 from agent.decide.member_policy import REFUSED
+from shared.consent import NOT_ACCEPTED
 from shared.kube import errors
 
 _POLICY = re.compile(r"ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request")
@@ -22,6 +23,8 @@ def refused(refusal: errors.KubeError, *, hopeless: bool = False) -> Trouble:
         return Trouble("Throttled", refusal.message)
     if isinstance(refusal, errors.Unavailable | errors.Unauthorized):
         return Trouble("Unavailable", refusal.message)
+    if _POLICY.search(refusal.message) and f"{NOT_ACCEPTED}: " in refusal.message:
+        return Trouble(NOT_ACCEPTED, refusal.message)
     if hopeless and _POLICY.search(refusal.message):
         return Trouble(REFUSED, refusal.message, final=True)
     if isinstance(refusal, errors.Invalid) and hopeless and _is_for_good(refusal):

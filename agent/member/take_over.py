@@ -7,6 +7,7 @@ rule says: without it the answer does not even tell whether the object differs.
 from typing import NamedTuple
 
 from agent.decide.decision import Outcome, Trouble
+from agent.member.acceptance import Acceptance
 from agent.member.consent import Consent
 from agent.objects import drift
 from agent.objects.facts import Object, epoch_of, is_written_by_us, owner_of
@@ -27,10 +28,10 @@ class Permission(NamedTuple):
 class TakeOver:
     """Decides by a read past every cache, for one member and one hub."""
 
-    def __init__(self, client: KubeClient, hub_id: str) -> None:
+    def __init__(self, client: KubeClient, acceptance: Acceptance) -> None:
         self._client = client
-        self._hub_id = hub_id
-        self._consent = Consent(client, hub_id)
+        self._hub_id = acceptance.hub_id
+        self._consent = Consent(client, acceptance)
 
     async def permit(self, work: Work, known_uid: str) -> Permission:
         """Judge a first apply. Raises KubeError, save that the object is not there."""

@@ -16,7 +16,9 @@ from agent.decide.jobs import decide_orphan
 from agent.decide.member_policy import MemberPolicy
 from agent.decide.next_step import decide
 from agent.decide.waves import Waves, holds_up
+from agent.member.acceptance import Acceptance
 from agent.member.applier import Applier
+from agent.member.namespace_watch import NamespaceWatch
 from agent.member.observer import KindKey, Observer
 from agent.metrics import Meters
 from agent.objects.facts import JOB, Object, finished, is_unstarted, outdated
@@ -62,11 +64,11 @@ class Reconciler:
         self.rules = AvailabilityRules()
         self.observed = ObservedSet()
         self.observer = Observer(client, hub_id, self, clock)
-        self._applier = Applier(client, hub_id, clock)
-        self._hub_id = hub_id
-        self._lease = lease
-        self._news = news
-        self._clock = clock
+        policy = policy or MemberPolicy()
+        self._applier = Applier(client, hub_id, clock, policy)
+        self.watch = NamespaceWatch(client, Acceptance(hub_id, policy), clock, news)
+        self._hub_id, self._lease = hub_id, lease
+        self._news, self._clock = news, clock
         self._resync = Resync(self.tracked_works, self.observer, self._applier, clock, self)
         self._copies = Copies(hub_id, self.observer, self._applier, lease, clock)
         self._waves = Waves()
@@ -77,9 +79,8 @@ class Reconciler:
         self._steps: asyncio.Queue[tuple[TrackedWork, Decision]] = asyncio.Queue()
         self.marks = Marks()
         self._namespaces: set[str] = set()  # names of Namespaces among the works
-        policy = policy or MemberPolicy()
         self._carrier = Steps(
-            self._applier, lease, clock, meters, self._namespaces, self.marks, policy
+            self._applier, lease, clock, meters, self._namespaces, self.marks, policy, self.watch
         )
         self._removals = FinalizerRemoval(clock, self._release)
         self.jobs_read = JobsRead(client, hub_id, lease, self.observed.entries, clock, news)
@@ -180,7 +181,7 @@ class Reconciler:
         await self.observer.start()
         loops = [self._decide_due(), self._work_queue.gather(), self._timers.run()]
         loops += [each.run() for each in (self._resync, self._removals, self._copies)]
-        loops.append(self.jobs_read.run())
+        loops += [self.jobs_read.run(), self.watch.run()]
         loops += [self._step() for _ in range(_STEPS_AT_ONCE)]
         tasks = [asyncio.create_task(loop) for loop in loops]
         try:

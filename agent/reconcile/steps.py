@@ -3,6 +3,7 @@
 from agent.decide.decision import Decision, Outcome
 from agent.decide.member_policy import MemberPolicy
 from agent.member.applier import Applier
+from agent.member.namespace_watch import NamespaceWatch
 from agent.metrics import Meters
 from agent.objects.manifests import as_written
 from agent.works.lease import Lease
@@ -25,6 +26,7 @@ class Steps:
         namespaces: set[str],
         marks: Marks,
         policy: MemberPolicy,
+        watch: NamespaceWatch,
     ) -> None:
         self._applier = applier
         self._lease = lease
@@ -33,6 +35,7 @@ class Steps:
         self._namespaces = namespaces
         self._marks = marks
         self._policy = policy
+        self._watch = watch
 
     async def carry_out(self, tracked: TrackedWork, decision: Decision) -> Outcome:
         """Do what was decided; an empty outcome where that has lost its object or its right."""
@@ -53,6 +56,7 @@ class Steps:
         if decision.do == "ReadBack":
             return await self._applier.read_back(tracked.work, tracked.known_uid)
         refusal = self._policy.refuse(tracked.work, decision.do)
+        refusal = refusal or await self._watch.refuse(tracked.work, decision.do)
         if refusal is not None:
             return Outcome(trouble=refusal)
         return await self._write(tracked, tracked.work, decision)

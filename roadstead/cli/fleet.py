@@ -31,9 +31,12 @@ from shared.clock import Clock, SystemClock
 READY_WITHIN_S = 120.0
 # Reasons of a bridge that does not cross yet, and soon will; another is for people to see and decide.
 _NOT_YET = frozenset({"", "HubClusterStarting", "HubClusterSilent"})
+_ACCEPTED = "ROADSTEAD_AGENT_ACCEPTED_NAMESPACES"
 _REFUSED = 1  # exit code of an agent that the hub does not let in …
 _REFUSED_REST_S = 30.0  # … and how long it rests before it asks again
 _log = structlog.get_logger(__name__)
+# A fleet to try things on takes Jobs without a queue beside those with quota, as the examples are.
+_HUB_DEFAULTS = {"ROADSTEAD_INTAKE_UNQUEUED_JOBS": "Default"}
 _HUB_SIM = "sim-hub"
 _SIMULATOR = "shared.kubesim"
 _LOOPBACK = "127.0.0.1"
@@ -165,6 +168,7 @@ class Fleet:
                     *shared,
                     "--die-with-parent",
                 ],
+                defaults=_HUB_DEFAULTS,
             )
         )
 
@@ -257,6 +261,7 @@ class Fleet:
                 f"--credential={self._credential(member.name)}",
                 f"--join-token={self._join_token(member.name)}",
                 f"--logs={os.environ.get('ROADSTEAD_AGENT_LOGS') or 'on'}",
+                f"--accepted-namespaces={os.environ.get(_ACCEPTED) or 'default'}",
                 "--die-with-parent",
             ],
             rests={_REFUSED: _REFUSED_REST_S},

@@ -8,11 +8,11 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final, Protocol
 
 from roadstead.cli import template
 from shared.parent import PARENT
@@ -44,27 +44,39 @@ class Fork:
                 os.kill(self.pid, number)
 
 
+class Running(Protocol):
+    """A template that `launch` has started."""
+
+    def wait(self) -> object:
+        """Return once it has ended."""
+
+
+def launch(folder: Path, line: socket.socket, log: BinaryIO) -> Running:
+    """Start a template that answers on `line`. A process that has loaded every module may rebind this."""
+    return subprocess.Popen(  # noqa: S603 - this very Python
+        [sys.executable, "-m", template.__name__, str(folder), str(line.fileno())],
+        pass_fds=[line.fileno()],
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        env={**os.environ, PARENT: str(os.getpid())},
+        process_group=0,
+    )
+
+
+Launch = Callable[[Path, socket.socket, BinaryIO], Running]
+
+
 class Forks:
     """A template and its children, which end with this process.
 
     Open it in the main thread: the kernel ends a template when the thread that started it does.
     """
 
-    def __init__(self, folder: Path, log: Path) -> None:
+    def __init__(self, folder: Path, log: Path, begin: Launch | None = None) -> None:
         ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with its, log.open("ab") as output:
-            self._template = subprocess.Popen(  # noqa: S603 - this very Python
-                [
-                    *(sys.executable, "-m", template.__name__),
-                    *(str(folder), str(its.fileno())),
-                ],
-                pass_fds=[its.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env={**os.environ, PARENT: str(os.getpid())},
-                process_group=0,
-            )
+            self._template = (begin or launch)(folder, its, output)
         self._line = ours
         self._lock = threading.Lock()
         self._starting: list[Future[Fork]] = []  # requests without an answer, in order

@@ -74,7 +74,11 @@ async def _keep(server: str, member: Json) -> None:
     """Run one member's agent; start it again a second after it ends, as a supervisor would."""
     credential, join_token = Path(member["credential"]), Path(member["join_token"])
     gate = {name: text for name, text in os.environ.items() if name.startswith(_GATE)}
-    gate = {f"{_GATE}LOGS": "on", **gate}  # simulated pods have nothing to hide
+    gate = {
+        f"{_GATE}LOGS": "on",
+        f"{_GATE}ACCEPTED_NAMESPACES": "default",
+        **gate,
+    }  # simulated pods have nothing to hide
     flags = {
         "--hub": server,
         "--credential": member["credential"],

@@ -26,7 +26,7 @@ from shared.extras import leave_without
 from shared.parent import PARENT, die_with_parent
 
 # What is loaded, as `python -m` knows it, and where each has its `main`. A child loads other modules itself.
-PARTS: Final[Mapping[str, str]] = {
+PARTS: Final[dict[str, str]] = {
     "hub": "hub.main",
     "agent": "agent.__main__",
     "shared.kubesim": "shared.kubesim.__main__",
@@ -52,18 +52,25 @@ def main() -> None:
     die_with_parent()
     control = socket.socket(fileno=int(sys.argv[2]))
     os.set_inheritable(control.fileno(), False)
-    _load()
+    load()
+    serve(control)
+
+
+def serve(control: socket.socket) -> None:
+    """Answer requests until the other end closes. Each child leaves here, by `sys.exit`."""
     with control:
         child = _serve(control)
     if child is not None:
         sys.exit(_begin(child))
 
 
-def _load() -> None:
+def load() -> None:
+    """Import every part, and keep what that made out of the garbage collector's sight."""
     gc.disable()
     try:
         for module in PARTS.values():
             importlib.import_module(module)
+        importlib.import_module("shared.kinds.crds").all_crds()  # half a second per simulator
     except ModuleNotFoundError as missing:
         leave_without(missing, "roadstead up", "sim")
     gc.freeze()  # what is shared with the children is not written to

@@ -2,7 +2,7 @@
 
 The agent says what it observes, the hub answers what the cluster should hold. Both directions are
 deltas guarded by a digest; a full set goes over at session start, on mismatch and every ten minutes.
-A lost, doubled or reordered message delays work and never loses or doubles it (docs/explain/exactly-once.md).
+A lost, doubled or reordered message delays work, no more (docs/explain/exactly-once.md).
 
 Counters: `incarnation` (hub store rolled back), `term` (paused leader), `session`+`seq` (replays), `epoch`.
 """
@@ -13,22 +13,20 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from shared.wire.availability_rules import AvailabilityRules
+from shared.wire.consent import ConsentReport, NamedNamespaces
 from shared.wire.versions import OLDEST
 
 SYNC_PATH = "/agent/v1/sync"
 REGISTER_PATH = "/agent/v1/register"
 CA_PATH = "/agent/v1/ca"
 
-# A cluster silent for this long gets no new work.
-SUSPECT_AFTER_S = 45.0
+SUSPECT_AFTER_S = 45.0  # a cluster silent for this long gets no new work
 # An agent starts Jobs only within this lease, counted from when it SENT its last answered request. A new
 # session concludes nothing from absence before the lease of any earlier one is over, counted from when
 # its first answer CAME, with a tenth for clocks of unequal speed.
-LEASE_S = 30.0
-LEASE_MARGIN = 1.1
+LEASE_S, LEASE_MARGIN = 30.0, 1.1
 FULL_EVERY_S = 600.0
-MAX_WORKS_PER_REPLY = 1000
-MAX_OBSERVED_PER_REQUEST = 2000
+MAX_WORKS_PER_REPLY, MAX_OBSERVED_PER_REQUEST = 1000, 2000
 MAX_MARKS = 64
 DIFF_REPORTED = "DiffReported"  # reason of what was compared: `drift` is how it differs
 MOST_UID_CHARS = 128  # of an object: an API server gives 36
@@ -202,6 +200,7 @@ class Capacity(Message):
     stopped_queues: list[str] = []  # those that the cluster's people have stopped
     kinds: list[str] | None = None  # "apiVersion/Kind" served there; None = unchanged
     api_server: ApiServerDown | None = None  # None: it answers, or the agent does not look
+    consent: ConsentReport | None = None  # None: unchanged
 
 
 class Drift(Message):
@@ -310,8 +309,8 @@ class SyncRequest(Message):
     observed: ObservedSet = ObservedSet()
     jobs_read: bool = False  # past the caches, and `observed` holds all of them
     capacity: Capacity | None = None  # None: unchanged since the last acknowledged one
-    # By header: revision of the rules that it goes by; None: it knows of none.
-    availability: Whole | None = None
+    availability: Whole | None = None  # by header: revision of its rules; None: it knows of none
+    namespaces_held: Whole | None = None  # by header too; None: reports no consent
 
 
 class Desired(Message):
@@ -364,6 +363,7 @@ class SyncReply(Message):
     mark: Mark | None = None
     rotate: Rotate | None = None  # protocol 2
     availability: AvailabilityRules | None = None  # where the agent goes by others
+    namespaces: NamedNamespaces | None = None  # where the agent holds others
     need_full: bool = False  # send the whole observed set (and capacity) next
     next_s: float = 10.0
 

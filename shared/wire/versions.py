@@ -24,6 +24,8 @@ PROTOCOL_HEADER: Final = (
 )
 # agent: the revision of the rules of availability that it goes by, where it knows of any; none: it does not
 RULES_HEADER: Final = "Roadstead-Availability-Rules"
+# agent: the revision of the namespaces that the hub named to it; none: it reports no consent
+NAMESPACES_HEADER: Final = "Roadstead-Namespaces"
 LINK_HEADER: Final = "Roadstead-Link"
 PLAIN_HTTP: Final = "plain-http"  # its only value: by --hub-plain-http, from another machine
 _USER_AGENT: Final = "roadstead-agent/"
@@ -63,7 +65,7 @@ def choose(offered: str, spoken: int, oldest: int = OLDEST) -> int:
 
 
 def rules_held(told: str | None) -> int | None:
-    """The revision of the rules that an agent goes by; None: it knows of none."""
+    """The revision that an agent holds, of rules or of named namespaces; None: it knows of none."""
     return _revision(told or "")
 
 

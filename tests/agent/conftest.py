@@ -65,6 +65,12 @@ class Member:
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
         await self.kube.create(body, field_manager="test")
 
+    async def accept(self, name: str, accept: bool = True) -> None:
+        """The member's people accept the hub in a namespace, or no longer."""
+        marks = {labels.ACCEPT: HUB_ID if accept else None}
+        patch = {"metadata": {"labels": marks}}
+        await self.kube.merge_patch("v1", "Namespace", "", name, patch, field_manager="people")
+
     async def job(self, name: str = "job", namespace: str = "team") -> dict[str, Any]:
         return await self.kube.get("batch/v1", "Job", namespace, name)
 

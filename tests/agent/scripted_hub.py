@@ -28,6 +28,7 @@ from shared.wire.agent_v1 import (
     Work,
 )
 from shared.wire.availability_rules import AvailabilityRule, AvailabilityRules
+from shared.wire.consent import NamedNamespaces
 from shared.wire.streams_v1 import STREAMS_PATH
 from tests import waiting
 from tests.agent.scripted_streams import ScriptedStreams
@@ -152,6 +153,7 @@ class ScriptedHub(httpx.AsyncBaseTransport):
         self.capacity: Capacity | None = None
         self.registrations = 0
         self.pools = Pools(revision=1, keys=[])
+        self.named = NamedNamespaces(revision=0, names=[])
         self.rules = AvailabilityRules(revision=0, rules=[])
         self.down = False
         self.refusal: tuple[int, str] | None = None
@@ -273,6 +275,8 @@ class ScriptedHub(httpx.AsyncBaseTransport):
         assert request.headers["Authorization"] == "Bearer id.secret"
         message = SyncRequest.model_validate_json(body)
         message.availability = versions.rules_held(request.headers.get(versions.RULES_HEADER))
+        named = request.headers.get(versions.NAMESPACES_HEADER)
+        message.namespaces_held = versions.rules_held(named)
         return await self._sync(request, message)
 
     async def _sync(self, http: httpx.Request, request: SyncRequest) -> httpx.Response:
@@ -312,6 +316,7 @@ class ScriptedHub(httpx.AsyncBaseTransport):
             desired=desired,
             pool_keys=self.pools,
             availability=self._rules_for(request),
+            namespaces=self._names_for(request),
             orders=self._orders(request),
             need_full=self.wants_all,
         )
@@ -323,6 +328,10 @@ class ScriptedHub(httpx.AsyncBaseTransport):
         if request.availability in (None, self.rules.revision):
             return None
         return self.rules
+
+    def _names_for(self, request: SyncRequest) -> NamedNamespaces | None:
+        held = request.namespaces_held
+        return None if held in (None, self.named.revision) else self.named
 
     def _orders(self, request: SyncRequest) -> list[Order]:
         """What nobody desires is to go, or to be left alone, as the test says."""

@@ -31,7 +31,7 @@ from roadstead.errors import RoadsteadError
 from roadstead.responses import Address
 from roadstead.steps import Request
 from roadstead.transport import Transport
-from tests import databases
+from tests import databases, stem
 from tests.chaos.links import Links
 from tests.e2e.running import REPOSITORY, until
 
@@ -83,7 +83,15 @@ class Fleet:
     ) -> None:  # fmt: skip
         """`members`: node pools by name. `lease_s` 0: the agents' own. `source`: whose code runs."""
         self.folder, self.members, self._lease_s = folder, members, lease_s
-        self._env = {**os.environ, **env, "PYTHONPATH": str(source), "PYTHONUNBUFFERED": "1"}
+        # The schedules create namespaces in the members, which their people have to accept.
+        accepted = {"ROADSTEAD_AGENT_ACCEPTED_NAMESPACES": "*,default"}
+        self._env = {
+            **os.environ,
+            **accepted,
+            **env,
+            "PYTHONPATH": str(source),
+            "PYTHONUNBUFFERED": "1",
+        }
         self._source = source
         self.links = Links()
         self._link_ports: dict[str, int] = {}
@@ -101,7 +109,9 @@ class Fleet:
         for name in ("logs", "agents"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         if self._source == REPOSITORY:  # other sources have to be loaded by each process itself
-            self._forks = Forks(self.folder, self.folder / "logs" / "template.log")
+            self._forks = Forks(
+                self.folder, self.folder / "logs" / "template.log", stem.launcher()
+            )
         self._start_hub("hub")
         if self.hubs.cluster:
             self._start_simulator("hub", [], "--hub", f"--hubs-own={self._hubs_own}")

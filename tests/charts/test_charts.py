@@ -363,6 +363,7 @@ def test_the_second_gate_knows_the_agents_defaults() -> None:
         "podSecurityLevels": policy.rules.levels,
         "namespaces": policy.rules.namespaces,
         "deniedNamespaces": policy.rules.denied_namespaces,
+        "acceptedNamespaces": policy.accepted,
         "serviceAccounts": policy.rules.service_accounts,
         "schedulers": policy.rules.schedulers,
         "priorityClasses": policy.rules.priority_classes,

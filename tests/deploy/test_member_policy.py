@@ -68,7 +68,16 @@ def is_allowed(
 @pytest.mark.parametrize(
     ("operation", "kind", "old", "new", "space", "allowed"),
     [
-        ("CREATE", "Secret", None, an(CREATED), {}, True),
+        ("CREATE", "Secret", None, an(CREATED), {}, False),
+        ("CREATE", "Secret", None, an(CREATED), ACCEPT, True),
+        ("CREATE", "Secret", None, an(CREATED), {"roadstead.dev/accept": "z"}, False),
+        ("CREATE", "Secret", None, an(CREATED), CREATED, True),
+        ("CREATE", "Job", None, an(MARK), {}, False),
+        ("CREATE", "Job", None, an(MARK), ACCEPT, True),
+        ("CREATE", "Job", None, an(MARK), CREATED, True),
+        ("CREATE", "Job", None, an(MARK), MARK, True),
+        ("CREATE", "Job", None, an(MARK), {**MARK, "roadstead.dev/job-uid": "u"}, False),
+        ("CREATE", "Job", None, an(MARK), OTHER, False),
         ("CREATE", "Secret", None, an({}), {}, False),
         ("CREATE", "Secret", None, an({**MARK, "roadstead.dev/created-by": "z"}), {}, False),
         ("CREATE", "Namespace", None, an({**CREATED, **ACCEPT}), {}, False),

@@ -36,7 +36,9 @@ def run(
 ):
     """Tell the story; every way in which a job did not run exactly once, as sentences."""
     names = {f"job-{i:03d}" for i in range(JOBS)}
-    with running_fleet(folder, equal_members(3), env=IMPATIENT, source=source, more=more) as fleet:
+    with running_fleet(
+        folder, equal_members(3), env=_ACCEPTED | IMPATIENT, source=source, more=more
+    ) as fleet:
         strangers = _plant_namesakes(fleet, sorted(names)[:NAMESAKES])
         kubeconfigs = {m: fleet.kubeconfig(m) for m in MEMBERS}
         with Recorder(kubeconfigs, "team-a", strangers) as recorder, fleet.client() as hub:
@@ -61,6 +63,10 @@ def proofs(sentences: list[str]) -> list[str]:
     late = any(each.startswith(_LATE) for each in sentences)
     missing = (_LATE, ": 0 Jobs", ": 0 times", "by index {}")
     return [s for s in sentences if not (late and any(text in s for text in missing))]
+
+
+# The namesakes' namespace is the members' own.
+_ACCEPTED = {"ROADSTEAD_AGENT_ACCEPTED_NAMESPACES": "team-a,default"}
 
 
 def _plant_namesakes(fleet: RunningFleet, names: list[str]) -> set[str]:

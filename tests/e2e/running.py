@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from roadstead import Client
-from tests import waiting
+from tests import stem, waiting
 
 REPOSITORY = Path(__file__).parents[2]
 PATIENCE = 3.0  # how much slower a busy machine may be
@@ -26,7 +26,7 @@ class RunningFleet:
 
     folder: Path
     server: str
-    process: subprocess.Popen[Any]
+    process: "subprocess.Popen[Any] | stem.Process"
 
     def client(self) -> Client:
         return Client(self.server, (self.folder / "admin.token").read_text().strip())
@@ -106,29 +106,45 @@ def running_fleet(
         file.write_text(json.dumps({"members": members}))
         given = str(file)
     data = folder / "data"
-    command = [
-        *(sys.executable, "-m", "roadstead.cli", "up", f"--data={data}"),
-        *("--listen=127.0.0.1:0", f"--members={given}", *(("--pack",) if packed else ())),
-        *more,
-    ]
-    environment = {**os.environ, "PYTHONPATH": str(source), **(env or {})}
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, cwd=source, env=environment
-    )
+    command = ("roadstead.cli", "up", f"--data={data}", "--listen=127.0.0.1:0")
+    command += (f"--members={given}", *(("--pack",) if packed else ()), *more)
+    environment = {"PYTHONPATH": str(source), **(env or {})}
+    log = folder / "up.log"
+    process = _started(command, log, environment, source)
     try:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        fleet = RunningFleet(data, line.removeprefix("ready ").strip(), process)
-        assert line.startswith("ready "), f"not ready: {line!r}\n{fleet.logs()}"
+        until(lambda: ready_line(log) or process.poll() is not None, 120, "the fleet starts")
+        fleet = RunningFleet(data, ready_line(log), process)
+        assert fleet.server, f"not ready: {log.read_text()}\n{fleet.logs()}"
         yield fleet
     finally:
         process.send_signal(signal.SIGTERM)
         try:
             process.wait(90)
-        except subprocess.TimeoutExpired:
+        except (subprocess.TimeoutExpired, TimeoutError):
             process.kill()
             process.wait()
-        process.stdout.close()
+
+
+def _started(
+    command: tuple[str, ...], log: Path, environment: dict[str, str], source: Path
+) -> "subprocess.Popen[Any] | stem.Process":
+    log.parent.mkdir(parents=True, exist_ok=True)
+    if source == REPOSITORY:
+        return stem.start(*command, log=log, env=environment)
+    with log.open("wb") as output:  # other sources have to be loaded by a process of their own
+        return subprocess.Popen(
+            [sys.executable, "-m", *command],
+            stdout=output,
+            stderr=output,
+            cwd=source,
+            env={**os.environ, **environment},
+        )
+
+
+def ready_line(log: Path) -> str:
+    """The address that a hub or `roadstead up` has printed into its log, or nothing yet."""
+    lines = log.read_text().splitlines() if log.exists() else []
+    return next((line.removeprefix("ready ") for line in lines if line.startswith("ready ")), "")
 
 
 def until(

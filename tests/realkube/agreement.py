@@ -12,13 +12,12 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import yaml
 
-from tests import waiting
+from tests import stem, waiting
 from tests.realkube import build
 
 # What differs between any two clusters, and what stands for it in a transcript; order matters.
@@ -116,11 +115,10 @@ def _freed(line: str) -> str:
 def simulated(folder: Path, pools: object) -> Iterator[Cluster]:
     """The simulated cluster as a process, for the length of a `with` block."""
     kubeconfig, nodes, log = folder / "kubeconfig", folder / "pools.yaml", folder / "log"
+    log.touch()
     nodes.write_text(yaml.safe_dump(pools))
-    command = [sys.executable, "-m", "shared.kubesim", "--name=sim", "--die-with-parent"]
-    command += [f"--kubeconfig={kubeconfig}", f"--pools={nodes}"]
-    with log.open("w") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output)
+    options = ("--name=sim", f"--kubeconfig={kubeconfig}", f"--pools={nodes}")
+    process = stem.start("shared.kubesim", *options, log=log)
     try:
         waiting.until(
             lambda: "ready " in log.read_text() or process.poll() is not None, "ready", within_s=30

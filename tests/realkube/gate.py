@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from shared import labels
 from tests.attack.hostile import HARDENED, TENANT, hostile_jobs
 from tests.charts import helm
 from tests.charts.helm import AGENT, Release
@@ -62,5 +63,8 @@ def marked(manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 def ensure_namespace(plane: Plane, name: str) -> None:
+    """A namespace of the member's people, who accept the hub in it."""
     with contextlib.suppress(PlaneError):
         plane.kubectl("create", "namespace", name)
+    accept = f"{labels.ACCEPT}={_MARK[labels.MANAGED_BY]}"
+    plane.kubectl("label", "namespace", name, accept, "--overwrite")

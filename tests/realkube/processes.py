@@ -3,13 +3,13 @@
 import contextlib
 import os
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from roadstead import Client, RoadsteadError
-from tests.e2e.running import REPOSITORY, until
+from tests import stem
+from tests.e2e.running import REPOSITORY, ready_line, until
 from tests.realkube import build
 from tests.realkube.plane import Fleet, Plane
 
@@ -74,27 +74,18 @@ def hub_and_agents(
 
     The hub is its cluster's administrator unless it is given a kubeconfig.
     """
-    running: list[subprocess.Popen[Any]] = []
+    running: list[stem.Process] = []
 
-    def start(module: str, *arguments: str) -> subprocess.Popen[Any]:
-        log = (folder / f"{module}-{len(running)}.log").open("wb")
-        process = subprocess.Popen(
-            [sys.executable, "-m", module, *arguments, "--die-with-parent"],
-            stdout=subprocess.PIPE if module == "hub" else log,
-            stderr=log,
-            cwd=REPOSITORY,
-            env={**os.environ, "PYTHONUNBUFFERED": "1", **(env or {})},
-        )
-        log.close()
-        running.append(process)
-        return process
+    def start(module: str, *arguments: str) -> Path:
+        log = folder / f"{module}-{len(running)}.log"
+        log.touch()
+        running.append(stem.start(module, *arguments, log=log, env=env))
+        return log
 
     try:
         kubeconfig = f"--hub-kubeconfig={hub_kubeconfig or planes.hub.kubeconfig}"
         hub = start("hub", f"--data={folder / 'hub'}", "--listen=127.0.0.1:0", kubeconfig)
-        assert hub.stdout is not None
-        server = hub.stdout.readline().decode().removeprefix("ready ").strip()
-        hub.stdout.close()
+        server = until(lambda: ready_line(hub), 60, "the hub is ready")
         client = Client(server, (folder / "hub" / "admin.token").read_text().strip())
         for name, plane in planes.members.items():
             token = folder / f"{name}.join"

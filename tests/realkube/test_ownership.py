@@ -252,6 +252,7 @@ def test_an_administrator_may_do_all_of_it(theirs: Plane) -> None:
 
 def test_what_the_agent_creates_it_changes_and_deletes(gate: Gate, theirs: Plane) -> None:
     """From the CREATE on, by the mark that only a CREATE writes."""
+    theirs.kubectl("label", "namespace", SPACE, f"{labels.ACCEPT}={HUB_ID}")
     mine = json.dumps(secret("mine", **CREATED))
     assert "created" in tried(gate, "create", "-f", "-", stdin=mine)
     assert "patched" in patch(gate, "secret/mine", {"data": {"key": "b3Vycw=="}})

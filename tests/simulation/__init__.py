@@ -30,4 +30,5 @@ modelled and what is not: docs/explain/simulation.md; what each invariant says: 
 | R-19 clocks | agents' clocks run at 0.95 to 1.05 of the world's, up to an hour off | both |
 | R-20 rollouts | one version: tests/store/test_migrations.py, test_old_databases.py | - |
 | R-21 chains | `Chain`: placed after the others have ended as asked, and not forgotten | whole hubs |
+| R-22 consent | `Consents.placed`, `SpaceWatch.check`; at the end nothing waits for it | services |
 """

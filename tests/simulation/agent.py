@@ -24,8 +24,9 @@ from agent.works.lease import Lease
 from agent.works.marks import Marks
 from agent.works.observed_set import ObservedSet
 from agent.works.tracked import TrackedWork
-from shared.wire.agent_v1 import LEASE_S, Mark, Observed, Work
+from shared.wire.agent_v1 import LEASE_S, Capacity, Mark, Observed, Work
 from tests.simulation.agent_io import CLIENT, HUB_ID, QUIET, OwnClock, SimulatedObserver
+from tests.simulation.consents import POOLS, QUIET_KINDS, SpaceWatch
 from tests.simulation.network import Network
 from tests.simulation.world import Call, Violation, World
 
@@ -77,6 +78,7 @@ class Driven(Reconciler):
         self._removals = SimpleNamespace(put=self._release_soon, give_way=lambda: None)  # type: ignore[assignment]
         self.marks = Marks()
         self._namespaces = set()
+        self.watch = self.space = SpaceWatch(agent)
         self._carrier = Steps(
             self._applier,
             agent.lease,
@@ -85,6 +87,7 @@ class Driven(Reconciler):
             self._namespaces,
             self.marks,
             OPEN,
+            self.watch,
         )
         self.jobs_read = JobsRead(
             CLIENT, HUB_ID, agent.lease, self.observed.entries, agent.clock, agent.news
@@ -179,7 +182,8 @@ class Request:
     observed: Saying
     jobs_read: bool = False
     wait_s: float = 0.0
-    capacity: None = None
+    capacity: Capacity | None = None
+    namespaces_held: int | None = None
     proto: int = 1
 
 
@@ -202,12 +206,30 @@ class Talk(Exchange):
             self._reconciler.marks.tell(everything=self._full), base, said,
             self._reconciler.jobs_read.done,
         )  # fmt: skip
-        return _Sent(request, now, entries, None)
+        mark = self._consent_news()
+        if self.reports_consent:
+            request.namespaces_held = self._reconciler.watch.held
+        if mark is not None:
+            request.capacity = Capacity(pools_revision=0, pools=POOLS, bound=[])
+            self._stored.fill(request.capacity, QUIET_KINDS, self._reconciler.watch)
+        return _Sent(request, now, entries, mark)
+
+    @property
+    def reports_consent(self) -> bool:
+        """Whether this seed has consent; else the agent is as one of a release before it."""
+        driven: Any = self._reconciler
+        return bool(driven.agent.network.space.is_watched)
+
+    def _consent_news(self) -> tuple[int, int, int] | None:
+        """What marks a report of capacity, where the hub has not stored this one."""
+        mark = (self._reconciler.watch.revision, 0, 0)
+        return mark if self.reports_consent and mark != self._capacity_sent else None
 
     @property
     def is_quiet(self) -> bool:
         """Whether there is nothing to say or to ask for."""
-        return not (self._reconciler.observed.unsent or self._full or self._more)
+        news = self._consent_news() is not None
+        return not (self._reconciler.observed.unsent or self._full or self._more or news)
 
 
 class Agent:
@@ -280,6 +302,7 @@ class Agent:
         if self.calls_left == 0 and self.dies_when == "before":
             self._killed(call)
             return
+        self.reconciler.space.check(call)
         self.network.send(self, call, coroutine)
         if self.calls_left == 0 and self.dies_when == "sent":
             self._killed(call)

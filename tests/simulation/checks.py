@@ -10,6 +10,7 @@ from shared.wire.agent_v1 import Order
 from tests.simulation.chains import Chain
 from tests.simulation.exits import RETRIED_CODE
 from tests.simulation.lost import Losses
+from tests.simulation.spaces import Consents
 from tests.simulation.world import Violation
 
 Object = dict[str, Any]
@@ -44,6 +45,7 @@ class Checks(Losses):
         self.limit = 99
         self.hub_id = "hub-1"
         self.chain = Chain()
+        self.consents = Consents()
         self.codes: dict[
             tuple[str, int], set[int]
         ] = {}  # job uid, epoch: with which its pods failed
@@ -256,6 +258,7 @@ class Checks(Losses):
     def _placed(self, row: Object) -> None:
         uid = row["uid"]
         self.placed.add((uid, row["epoch"]))
+        self.consents.placed(row)
         self._not_beyond_a_failure(row)
         self.chain.placed(uid, self.store.workloads, self.completed.keys() | self.unproven)
         for work in self.store.works.values():

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from shared import labels
+from tests.simulation import consents
 from tests.simulation.agent_io import HUB_ID
 from tests.simulation.checks import OLDER
 from tests.simulation.faults import Fault
@@ -58,6 +59,11 @@ def _destroyed(run: "Run", fault: Fault, _until: float) -> None:
         agent.die()
     run.members[fault.where].destroy()
     run.write_off_in(fault.seconds, fault.where)
+
+
+def _consent_withdrawn(run: "Run", fault: Fault, _until: float) -> None:
+    """People of a member withdraw their consent, and give it again some time later."""
+    consents.withdraw(run, fault.where, fault.seconds)
 
 
 # --- processes -----------------------------------------------------------------------------------
@@ -179,6 +185,7 @@ def a_copy(incarnation: str) -> dict[str, Any]:
 BEFALLS: dict[str, Does] = {
     "lost": _lost,
     "destroyed": _destroyed,
+    "consent withdrawn": _consent_withdrawn,
     "hang": _switch("hangs_until"),
     "cut": _switch("cut_until"),
     "replies lost": _switch("replies_lost_until"),

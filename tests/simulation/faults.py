@@ -41,12 +41,18 @@ _POLICIES: Final = (
 _LOST_AFTER: Final = ("offer", "create", "made", "patch", "runs", "runs", "over", "withdraw")
 # Clusters that do not answer for minutes, and those that are destroyed and written off.
 OF_LOSSES: Final = frozenset({"lost", "destroyed"})
+# Members whose people withdraw their consent, and give it again.
+OF_CONSENT: Final = frozenset({"consent withdrawn"})
+_WITHDRAWN_AFTER: Final = (
+    "submit", "session", "offer", "create", "made", "patch", "runs", "withdraw", "requeue",
+    "requeue", "granted",
+)  # fmt: skip
 # What only turns a switch: it may come in the middle of something.
 AT_ONCE: Final = frozenset(
     {
         "hang", "cut", "replies lost", "a reply late", "requests doubled", "deaf", "deaf jobs",
         "deaf pods",
-        "agent dies", "second agent", "slow agent",
+        "agent dies", "second agent", "slow agent", "consent withdrawn",
     }
 )  # fmt: skip
 _WISHES: Final = (
@@ -131,6 +137,7 @@ class Scenario:
     lag_s: float  # of watches and controllers, at most
     copied_at: float  # of the hub's store: at the end it is put back; 0: it is not
     loss: str = ""  # what its jobs ask for where their cluster is lost
+    consent: bool = False  # people give and withdraw their consent
     faults: list[Fault] = field(default_factory=list)
 
 
@@ -173,6 +180,7 @@ def draw(seed: int) -> Scenario:
     for _ in range(die.choice((0, 0, 1, 1, 2))):
         scenario.faults.append(_wish(die, f"w{die.randrange(jobs)}", die.choice(_WISHED)))
     _draw_loss(random.Random(seed ^ 0x1054), scenario)
+    _draw_consent(random.Random(seed ^ 0xC095), scenario)
     scenario.faults.sort(key=lambda fault: fault.at)
     return scenario
 
@@ -189,6 +197,29 @@ def _draw_loss(die: random.Random, scenario: Scenario) -> None:
     at = die.random() * die.choice((0.0, 0.05, 0.5, 3.0))
     scenario.faults.append(Fault(at, kind, "", seconds, die.random(), moment, nth))
     scenario.run_s = die.choice((scenario.run_s, 40.0, 150.0))  # perhaps it runs on meanwhile
+
+
+def _draw_consent(die: random.Random, scenario: Scenario) -> None:
+    """In one seed of four people of members withdraw their consent, some of them before the first job."""
+    if die.random() > 0.25:
+        return
+    scenario.consent = True
+    if die.random() < 0.4:  # no member accepts the hub at first
+        for where in CLUSTERS:
+            seconds = 5.0 + die.random() * 60.0
+            scenario.faults.append(Fault(0.0, "consent withdrawn", where, seconds, die.random()))
+    for _ in range(die.choice((1, 2, 3))):
+        moment, seconds = die.choice(_WITHDRAWN_AFTER), die.random() * 60.0
+        at, nth = die.random() * die.choice((0.0, 0.3, 3.0)), die.choice((1, 1, 2))
+        where = die.choice(("", *CLUSTERS))  # that of the moment, or one of them
+        scenario.faults.append(
+            Fault(at, "consent withdrawn", where, seconds, die.random(), moment, nth)
+        )
+    for _ in range(die.choice((0, 1, 2))):  # jobs are placed anew meanwhile
+        uid, moment = f"w{die.randrange(scenario.jobs)}", die.choice(("made", "runs", "runs"))
+        scenario.faults.append(
+            Fault(die.random() * 3.0, "preempt", uid, 0.0, die.random(), moment, _nth(die))
+        )
 
 
 def _doubt(die: random.Random, kind: str, moment: str) -> Fault:

@@ -94,6 +94,7 @@ class ReplicatedRun(WholeRun):
     """A scenario played on several hubs."""
 
     plays_losses = frozenset({"lost"})
+    plays_consent = frozenset[str]()
 
     def __init__(self, scenario: Scenario, *, tell: bool = False) -> None:
         super().__init__(scenario, tell=tell)

@@ -9,6 +9,7 @@ from shared.errors import Rejected
 from shared.kube import errors
 from tests.simulation.agent_io import is_ours
 from tests.simulation.member import Member
+from tests.simulation.spaces import Space
 from tests.simulation.world import Call, World
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Network:
         self.deaf = {"Job": 0.0, "Pod": 0.0}  # watches bring nothing until then
         self.trouble = 0.0  # share of requests that go wrong
         self.bounded = True  # waits for 429 and pacing count within a request's time
+        self.space = Space()
         self.parked: dict[tuple[str, int], Any] = {}  # by session and number: what waits for news
 
     # --- to the member ---------------------------------------------------------------------------
@@ -131,6 +133,7 @@ class Network:
             case "create":
                 if self.refused_until > self.world.now:
                     raise errors.Invalid(400, "BadRequest", "a webhook does not answer")
+                self.space.admit()
                 return member.create(*args)
             case "patch":
                 return member.merge_patch(*args)

@@ -157,6 +157,7 @@ class RestoredRun(WholeRun):
     """A scenario in which the store goes back once."""
 
     plays_losses = frozenset[str]()
+    plays_consent = frozenset[str]()
 
     def __init__(self, scenario: Scenario, *, tell: bool = False) -> None:
         die = random.Random(scenario.seed ^ 0xBAC)

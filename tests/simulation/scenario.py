@@ -4,12 +4,20 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from tests.simulation import memory
+from tests.simulation import consents, memory
 from tests.simulation.agent import Agent
 from tests.simulation.checks import Checks
 from tests.simulation.exits import RETRIED_CODE
 from tests.simulation.fault_effects import BEFALLS, a_stranger
-from tests.simulation.faults import AT_ONCE, CLUSTERS, OF_JOBS, OF_LOSSES, Fault, Scenario
+from tests.simulation.faults import (
+    AT_ONCE,
+    CLUSTERS,
+    OF_CONSENT,
+    OF_JOBS,
+    OF_LOSSES,
+    Fault,
+    Scenario,
+)
 from tests.simulation.hub import SimHub
 from tests.simulation.member import Member
 from tests.simulation.network import Network
@@ -26,6 +34,7 @@ class Run:
     """One scenario, played."""
 
     plays_losses: frozenset[str] = OF_LOSSES  # of clusters
+    plays_consent = frozenset[str]()
 
     def __init__(self, scenario: Scenario, *, tell: bool = False) -> None:
         self.scenario = scenario
@@ -45,6 +54,7 @@ class Run:
             member.lag_s = scenario.lag_s
             network = self.hub.networks[name] = Network(world, self.hub, member)
             network.trouble = scenario.trouble
+            network.space.is_watched = scenario.consent and bool(self.plays_consent)
             self.start_agent(name, scenario.rates[index])
         if scenario.foreign:
             self.members["north"].create(a_stranger("j0"))
@@ -116,6 +126,10 @@ class Run:
 
     # --- faults ----------------------------------------------------------------------------------
 
+    @property
+    def _not_played(self) -> frozenset[str]:
+        return (OF_LOSSES - self.plays_losses) | (OF_CONSENT - self.plays_consent)
+
     def _watch_silence(self) -> None:
         self.hub.watch_silence()
         self.world.after(_SILENCE_S, self._watch_silence)
@@ -136,7 +150,7 @@ class Run:
             self.world.after(fault.at, self._comes, there)
 
     def befall(self, fault: Fault) -> None:
-        if self.mended or fault.kind in OF_LOSSES - self.plays_losses:
+        if self.mended or fault.kind in self._not_played:
             return
         if fault.where in CLUSTERS and self.hub.networks[fault.where].destroyed:
             return
@@ -254,6 +268,7 @@ class Run:
             network.doubled_until = network.refused_until = 0.0
             network.deaf = {"Job": 0.0, "Pod": 0.0}
             self.members[name].controllers_from = 0.0
+            consents.grant(self, name)
             for agent in self.agents:
                 agent.calls_left = -1
                 agent.cut_until = agent.slow_until = 0.0

@@ -45,7 +45,7 @@ from tests.services.hubs import a_job, a_pool, a_queue
 from tests.simulation import chains
 from tests.simulation.books import books, links, memory_backed
 from tests.simulation.checks import Checks
-from tests.simulation.faults import Scenario
+from tests.simulation.faults import OF_CONSENT, Scenario
 from tests.simulation.hub import HUB_ID, HubClock
 from tests.simulation.scenario import Run
 from tests.simulation.world import START, Violation, World
@@ -206,20 +206,20 @@ class Whole:
         if cluster in self.fenced:
             raise Rejected(RejectCode.UNAUTHENTICATED, "it was written off")
         self.heard[cluster] = self.world.now
+        given = request.observed
         said = ObservedSet.model_construct(
-            full=request.observed.full,
-            digest=request.observed.digest,
-            entries=request.observed.entries,
-            more=False,
+            full=given.full, digest=given.digest, entries=given.entries, more=False
         )
         held = DesiredBase(revision=request.desired.revision, digest=request.desired.digest)
         wire = SyncRequest.model_construct(
             proto=1, session=request.session, seq=request.seq, cluster_uid=request.cluster_uid,
             incarnation_seen=request.incarnation_seen, marks=request.marks, wait_s=0.0,
-            desired=held, observed=said, capacity=None,
+            desired=held, observed=said, capacity=request.capacity,
         )  # fmt: skip
         read = SyncRequest.model_validate_json(wire.model_dump_json())
+        read.namespaces_held = request.namespaces_held
         told = self._said_by(cluster, read)
+        self.checks.consents.reported(cluster, read)
         self._look_at_the_books()
         if self.dies_in_request:
             self.dies_in_request = False
@@ -256,9 +256,8 @@ class Whole:
             self._old_leader()
         more = self.run(self._turn())
         self._look_at_the_books()
-        waits = any(
-            row["state"] in {"Pending", "Reserved"} for row in self.books.workloads.values()
-        )
+        states = {row["state"] for row in self.books.workloads.values()}
+        waits = bool(states & {"Pending", "Reserved"})
         if more or waits:
             self.look_soon(0.2 if more else 3.0)
 
@@ -292,8 +291,7 @@ class Whole:
     def watch_silence(self) -> None:
         if not self.up:
             return
-        silent = {name: None for name, at in self.heard.items() if self.world.now - at >= 60.0}
-        if silent:
+        if silent := {n: None for n, at in self.heard.items() if self.world.now - at >= 60.0}:
             self.run(self.hub.write(liveness.lose_jobs, silent, self.term))
             self.run(self.hub.write(liveness.free_unoffered, silent, self.term))
             since = {name: START + dt.timedelta(seconds=self.heard[name]) for name in silent}
@@ -378,6 +376,8 @@ def _carry_out(tx: Transaction, uid: str, row: dict[str, Any], wish: str) -> Non
 
 class WholeRun(Run):
     """A scenario played on the whole hub."""
+
+    plays_consent = OF_CONSENT
 
     def __init__(self, scenario: Scenario, *, tell: bool = False) -> None:
         super().__init__(scenario, tell=tell)

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from hub.domain import selectors
 from hub.domain.selectors import Taint
 from shared import properties, quantity
+from shared.consent import NOT_ACCEPTED
 from shared.documents import JsonView
 from shared.errors import Rejected
 
@@ -91,6 +92,8 @@ class Cluster:
     kinds: frozenset[str] | None = None  # "apiVersion/Kind" served; None = not told
     queue_managers: frozenset[str] = frozenset()  # "namespace/name" of LocalQueues served there
     stopped_queues: frozenset[str] = frozenset()  # those of them that are stopped
+    # States of namespaces (`shared.wire.consent`); None: its agent reports none.
+    consent: Mapping[str, str] | None = None
     node_count: int = 0
     growing: tuple[GrowingPool, ...] = ()  # those that may add nodes
     down: str = ""  # why its API server does not answer its agent; "": it does
@@ -149,6 +152,16 @@ class Cluster:
     def unreadable(self, name: str) -> bool:
         """Is the property there with a value that is no quantity?"""
         return name in self.properties and self.value(name) is None
+
+
+def accepts(cluster: Cluster, namespace: str) -> bool:
+    """May the hub use a namespace of the cluster, as its agent reports?"""
+    states = cluster.consent
+    return states is None or states.get(namespace, NOT_ACCEPTED) != NOT_ACCEPTED
+
+
+def _consent(told: JsonView | None) -> Mapping[str, str] | None:
+    return None if told is None else dict(told.get("states") or {})
 
 
 def in_units(resource: str, amount: int) -> Decimal:
@@ -234,6 +247,7 @@ def with_report(
         queue_managers=frozenset(capacity.get("queue_managers") or ()),
         stopped_queues=frozenset(capacity.get("stopped_queues") or ()),
         down=str((capacity.get("api_server") or {}).get("reason") or ""),
+        consent=_consent(capacity.get("consent")),
         node_count=int(capacity.get("node_count") or 0) or sum(len(p.nodes) for p in pools),
         growing=growing_pools(declared, capacity, key_revisions or {}),
     )

@@ -5,6 +5,7 @@ from typing import Final
 
 from hub.domain.placement.framework import Filter
 from hub.domain.placement.plugins.affinity import AffinityRequired
+from hub.domain.placement.plugins.consent import Accepted
 from hub.domain.placement.plugins.cordon import Uncordoned
 from hub.domain.placement.plugins.eligibility import SUSPECT_AFTER_S, Eligible
 from hub.domain.placement.plugins.health import Healthy
@@ -21,6 +22,7 @@ FILTERS: Final[tuple[Filter, ...]] = (
     Named(),
     NotSetAside(),
     KindServed(),
+    Accepted(),
     TaintsTolerated(),
     AffinityRequired(),
     QueueNotStopped(),

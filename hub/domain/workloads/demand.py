@@ -41,6 +41,8 @@ class Constraints:
     avoided: tuple[
         str, ...
     ] = ()  # clusters to take only where no other holds it: queue stopped there
+    # Its namespace and the hub's id, where some member does not accept the hub in it.
+    consent: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

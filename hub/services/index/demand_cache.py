@@ -7,6 +7,7 @@ import orjson
 
 from hub.domain.workloads import demand as demands
 from hub.domain.workloads.demand import Demand
+from hub.services.consent.namespaces import Consents
 from hub.services.index.catalog import Route, Routes
 from hub.store.schedule import Alike, SchedulingRow
 from shared.resources import PodSet
@@ -17,11 +18,14 @@ MOST: Final = 50_000  # classes remembered
 class Demands:
     """Demands by what makes them. `keys` collects the node label keys that they look at."""
 
-    def __init__(self, routes: Routes, keys: set[str], *, balanced: bool = True) -> None:
+    def __init__(
+        self, routes: Routes, keys: set[str], consents: Consents, *, balanced: bool = True
+    ) -> None:
         """`balanced`: where no placement's sorters decide; else KubeFleet's arithmetic."""
         self._balanced = balanced
         self._routes = routes
         self._keys = keys
+        self._consents = consents
         self._known: dict[tuple[Any, ...], Demand] = {}
 
     def of(self, row: SchedulingRow | Alike, route: Route, pod_sets: tuple[PodSet, ...]) -> Demand:
@@ -29,6 +33,7 @@ class Demands:
         self._keys |= demands.selected_keys(pod_sets)
         # Where LocalQueues take turns by what they used, their workloads are no equals.
         local_queue = (f"{row.namespace}/{route.local_queue}",) if route.by_usage else ()
+        consent = self._consents.of(row.namespace) if row.kind == "Job" else None
         key = (
             route.cluster_queue,
             row.kind,
@@ -40,6 +45,7 @@ class Demands:
             local_queue,
             route.members,
             route.avoided,
+            consent,
         )
         found = self._known.get(key)
         policy = self._routes.policy(row.placement) if row.placement else None
@@ -57,6 +63,8 @@ class Demands:
                 constraints = replace(constraints, members=route.members)
             if route.avoided:
                 constraints = replace(constraints, avoided=route.avoided)
+            if consent is not None:
+                constraints = replace(constraints, consent=consent)
         demand = Demand(
             key=demands.explanation_key(
                 route.cluster_queue,

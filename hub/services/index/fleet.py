@@ -29,11 +29,16 @@ class FleetNews:
         self._waiting = waiting
         self._suspect_after_s = suspect_after_s
 
-    def follow(self, news: News, key_revisions: Mapping[str, int]) -> None:
-        """Take in what was declared, reported and heard.
+    def follow(self, news: News, key_revisions: Mapping[str, int]) -> bool:
+        """Take in what was declared, reported and heard; True if a member's consent may have changed.
 
         `key_revisions`: since which revision reports group nodes by each label key.
         """
+        known = (
+            {name: c.consent for name, c in self._members.clusters.items()}
+            if news.clusters
+            else {}
+        )
         for name in news.clusters_gone - {member.name for member, _ in news.clusters}:
             self._members.drop(name)
             self._stopping.discard(name)
@@ -46,6 +51,9 @@ class FleetNews:
                 self._members.declare(replace(cluster, heartbeat_at=at))
                 if self._was_silent(cluster, news):
                     self._waiting.wake_all_for_room()
+        if not (news.clusters or news.clusters_gone):
+            return False
+        return known != {name: c.consent for name, c in self._members.clusters.items()}
 
     def stopped_queues(self) -> dict[tuple[str, str], tuple[str, ...]]:
         """LocalQueues (namespace, name) that people have stopped → the members in which they have."""
@@ -98,6 +106,7 @@ def _declared(cluster: Cluster) -> Json:
         "cordoned": cluster.cordoned,
         "joined_at": cluster.joined or None,
         "properties": cluster.properties,
+        "consent": cluster.consent,
     }
 
 

@@ -22,6 +22,7 @@ from hub.domain.quota.usage_history import UsageHistory
 from hub.domain.workloads import shape
 from hub.domain.workloads.demand import selected_keys
 from hub.domain.workloads.states import CHARGED, State
+from hub.services.consent.namespaces import Consents
 from hub.services.index.catalog import Routes
 from hub.services.index.charged import Charges
 from hub.services.index.demand_cache import Demands
@@ -64,12 +65,13 @@ class ScheduleIndex:
         self._shapes: dict[str, tuple[PodSet, ...] | Exception] = {}
         self.seen_keys: set[str] = set()  # node label keys looked at lately, by whomever
         self._backing_off = BackingOff()
-        demands = Demands(self.routes, self.seen_keys, balanced=balanced)
-        line = PendingRouter(self.routes, self._shapes, demands, self._backing_off)
         self._freed: set[str] = set()  # queues whose quota was released since the last cycle
         self._charges = Charges(self.routes, self._shapes, self._freed.add)
         self.ledger = self._charges.ledger
         self.members = self._charges.members
+        self.consents = Consents(self.members.clusters)
+        demands = Demands(self.routes, self.seen_keys, self.consents, balanced=balanced)
+        line = PendingRouter(self.routes, self._shapes, demands, self._backing_off)
         self.claims = Claims(self._charges)
         self.pending = PendingRows(self.routes, self.waiting, line, self.claims, self._backing_off)
         self.held_back, self.pending_reasons = self.pending.held_back, self.pending.reasons
@@ -129,8 +131,13 @@ class ScheduleIndex:
         affected = self._apply_rules(news)
         if news.consumed is not None:
             self.consumption.read(news.consumed)
-        self._fleet.follow(news, self.keys.since)
+        if news.named is not None:
+            self.consents.named = news.named
+        is_changed = self._fleet.follow(news, self.keys.since)
         affected = self._follow_stopped_queues(affected, whole=news.whole)
+        if is_changed or news.named is not None:
+            changed = self.consents.look_again()
+            affected = replace(affected, namespaces=affected.namespaces | changed)
         for digest, stored in news.shapes.items():
             self._shapes[digest] = _decoded(stored)
         for pulse in news.pulses:

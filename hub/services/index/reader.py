@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from hub.domain.workloads.states import State
+from hub.services.consent import namespaces as consents
 from hub.services.index import pool_keys
 from hub.services.index.catalog import DEFAULT_QUEUE, KINDS
 from hub.services.index.pool_keys import PoolKeys
@@ -41,6 +42,7 @@ class News:
     clusters_gone: frozenset[str] = frozenset()
     heartbeats: dict[str, dt.datetime | None] = field(default_factory=dict)
     keys: PoolKeys | None = None
+    named: consents.AskedNamespaces | None = None
     consumed: list[usage.Consumed] | None = None  # of all LocalQueues, where a sample was taken
     read_at: dt.datetime | None = None
 
@@ -76,9 +78,10 @@ class Affected:
 
     queues: frozenset[tuple[str, str]] = frozenset()
     placements: frozenset[str] = frozenset()
+    namespaces: frozenset[str] = frozenset()  # whose workloads get or lose the constraint
 
     def __bool__(self) -> bool:
-        return bool(self.queues or self.placements)
+        return bool(self.queues or self.placements or self.namespaces)
 
 
 class Known(NamedTuple):
@@ -90,7 +93,8 @@ class Known(NamedTuple):
 
 def read_all(tx: Transaction) -> News:
     """Everything there is."""
-    news = News(whole=True, keys=pool_keys.load(tx), read_at=tx.now)
+    named = consents.load(tx)
+    news = News(whole=True, keys=pool_keys.load(tx), named=named, read_at=tx.now)
     news.rules = schedule.rules(tx, KINDS)
     news.clusters = _clusters(tx, None)
     news.consumed = usage.every(tx)
@@ -113,6 +117,8 @@ def read_news(
     news = News(heartbeats=heard, read_at=tx.now)
     if pool_keys.SETTING in keys.get("settings", ()):
         news.keys = pool_keys.load(tx)
+    if consents.SETTING in keys.get("settings", ()):
+        news.named = consents.load(tx)
     if keys.get(usage.CHANGED):
         news.consumed = usage.every(tx)
     if uids := keys.get("objects"):
@@ -145,6 +151,8 @@ def read_affected(tx: Transaction, affected: Affected, known: Known) -> News:
         uids.update(schedule.pending_uids(tx, namespace, queue))
         if queue == DEFAULT_QUEUE:
             uids.update(schedule.pending_uids(tx, namespace, ""))
+    for namespace in affected.namespaces:
+        uids.update(schedule.pending_uids(tx, namespace))
     news = News()
     _read_workloads(tx, news, uids, known)
     return news

@@ -212,16 +212,21 @@ class ForAll(NamedTuple):
 
     pool_keys: Json
     availability: Json
+    namespaces: Json = {"revision": 0, "names": []}  # noqa: RUF012 - never changed
 
-    def told(self, held: int | None) -> Json:
-        """The part of a reply, for an agent that goes by the rules of revision `held`; None: by none."""
-        if held is None or held == self.availability["revision"]:
-            return {"pool_keys": self.pool_keys}
-        return {"pool_keys": self.pool_keys, "availability": self.availability}
+    def told(self, held: int | None, namespaces_held: int | None = None) -> Json:
+        """The part of a reply, for an agent that holds these revisions; None: it knows of none."""
+        told: Json = {"pool_keys": self.pool_keys}
+        if held is not None and held != self.availability["revision"]:
+            told["availability"] = self.availability
+        if namespaces_held is not None and namespaces_held != self.namespaces["revision"]:
+            told["namespaces"] = self.namespaces
+        return told
 
 
+NAMED: Final = "named_namespaces"  # as the scheduler last set them
 FOR_ALL: Final = frozenset(
-    {"pool_keys", declared_rules.SETTING}
+    {"pool_keys", declared_rules.SETTING, NAMED}
 )  # the settings of which it is made
 
 
@@ -232,7 +237,8 @@ def at_start(tx: Transaction) -> tuple[list[Desired], ForAll]:
 
 def for_all(tx: Transaction) -> ForAll:
     """What every agent is told now."""
-    return ForAll(pool_keys(tx), declared_rules.load(tx))
+    named = settings.get(tx, NAMED) or {"revision": 0, "names": []}
+    return ForAll(pool_keys(tx), declared_rules.load(tx), named)
 
 
 def pool_keys(tx: Transaction) -> Json:

@@ -28,6 +28,7 @@ from hub.services.works.overlap import overlap_of
 from hub.services.works.retries import RETRYING, may_retry, why_not
 from hub.store.records.workloads import CountedPods, JobProgress, MoveColumns
 from hub.store.records.works import StandingWork
+from shared.consent import NOT_ACCEPTED
 from shared.wire.agent_v1 import JobStatus, Observed
 
 MESSAGE_CHARS: Final = 1024
@@ -36,7 +37,7 @@ _MOST: Final = 2**31 - 1
 RETRY_SET_ASIDE: Final = dt.timedelta(seconds=30)
 
 # The member can not take this Job, or its own rules forbid it; another may.
-_ELSEWHERE: Final = frozenset({NAME_CONFLICT, "KindNotServed", REFUSED})
+_ELSEWHERE: Final = frozenset({NAME_CONFLICT, "KindNotServed", REFUSED, NOT_ACCEPTED})
 # The member's API server refused the manifest itself; no other would take it.
 _HOPELESS: Final = frozenset({"Invalid"})
 # Steps of an agent's work that are no reason to show anybody.
@@ -278,7 +279,9 @@ def _retry(job: JobStatus, work: StandingWork, cluster: str, now: dt.datetime) -
 def _unwanted(entry: Observed, work: StandingWork, cluster: str, now: dt.datetime) -> Judgement:
     """A Job that its member can not take: take it back first, so that it can not be created there later."""
     hopeless = entry.reason in _HOPELESS
-    avoided = set_aside(work.set_aside(), cluster, now, SET_ASIDE)
+    # The agent reports consent within seconds: from then on a filter keeps the job away.
+    span = RETRY_SET_ASIDE if entry.reason == NOT_ACCEPTED else SET_ASIDE
+    avoided = set_aside(work.set_aside(), cluster, now, span)
     if entry.reason == REFUSED:
         avoided[cluster] = FOR_GOOD.isoformat()
     columns: MoveColumns = {

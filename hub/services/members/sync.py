@@ -216,7 +216,10 @@ class AgentSync:
     async def _store(self, cluster: str, session: Session, request: SyncRequest) -> ReportOutcome:
         """Write what the request says; what of it was refused, and what is to be removed."""
         told = request.capacity
-        capacity = None if told is None else await self._capacity(cluster, session, told)
+        reports = request.namespaces_held is not None
+        capacity = None
+        if told is not None:
+            capacity = await self._capacity(cluster, session, told, reports_consent=reports)
         said = request.observed
         if not said.entries and capacity is None:
             return ReportOutcome()
@@ -253,14 +256,22 @@ class AgentSync:
         """Whether Jobs of before are told by their incarnation: one began as a backup was restored."""
         return not self._is_stopped() or bool(self._timeline and self._timeline.recovering)
 
-    async def _capacity(self, cluster: str, session: Session, capacity: Capacity) -> bytes:
-        """A report as it is stored: kinds that it leaves out stay as they were."""
+    async def _capacity(
+        self, cluster: str, session: Session, capacity: Capacity, *, reports_consent: bool
+    ) -> bytes:
+        """A report as it is stored: kinds and consent that it leaves out stay as they were."""
         told = capacity.model_dump()
-        if capacity.kinds is None:
+        kept = ["kinds"] if capacity.kinds is None else []
+        if capacity.consent is None and reports_consent:
+            kept.append("consent")
+        if kept:
             before = await self._db.read(lambda tx: clusters.get_capacities(tx, [cluster]))
             if cluster in before:
-                told["kinds"] = orjson.loads(before[cluster][0]).get("kinds")
+                stored = orjson.loads(before[cluster][0])
+                told |= {name: stored.get(name) for name in kept}
         session.queue_managers = frozenset(capacity.queue_managers)
+        if reports_consent and told["consent"] is None:
+            told["consent"] = {"revision": 0, "states": {}}  # it reports once namespaces are named
         return orjson.dumps(told)
 
     async def _wait(
@@ -358,7 +369,7 @@ class AgentSync:
 
     def _reply(self, request: SyncRequest, answer: SyncAnswer) -> bytes:
         mark = None if self._timeline is None else self._timeline.mark(self._db.revision)
-        told = self._for_all.told(request.availability)
+        told = self._for_all.told(request.availability, request.namespaces_held)
         hub = HubFacts(self.hub_id, self.incarnation, self._term(), mark, told)
         return encoded(request, answer, hub)
 

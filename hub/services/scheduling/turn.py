@@ -19,6 +19,7 @@ from hub.domain.cycle.snapshot import Snapshot
 from hub.domain.placement import registry
 from hub.domain.plan import Plan
 from hub.domain.quota.declared import EVERYTHING
+from hub.services.consent.namespaces import require as require_names
 from hub.services.context.decisions import refusal_view
 from hub.services.context.hub import Hub
 from hub.services.context.listening import Listening
@@ -111,7 +112,7 @@ class Scheduler:
 
     async def turn(self) -> bool:
         """One cycle; True if there is more to do at once."""
-        await self._require_keys()
+        await self._ask_agents()
         await self._sample()
         if leaving := drained(self.index.routes, self.index.holders):
             await self._hub.write(preempt.drain, leaving, self._term())
@@ -201,6 +202,11 @@ class Scheduler:
         plan = decide(snapshot, clock.now(), profile)
         return plan, commit.prepare(plan, gate)
 
+    async def _ask_agents(self) -> None:
+        """See that agents report what the next decision looks at."""
+        await self._require_keys()
+        await self._name_namespaces()
+
     async def _require_keys(self) -> None:
         """See that agents group nodes by every label key that flavors and waiting jobs look at."""
         if self.index.keys.covers(self.index.seen_keys):
@@ -209,6 +215,12 @@ class Scheduler:
         if not self.index.keys.covers(needed):
             self.index.keys = await self._hub.write(pool_keys.require, self.index.keys, needed)
             self.index.waiting.wake_all_for_room()
+
+    async def _name_namespaces(self) -> None:
+        """See that agents report the consent of every namespace in which something waits."""
+        consents = self.index.consents
+        if (needed := consents.unnamed()) is not None:
+            consents.named = await self._hub.write(require_names, consents.named, needed)
 
     async def _sample(self) -> None:
         """Bring what LocalQueues have consumed up to date, when it is time."""

@@ -166,11 +166,12 @@ async def test_a_cluster_scoped_object_is_compared_with_its_own_label(member, ap
 
 
 async def test_an_own_object_is_compared_without_consent(member, applier):
-    """The hub created it, in a namespace of others."""
-    await member.namespace("finance", accept=False)
+    """The hub created it while the namespace accepted the hub."""
+    await member.namespace("finance")
     member.hub.put(an_object(a_config_map(namespace="finance"), "o-1"))
     member.start()
     await member.hub.seen("o-1", "Applied")
+    await member.accept("finance", False)
     told, _ = await found(applier, a_work(a_config_map(namespace="finance", colour="blue")))
     assert {path: each.member for path, each in told.items()} == {"/data/colour": "red"}
 

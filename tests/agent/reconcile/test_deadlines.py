@@ -1,11 +1,15 @@
 """Writes to a member name what they mean and end with the lease that allowed them."""
 
+from typing import Any
+
 import httpx
 import pytest
 
 from agent.decide.decision import Decision, Outcome, Seen
 from agent.decide.member_policy import MemberPolicy
+from agent.member.acceptance import Acceptance
 from agent.member.applier import Applier
+from agent.member.namespace_watch import NamespaceWatch
 from agent.metrics import Meters
 from agent.reconcile.steps import Steps
 from agent.works.lease import Lease
@@ -66,7 +70,10 @@ async def test_once_the_lease_is_over_the_member_is_not_asked_for_a_start():
     clock, lease, work = ManualClock(), Lease(1.0), a_job()
     lease.answered(clock.monotonic(), clock.monotonic())
     clock.advance(1.0)
-    hands = Steps(NoMember(), lease, clock, Meters(), set(), Marks(), MemberPolicy())
+    policy = MemberPolicy()
+    nobody: Any = NoMember()
+    watch = NamespaceWatch(nobody, Acceptance(HUB_ID, policy), clock, lambda: None)
+    hands = Steps(nobody, lease, clock, Meters(), set(), Marks(), policy, watch)
     tracked = TrackedWork(work.uid, work, Seen(live=a_live_job(waiting=True)))
     assert await hands.carry_out(tracked, Decision("Waiting", "Start")) == Outcome()
 

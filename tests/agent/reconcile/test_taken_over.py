@@ -160,7 +160,7 @@ async def test_nothing_is_taken_over_without_consent(member, rule):
     made = await member.kube.create(a_config_map(namespace="finance"), field_manager="someone")
     member.hub.put(an_object(a_config_map(namespace="finance"), "o-1", when_to_take_over=rule))
     member.start()
-    entry = await member.hub.seen("o-1", "Failed", "NameConflict")
+    entry = await member.hub.seen("o-1", "Failed", "NotAccepted")
     assert f"kubectl label namespace finance {labels.ACCEPT}={HUB_ID}" in entry.message
     assert await settings_of(member, "finance") == made
 
@@ -173,8 +173,8 @@ async def test_without_consent_a_difference_is_not_told(member):
         await member.kube.create(foreign, field_manager="someone")
         member.hub.put(an_object(a_config_map(name, namespace="finance"), f"o-{name}"))
     member.start()
-    same = await member.hub.seen("o-same", "Failed", "NameConflict")
-    other = await member.hub.seen("o-other", "Failed", "NameConflict")
+    same = await member.hub.seen("o-same", "Failed", "NotAccepted")
+    other = await member.hub.seen("o-other", "Failed", "NotAccepted")
     assert same.message == other.message
 
 

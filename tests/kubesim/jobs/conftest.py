@@ -2,13 +2,12 @@
 
 import itertools
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests import stem, waiting
 from tests.kubesim.jobs.api import Api
 
 _POOLS = "- {name: general, count: 2, allocatable: {cpu: '8', memory: 32Gi}}\n"
@@ -25,18 +24,16 @@ def cluster_kubeconfig(
         return
     folder = tmp_path_factory.mktemp("cluster")
     (folder / "pools.yaml").write_text(_POOLS)
-    kubeconfig = folder / "kubeconfig"
-    command = [sys.executable, "-m", "shared.kubesim", "--name", "jobs", "--die-with-parent"]
-    command += ["--pools", str(folder / "pools.yaml"), "--kubeconfig", str(kubeconfig)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
+    kubeconfig, log = folder / "kubeconfig", folder / "log"
+    log.touch()
+    options = ("--name=jobs", f"--pools={folder / 'pools.yaml'}", f"--kubeconfig={kubeconfig}")
+    process = stem.start("shared.kubesim", *options, log=log)
     try:
-        assert process.stdout.readline().startswith("ready ")
+        waiting.until(lambda: "ready " in log.read_text(), "the cluster is ready", within_s=60)
         yield kubeconfig
     finally:
         process.terminate()
         process.wait(20)
-        process.stdout.close()
 
 
 @pytest.fixture

@@ -1,13 +1,11 @@
 """Clusters for tests of what only the simulated one has: faults, persistence, its hub admission."""
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests import waiting
+from tests import stem, waiting
 from tests.kubesim.server.kube import PATIENCE_S, Kube
 
 
@@ -23,15 +21,14 @@ class Process:
         self.start()
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "shared.kubesim", "--name=sim", "--die-with-parent"]
-        command += [f"--kubeconfig={self.kubeconfig}", *self._options]
-        with self._log.open("w") as output:
-            self._process = subprocess.Popen(command, stdout=output, stderr=output)
+        self._log.unlink(missing_ok=True)
+        options = ("--name=sim", f"--kubeconfig={self.kubeconfig}", *self._options)
+        self._process = stem.start("shared.kubesim", *options, log=self._log)
         waiting.until(self._is_ready, "ready", within_s=PATIENCE_S)
 
     def _is_ready(self) -> bool:
         assert self._process.poll() is None, self._log.read_text()
-        return "ready " in self._log.read_text()
+        return self._log.exists() and "ready " in self._log.read_text()
 
     def kill(self) -> None:
         """kill -9."""

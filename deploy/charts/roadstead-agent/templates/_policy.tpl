@@ -6,6 +6,7 @@
   "podSecurityLevels" ""
   "namespaces" "*"
   "deniedNamespaces" "kube-*,roadstead,roadstead-system"
+  "acceptedNamespaces" ""
   "serviceAccounts" "default"
   "schedulers" "default-scheduler"
   "priorityClasses" "*"

@@ -1,0 +1,70 @@
+"""Decides which namespaces of a member a hub may use, by marks on the namespace and the member's settings.
+
+Usable are a namespace that is absent (the agent creates it), one that the agent created for this hub, one
+that carries `roadstead.dev/accept: HUB-ID`, and one that `ROADSTEAD_AGENT_ACCEPTED_NAMESPACES` names
+(docs/explain/ownership.md).
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from agent.decide.decision import Trouble
+from agent.decide.member_policy import MemberPolicy
+from agent.objects.facts import Object, is_created, is_written_by_us
+from shared import labels
+from shared.consent import NOT_ACCEPTED
+from shared.podsecurity.rules import listed, matches
+from shared.wire.consent import NamespaceState
+
+_NEVER: Final = "kube-*"
+_BY_NAME_ALONE: Final = "default"  # no pattern matches it
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """The rules of one member for one hub. Pure."""
+
+    hub_id: str
+    policy: MemberPolicy
+
+    def state_of(self, namespace: Object | None, name: str) -> NamespaceState:
+        """The state of a live namespace; None: there is no such namespace."""
+        if namespace is None:
+            return "Absent"
+        if _is_made_by(namespace, self.hub_id):
+            return "Created"
+        if matches(name, _NEVER) or not self.policy.rules.admits(name):
+            return "NotAccepted"
+        marks = namespace["metadata"].get("labels") or {}
+        if marks.get(labels.ACCEPT) == self.hub_id:
+            return "Labelled"
+        return "Named" if self._names(name) else "NotAccepted"
+
+    def consents(self, namespace: Object, name: str) -> bool:
+        """Do the member's people accept the hub in a namespace that they made?"""
+        marks = namespace["metadata"].get("labels") or {}
+        if matches(name, _NEVER) or not self.policy.rules.admits(name):
+            return False
+        return marks.get(labels.ACCEPT) == self.hub_id or self._names(name)
+
+    def judge(self, namespace: Object, name: str) -> Trouble | None:
+        """Refuse writes in a live namespace, or return None: it is usable."""
+        return self.refusal(name) if self.state_of(namespace, name) == "NotAccepted" else None
+
+    def refusal(self, name: str) -> Trouble:
+        """Refuse writes in a namespace and name the command that grants consent."""
+        command = f"kubectl label namespace {name} {labels.ACCEPT}={self.hub_id}"
+        text = f"namespace {name} does not accept this hub; its people accept it by: {command}"
+        return Trouble(NOT_ACCEPTED, text)
+
+    def _names(self, name: str) -> bool:
+        listing = self.policy.accepted
+        return name in listed(listing) or (name != _BY_NAME_ALONE and matches(name, listing))
+
+
+def _is_made_by(namespace: Object, hub_id: str) -> bool:
+    """Created by the agent: by its mark, or by what earlier releases left on one that they made for Jobs."""
+    if is_created(namespace, hub_id):
+        return True
+    marks = namespace["metadata"].get("labels") or {}
+    return is_written_by_us(namespace, hub_id) and labels.JOB_UID not in marks

@@ -1,0 +1,92 @@
+"""Watches the member's namespaces, and reports whether those that the hub named accept it.
+
+One watch serves all jobs: no request is made per job. A namespace that the hub did not name is never
+reported.
+"""
+
+from collections.abc import Callable
+
+from agent.decide.decision import Do, Trouble
+from agent.member.acceptance import Acceptance
+from agent.objects.facts import Object
+from shared.clock import Clock
+from shared.kube import errors
+from shared.kube.client import KubeClient
+from shared.kube.informer import EventType, Informer
+from shared.wire.agent_v1 import Work
+from shared.wire.consent import ConsentReport, NamedNamespaces, NamespaceState
+
+_WRITES = frozenset({"Create", "Start", "Apply"})
+
+
+class NamespaceWatch:
+    """States of the namespaces of one member. `revision` grows when a report would change."""
+
+    def __init__(
+        self, client: KubeClient, acceptance: Acceptance, clock: Clock, news: Callable[[], None]
+    ) -> None:
+        self.revision = 0
+        self._client = client
+        self._acceptance = acceptance
+        self._news = news
+        self._named = NamedNamespaces(revision=0, names=[])
+        self._names: frozenset[str] = frozenset()
+        self._informer: Informer[NamespaceState] = Informer(
+            client, "v1", "Namespace", transform=self._state, on_event=self._changed, clock=clock
+        )
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        await self._informer.run()
+
+    @property
+    def held(self) -> int:
+        """The revision of the names that the hub gave last."""
+        return self._named.revision
+
+    def name(self, named: NamedNamespaces | None) -> None:
+        """Take in which namespaces the hub asks about; None: those as before."""
+        if named is None:
+            return
+        self._named, self._names = named, frozenset(named.names)
+        self.revision += 1
+        self._news()
+
+    def told(self) -> ConsentReport | None:
+        """The report of all named namespaces; None until they are listed, and for a hub that named none."""
+        if not self._named.revision or not self._informer.synced.is_set():
+            return None
+        states = {name: self._cached(name) for name in self._named.names}
+        return ConsentReport(revision=self._named.revision, states=states)
+
+    async def refuse(self, work: Work, step: Do) -> Trouble | None:
+        """Refuse a write, or return None: its namespace accepts the hub, or does not exist yet."""
+        if step not in _WRITES or not work.namespace:
+            return None
+        try:
+            state = await self._now(work.namespace)
+        except errors.KubeError as failure:
+            return Trouble("Unavailable", failure.message)
+        return self._acceptance.refusal(work.namespace) if state == "NotAccepted" else None
+
+    async def _now(self, name: str) -> NamespaceState:
+        """The cached state; read past the cache while that is not complete."""
+        if self._informer.synced.is_set():
+            return self._cached(name)
+        try:
+            live = await self._client.get("v1", "Namespace", "", name)
+        except errors.NotFound:
+            return "Absent"
+        return self._acceptance.state_of(live, name)
+
+    def _cached(self, name: str) -> NamespaceState:
+        return self._informer.cache.get(("", name), "Absent")
+
+    def _state(self, namespace: Object, _previous: NamespaceState | None) -> NamespaceState:
+        return self._acceptance.state_of(namespace, namespace["metadata"]["name"])
+
+    def _changed(
+        self, event: EventType, old: NamespaceState | None, new: NamespaceState | None
+    ) -> None:
+        if event == "DELETED" or old != new:
+            self.revision += 1

@@ -1,0 +1,35 @@
+"""The people of a member accept the hub in the workload's namespace, or its agent created the namespace."""
+
+import datetime as dt
+from dataclasses import dataclass
+
+from hub.domain.fleet.clusters import Cluster, accepts
+from hub.domain.plan import Rejection
+from hub.domain.workloads.demand import Constraints
+from shared.consent import NOT_ACCEPTED
+from shared.labels import ACCEPT
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """Rejects clusters whose agent reports that the namespace is not accepted, or has yet to report it.
+
+    An agent that reports no consent at all is of a release before it: nothing is rejected.
+    """
+
+    name: str = "Accepted"
+
+    def reject(
+        self, constraints: Constraints, cluster: Cluster, now: dt.datetime
+    ) -> Rejection | None:
+        if constraints.consent is None:
+            return None
+        namespace, hub_id = constraints.consent
+        if accepts(cluster, namespace):
+            return None
+        if cluster.consent is not None and namespace not in cluster.consent:
+            text = f"its agent has yet to report whether namespace {namespace} accepts this hub"
+            return Rejection(self.name, "AwaitingConsentReport", text)
+        command = f"kubectl label namespace {namespace} {ACCEPT}={hub_id}"
+        text = f"namespace {namespace} does not accept this hub; to accept it there: {command}"
+        return Rejection(self.name, NOT_ACCEPTED, text)

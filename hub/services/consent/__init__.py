@@ -1,0 +1,1 @@
+"""Consent of members' namespaces: which the hub asks about, and which workloads it constrains."""

@@ -1,0 +1,65 @@
+"""A hub may use some namespaces of a member."""
+
+import pytest
+
+from agent.decide.member_policy import MemberPolicy
+from agent.member.acceptance import Acceptance
+from shared import labels
+from shared.podsecurity import Rules
+from tests.agent.owned import owning
+
+HUB = "hub-1"
+ACCEPT = {labels.ACCEPT: HUB}
+OURS = {labels.MANAGED_BY: HUB}
+BY_AGENT = owning({"f:metadata": {"f:labels": {f"f:{labels.CREATED_BY}": {}}}}, operation="Update")
+
+
+def a_namespace(name, marks, *entries):
+    metadata = {"name": name, "labels": marks, "managedFields": list(entries)}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+
+
+def state(name, marks=None, accepted="", rules=None, by=()):
+    policy = MemberPolicy(rules or Rules(), accepted=accepted)
+    return Acceptance(HUB, policy).state_of(a_namespace(name, marks or {}, *by), name)
+
+
+def test_a_missing_namespace_is_absent():
+    """The agent creates it."""
+    assert Acceptance(HUB, MemberPolicy()).state_of(None, "team") == "Absent"
+
+
+@pytest.mark.parametrize(
+    ("name", "marks", "accepted", "expected"),
+    [
+        ("finance", {}, "", "NotAccepted"),
+        ("finance", ACCEPT, "", "Labelled"),
+        ("finance", {labels.ACCEPT: "hub-2"}, "", "NotAccepted"),
+        ("finance", {}, "finance", "Named"),
+        ("finance", {}, "fin*", "Named"),
+        ("finance", {}, "team-*", "NotAccepted"),
+        ("default", {}, "*", "NotAccepted"),
+        ("default", {}, "*,default", "Named"),
+        ("default", ACCEPT, "", "Labelled"),
+        ("kube-public", ACCEPT, "kube-public", "NotAccepted"),
+        ("roadstead", ACCEPT, "roadstead", "NotAccepted"),
+    ],
+)
+def test_people_accept_by_label_or_by_name(name, marks, accepted, expected):
+    """No pattern matches `default`; namespaces of Kubernetes and of the agent are never accepted."""
+    assert state(name, marks, accepted) == expected
+
+
+@pytest.mark.parametrize(
+    ("marks", "by", "expected"),
+    [
+        ({**OURS, labels.CREATED_BY: HUB}, [BY_AGENT], "Created"),
+        ({**OURS, labels.CREATED_BY: HUB}, [], "NotAccepted"),
+        (OURS, [BY_AGENT], "Created"),
+        ({**OURS, labels.JOB_UID: "u"}, [BY_AGENT], "NotAccepted"),
+        ({labels.MANAGED_BY: "hub-2", labels.CREATED_BY: "hub-2"}, [BY_AGENT], "NotAccepted"),
+    ],
+)
+def test_the_agent_uses_what_it_created(marks, by, expected):
+    """Managed fields prove it, also for a namespace that an earlier release made for Jobs; labels do not."""
+    assert state("team", marks, by=by) == expected

@@ -1,0 +1,129 @@
+"""The agent writes only in namespaces that accept the hub, and reports those that the hub named."""
+
+import pytest
+
+from agent.decide.member_policy import MemberPolicy
+from shared import labels
+from shared.wire.consent import NamedNamespaces
+from tests.agent.build import a_config_map
+from tests.agent.scripted_hub import HUB_ID, a_job, an_object, eventually
+
+pytestmark = pytest.mark.anyio
+
+
+def states_of(hub):
+    """The last report of consent."""
+    reports = [r.capacity for r in hub.requests if r.capacity is not None]
+    told = [each.consent for each in reports if each.consent is not None]
+    return told[-1].states if told else None
+
+
+async def test_a_job_is_not_created_in_a_namespace_that_does_not_accept_the_hub(member):
+    """The refusal names the command; once the namespace accepts the hub, the Job is created."""
+    await member.namespace("finance", accept=False)
+    member.hub.put(a_job(namespace="finance"))
+    member.start()
+    entry = await member.hub.seen("u-1", "Failed", "NotAccepted")
+    assert entry.message.endswith(f"kubectl label namespace finance {labels.ACCEPT}={HUB_ID}")
+    assert not member.cluster.store.list("jobs.batch", "finance")
+    await member.accept("finance")
+    await member.hub.finished("u-1")
+
+
+async def test_a_namespace_that_the_agent_creates_is_usable(member):
+    """For the first Job in it and for the next one."""
+    member.start()
+    for uid in ("u-1", "u-2"):
+        member.hub.put(a_job(uid, f"job-{uid}", namespace="made"))
+        await member.hub.finished(uid)
+
+
+async def test_a_namespace_that_appears_before_the_post_is_judged(member):
+    """A person creates it between the agent's look and its own attempt: the agent creates nothing in it."""
+    intercepted = AppearsFirst(member, "finance")
+    member.hub.put(a_job(namespace="finance"))
+    member.start()
+    await member.hub.seen("u-1", "Failed", "NotAccepted")
+    assert intercepted.done
+    assert not member.cluster.store.list("jobs.batch", "finance")
+
+
+class AppearsFirst:
+    """Creates a namespace right before the agent's attempt to create it."""
+
+    def __init__(self, member, name):
+        self._member, self._name = member, name
+        self.done = False
+        self._then = member.cluster.server.intercept
+        member.cluster.server.intercept = self
+
+    async def before(self, call, verb):
+        if verb == "create" and call.resource.plural == "namespaces" and not self.done:
+            self.done = True
+            await self._member.namespace(self._name, accept=False)
+        return await self._then.before(call, verb) if self._then else None
+
+    async def after(self, call, verb, reply):
+        return await self._then.after(call, verb, reply) if self._then else reply
+
+
+async def test_consent_that_is_withdrawn_stops_new_writes(member):
+    """An object of ours stays as it is; its next version is refused."""
+    await member.namespace("finance")
+    member.hub.put(an_object(a_config_map(namespace="finance"), "o-1"))
+    member.start()
+    await member.hub.seen("o-1", "Applied")
+    await member.accept("finance", False)
+    newer = a_config_map(namespace="finance", colour="green")
+    member.hub.put(an_object(newer, "o-1", generation=2))
+    await member.hub.until(lambda hub: hub.observed["o-1"].reason == "NotAccepted")
+    live = await member.kube.get("v1", "ConfigMap", "finance", "settings")
+    assert live["data"] == {"colour": "red"}
+
+
+async def test_a_job_is_not_started_once_consent_is_withdrawn(member):
+    """Its Job was created while the namespace accepted the hub; it stays unstarted, and is withdrawn."""
+    await member.namespace("finance")
+    withdrawn = WithdrawnBeforeTheStart(member, "finance")
+    member.hub.put(a_job(namespace="finance"))
+    member.start()
+    await member.hub.seen("u-1", "Failed", "NotAccepted")
+    (job,) = member.cluster.store.list("jobs.batch", "finance")
+    assert withdrawn.done
+    assert job["spec"]["suspend"]
+    member.hub.put(a_job(namespace="finance", action="Withdraw"))
+    await member.hub.seen("u-1", "Gone")
+    await eventually(lambda: not member.cluster.store.list("jobs.batch", "finance"))
+
+
+class WithdrawnBeforeTheStart:
+    """Withdraws consent while the Job is created, and answers once the agent can see it."""
+
+    def __init__(self, member, name):
+        self._member, self._name = member, name
+        self.done = False
+        self._then = member.cluster.server.intercept
+        member.cluster.server.intercept = self
+
+    async def before(self, call, verb):
+        return await self._then.before(call, verb) if self._then else None
+
+    async def after(self, call, verb, reply):
+        if verb == "create" and call.resource.plural == "jobs" and not self.done:
+            self.done = True
+            await self._member.accept(self._name, False)
+            watch = self._member.agent.reconciler.watch
+            await eventually(lambda: watch._cached(self._name) == "NotAccepted")
+        return await self._then.after(call, verb, reply) if self._then else reply
+
+
+async def test_the_states_of_named_namespaces_are_reported(member):
+    """Those alone, and again when one of them changes."""
+    await member.namespace("finance", accept=False)
+    await member.namespace("secret", accept=False)
+    member.hub.named = NamedNamespaces(revision=1, names=["finance", "team", "absent", "default"])
+    member.start(policy=MemberPolicy(accepted="default"))
+    wanted = {"finance": "NotAccepted", "team": "Labelled", "absent": "Absent", "default": "Named"}
+    await eventually(lambda: states_of(member.hub) == wanted)
+    await member.accept("finance")
+    await eventually(lambda: (states_of(member.hub) or {}).get("finance") == "Labelled")

@@ -1,0 +1,67 @@
+"""On a real API server the shipped policies deny creations in a namespace that does not accept the hub."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from shared import labels
+from tests.charts import helm
+from tests.realkube.gate import Gate, marked
+from tests.realkube.plane import Plane
+
+pytestmark = [pytest.mark.realkube, pytest.mark.timeout(500)]
+
+HUB: Final = "hub-1"  # as `marked` says
+MADE: Final = {labels.MANAGED_BY: HUB, labels.CREATED_BY: HUB}
+DENIED: Final = "denied request: NotAccepted: namespace"
+
+
+@pytest.fixture(scope="module")
+def gate(real_control_plane: Plane) -> Iterator[Gate]:
+    """The agent's chart, with a pattern of accepted namespaces that also matches `default`."""
+    made = Gate(real_control_plane, {"acceptedNamespaces": "named-*,def*"})
+    yield made
+    helm.uninstall(made.release, real_control_plane.kubeconfig)
+
+
+def a_secret(namespace: str) -> dict[str, Any]:
+    metadata = {"name": "mine", "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
+
+
+def a_job(namespace: str) -> dict[str, Any]:
+    pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox:1.36"}]}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "mine", "namespace": namespace},
+        "spec": {"suspend": True, "template": {"spec": pod}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "marks", "is_usable"),
+    [
+        ("theirs", {}, False),
+        ("of-another", {labels.ACCEPT: "hub-2"}, False),
+        ("labelled", {labels.ACCEPT: HUB}, True),
+        ("made", MADE, True),
+        ("made-by-another", {labels.MANAGED_BY: "hub-2", labels.CREATED_BY: "hub-2"}, False),
+        ("taken-over", {labels.MANAGED_BY: HUB, labels.JOB_UID: "u-1"}, False),
+        ("named-a", {}, True),
+        ("default", None, False),
+    ],
+)
+def test_only_a_namespace_that_accepts_the_hub_takes_its_objects(
+    gate: Gate, name: str, marks: dict[str, str] | None, is_usable: bool
+) -> None:
+    """The label, the mark of creation or the value accepts it; no pattern matches `default`."""
+    if marks is not None:
+        metadata = {"name": name, "labels": marks}
+        space = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+        gate.plane.create(space)
+    for manifest in (a_secret(name), a_job(name)):
+        answer = gate.said(marked(manifest))
+        assert (DENIED in answer) is not is_usable, answer
+        assert ("created" in answer) is is_usable, answer

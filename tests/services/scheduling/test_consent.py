@@ -1,0 +1,109 @@
+"""Jobs go only to members whose namespace of that name accepts the hub, as their agents report."""
+
+from pathlib import Path
+
+import pytest
+
+from hub.services.consent import namespaces as consents
+from hub.services.context import identity
+from shared.consent import NOT_ACCEPTED
+from tests.services.hubs import a_job, a_pool, running
+
+pytestmark = pytest.mark.anyio
+
+
+def consent(revision: int = 1, **states: str):
+    """As an agent reports it; names are written with _ for -."""
+    return {"revision": revision, "states": {k.replace("_", "-"): v for k, v in states.items()}}
+
+
+async def test_a_job_goes_where_its_namespace_accepts_the_hub(tmp_path: Path) -> None:
+    """Not to the member with more room, whose people do not accept the hub."""
+    async with running(tmp_path) as hub:
+        await hub.cluster(
+            "large", a_pool(cpu="64", memory="8Gi"), consent=consent(team_a=NOT_ACCEPTED)
+        )
+        await hub.cluster(
+            "small", a_pool(cpu="4", memory="8Gi"), consent=consent(team_a="Labelled")
+        )
+        (uid,) = await hub.apply(a_job("one"))
+        await hub.settle()
+        assert (await hub.job(uid)).cluster == "small"
+
+
+async def test_a_refusal_names_the_command_and_costs_no_epoch(tmp_path: Path) -> None:
+    """The job waits; when the namespace accepts the hub it is placed, in its first epoch."""
+    async with running(tmp_path) as hub:
+        await hub.hub.write(identity.load)
+        await hub.cluster(
+            "east", a_pool(cpu="8", memory="8Gi"), consent=consent(team_a=NOT_ACCEPTED)
+        )
+        (uid,) = await hub.apply(a_job("one"))
+        await hub.settle()
+        job = await hub.job(uid)
+        named = await hub.hub.read(consents.load)
+        command = f"kubectl label namespace team-a roadstead.dev/accept={named.hub_id}"
+        assert named.hub_id
+        assert (job.state, job.reason, job.epoch) == ("Pending", "NoClusterMatches", 0)
+        assert command in job.message
+        await hub.cluster(
+            "east", a_pool(cpu="8", memory="8Gi"), consent=consent(team_a="Labelled")
+        )
+        await hub.settle()
+        job = await hub.job(uid)
+        assert (job.state, job.cluster, job.epoch) == ("Placed", "east", 1)
+
+
+async def test_agents_are_asked_about_a_new_namespace_and_awaited(tmp_path: Path) -> None:
+    """The hub names it once; the job waits for the report and is placed with it."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("east", a_pool(cpu="8", memory="8Gi"), consent=consent(0))
+        uids = await hub.apply(a_job("one"), a_job("two"))
+        await hub.settle()
+        named = await hub.hub.read(consents.load)
+        assert (named.revision, sorted(named.names)) == (1, ["team-a"])
+        assert "has yet to report" in (await hub.job(uids[0])).message
+        await hub.cluster("east", a_pool(cpu="8", memory="8Gi"), consent=consent(team_a="Absent"))
+        await hub.settle()
+        assert {job.state for job in await hub.jobs(uids)} == {"Placed"}
+        await hub.apply(a_job("three"))
+        await hub.settle()
+        assert (await hub.hub.read(consents.load)).revision == 1
+
+
+async def test_an_agent_that_reports_no_consent_is_placed_on_as_before(tmp_path: Path) -> None:
+    """It is of an earlier release: the hub names no namespace and waits for no report."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("east", a_pool(cpu="8", memory="8Gi"))
+        (uid,) = await hub.apply(a_job("one"))
+        await hub.settle()
+        assert (await hub.job(uid)).state == "Placed"
+        assert (await hub.hub.read(consents.load)).revision == 0
+
+
+async def test_jobs_of_other_namespaces_pass_those_that_are_not_accepted(tmp_path: Path) -> None:
+    """A job whose namespace no member accepts does not block other namespaces in its queue."""
+    async with running(tmp_path) as hub:
+        states = consent(team_a=NOT_ACCEPTED, team_b="Created")
+        await hub.cluster("east", a_pool(cpu="8", memory="8Gi"), consent=states)
+        first, second = await hub.apply(a_job("one"), a_job("two", namespace="team-b"))
+        await hub.settle()
+        assert (await hub.job(first)).state == "Pending"
+        assert (await hub.job(second)).state == "Placed"
+
+
+async def test_withdrawn_consent_takes_no_new_job(tmp_path: Path) -> None:
+    """What was placed before stays."""
+    async with running(tmp_path) as hub:
+        await hub.cluster(
+            "east", a_pool(cpu="8", memory="8Gi"), consent=consent(team_a="Labelled")
+        )
+        (before,) = await hub.apply(a_job("one"))
+        await hub.settle()
+        await hub.cluster(
+            "east", a_pool(cpu="8", memory="8Gi"), consent=consent(team_a=NOT_ACCEPTED)
+        )
+        (after,) = await hub.apply(a_job("two"))
+        await hub.settle()
+        assert (await hub.job(before)).state == "Placed"
+        assert (await hub.job(after)).state == "Pending"
