@@ -49,6 +49,7 @@ from hub.services.context import identity, timeline
 from hub.services.context.hub import Hub
 from hub.services.context.settings import Settings
 from hub.services.members.sync import AgentSync
+from hub.services.queues import unqueued
 from hub.store.backends.sqlite import address_of
 from hub.store.engine import Database
 from hub.store.errors import StoreError
@@ -204,6 +205,8 @@ async def _composed(
         hub = Hub(db, clock, settings, page_key=known.page_key)
         hub.timeline = await hub.write(timeline.begin, known.incarnation, known.page_key)
         await admin_token.settle(hub, _token_file(arguments))
+        if waiting := await hub.read(unqueued.condition, settings.intake.unqueued_jobs):
+            _logger.warning("jobs without a queue", message=waiting["message"])
         lease = Lease(hub, holder=f"{socket.gethostname()}/{os.getpid()}")
         await lease.start()
         sync = AgentSync(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 
 from tests import databases, dealing, examples
 from tests.realkube import agreement, build, plane
@@ -20,6 +21,15 @@ from tests.realkube import agreement, build, plane
 examples.load_profile()
 # Started in the background of a shell the run ignores Ctrl-C, and so would every process it starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# Tests log unconfigured. By default structlog colours each traceback, with all locals: seconds of CPU apiece.
+structlog.configure(
+    processors=[
+        *structlog.get_config()["processors"][:-1],
+        structlog.dev.ConsoleRenderer(
+            colors=False, exception_formatter=structlog.dev.plain_traceback
+        ),
+    ]
+)
 
 
 # Folders whose tests are measured (`make test COVERAGE=1`): being measured doubles what a test costs, and

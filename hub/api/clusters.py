@@ -76,9 +76,11 @@ async def delete_cluster(
     """Forget a member that holds no jobs; its agent's credential ends. Body as for any object.
 
     Objects stay there, unless `propagationPolicy` or its own deleteOptions say Delete: then they go first.
+    `dryRun=true` only says what the deletion would do.
     """
+    hub = hub_of(request)
     return JsonResponse(
-        await hub_of(request).write(
+        await (hub.read if asked.dry_run else hub.write)(
             delete.delete_object,
             GROUP,
             "MemberCluster",
@@ -88,6 +90,7 @@ async def delete_cluster(
             principal=caller(request).name,
             expected=uid_of(options),
             policy=asked.propagation_policy,
+            dry_run=asked.dry_run,
         )
     )
 

@@ -16,7 +16,7 @@ from hub.api.models.objects import (
     ShownObject,
     uid_of,
 )
-from hub.api.parameters import GroupName, KindName, ObjectFilters, Removal
+from hub.api.parameters import DryRun, GroupName, KindName, ObjectFilters, Removal
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, grants, hub_of
 from hub.api.reply import JsonResponse, encoded, listed, pager
 from hub.api.rights import is_unbounded, may_change
@@ -112,12 +112,13 @@ async def delete_object(
     """Delete a cluster-scoped object. Body (optional): {"preconditions": {"uid": …}}.
 
     `drain=true` takes back first what a ClusterQueue has admitted; else it is refused while it is used.
+    `members` of the answer says what the deletion does in members; `dryRun=true` deletes nothing.
     A batch administrator of all namespaces deletes ClusterQueues, cohorts, flavors and priority classes.
     """
     if not may_change(request, group, kind):
         raise Rejected(RejectCode.FORBIDDEN, f"a cluster administrator may delete a {kind}")
     group = _group(group, kind)
-    return await _delete(request, group, kind, "", name, options, drain=asked.drain)
+    return await _delete(request, (group, kind, "", name), options, asked, drain=asked.drain)
 
 
 @router.delete(_ONE_OF_NAMESPACE, response_model=Deletion)
@@ -130,10 +131,12 @@ async def delete_namespaced_object(
     kind: KindName,
     namespace: str,
     name: str,
+    asked: Annotated[DryRun, Query()],
     options: Options = None,
 ) -> Response:
     """Delete an object of a namespace. Body (optional): {"preconditions": {"uid": …}}.
 
+    `members` of the answer says what the deletion does in members; `dryRun=true` deletes nothing.
     A batch administrator deletes LocalQueues of their namespaces, and held Workloads, as their owners do.
     """
     theirs = {(KUEUE, "LocalQueue"), (KUEUE, "Workload")}
@@ -143,7 +146,7 @@ async def delete_namespaced_object(
             "(roadstead whoami)"
         )
         raise Rejected(RejectCode.FORBIDDEN, text)
-    return await _delete(request, _group(group, kind), kind, namespace, name, options)
+    return await _delete(request, (_group(group, kind), kind, namespace, name), options, asked)
 
 
 @router.post("/v1/hand-over", response_model=HandedOver)
@@ -160,25 +163,22 @@ async def hand_over_object(request: Request, given: HandOver) -> Response:
 
 async def _delete(
     request: Request,
-    group: str,
-    kind: str,
-    namespace: str,
-    name: str,
+    key: tuple[str, str, str, str],
     options: Options,
+    asked: DryRun,
     *,
     drain: bool = False,
 ) -> Response:
+    hub = hub_of(request)
     return JsonResponse(
-        await hub_of(request).write(
+        await (hub.read if asked.dry_run else hub.write)(
             delete.delete_object,
-            group,
-            kind,
-            namespace,
-            name,
+            *key,
             origin=Origin.REST,
             principal=caller(request).name,
             expected=uid_of(options),
             drain=drain,
+            dry_run=asked.dry_run,
         )
     )
 

@@ -310,14 +310,21 @@ class LogFilters(Filters):
         return dict(each.split("=", 1) for each in self.after.split(",") if each)
 
 
-class Removal(Filters):
-    """How a ClusterQueue is deleted."""
+class DryRun(Filters):
+    """Whether a deletion is only shown."""
+
+    dry_run: Flag = False
+    """Deletes nothing: the answer says what the deletion would do in members."""
+
+
+class Removal(DryRun):
+    """How an object is deleted."""
 
     drain: Flag = False
-    """Takes back first what it has admitted; else it is refused while it is used."""
+    """Takes back first what a ClusterQueue has admitted; else it is refused while it is used."""
 
 
-class Leaving(Filters):
+class Leaving(DryRun):
     """What becomes of the objects of a member that is deleted."""
 
     propagation_policy: Literal["", "Delete", "Abandon"] = ""

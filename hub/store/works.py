@@ -333,6 +333,22 @@ def placed_in(tx: Transaction, cluster: str) -> list[Work]:
     return [Work._make(row) for row in tx.conn.execute(query)]
 
 
+def in_namespaces(tx: Transaction, places: Iterable[tuple[str, str]]) -> list[Work]:
+    """Works for objects and Jobs in namespaces: (cluster, namespace) each."""
+    c = works.c
+    by_cluster: dict[str, list[str]] = {}
+    for cluster, namespace in sorted(places):
+        by_cluster.setdefault(cluster, []).append(namespace)
+    return [
+        Work._make(row)
+        for cluster, names in by_cluster.items()
+        for chunk in chunks(names)
+        for row in tx.conn.execute(
+            select(works).where(c.cluster == cluster, c.namespace.in_(chunk))
+        )
+    ]
+
+
 def chunks(values: Iterable[T]) -> Iterable[list[T]]:
     """`values` in pieces that one statement can bind."""
     whole = list(values)

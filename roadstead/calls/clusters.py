@@ -46,12 +46,13 @@ def cordon(name: str, *, on: bool = True) -> Steps[Cluster]:
     return one(Request("POST", f"/v1/clusters/{part(name)}/{verb}", repeatable=True), Cluster)
 
 
-def remove_cluster(name: str, *, objects: str = "") -> Steps[Deleted]:
+def remove_cluster(name: str, *, objects: str = "", dry_run: bool = False) -> Steps[Deleted]:
     """Forget a member that holds no jobs; its agent's credential ends. Else raises Rejected.
 
     `objects`: Delete takes them back first, Abandon leaves them; "" is as its MemberCluster says.
+    `dry_run`: only say what that does there.
     """
-    asked = {"propagationPolicy": objects or None}
+    asked = {"propagationPolicy": objects or None, "dryRun": "true" if dry_run else None}
     return one(Request("DELETE", f"/v1/clusters/{part(name)}", asked), Deleted)
 
 

@@ -90,15 +90,23 @@ def find(
 
 
 def delete_object(
-    kind: str, name: str, *, group: str = "core", namespace: str = "", drain: bool = False
+    kind: str,
+    name: str,
+    *,
+    group: str = "core",
+    namespace: str = "",
+    drain: bool = False,
+    dry_run: bool = False,
 ) -> Steps[Deleted]:
     """Delete one object of any kind but Job and Workload (`delete_job`, `delete_workload`).
 
-    `drain`: what a ClusterQueue has admitted is taken back first. Raises NotFound, and Rejected while
+    `drain`: what a ClusterQueue has admitted is taken back first. `dry_run`: only say what that does in
+    members. Raises NotFound, and Rejected while
     something needs the object: a queue with jobs, a cluster that runs some, a Namespace that is not empty.
     """
     path = object_path(group, kind, namespace, name)
-    return one(Request("DELETE", path, {"drain": "true" if drain else None}), Deleted)
+    asked = {"drain": "true" if drain else None, "dryRun": "true" if dry_run else None}
+    return one(Request("DELETE", path, asked), Deleted)
 
 
 def hand_over(

@@ -9,6 +9,7 @@ from roadstead.cli.each import for_each
 from roadstead.cli.nouns import list_verb, show_verb
 from roadstead.cli.output import age, answer_option, client, dump, seconds_until, span
 from roadstead.cli.progress import say
+from roadstead.cli.removals import lines_of
 from roadstead.cli.tables import Column, indented, wrapped
 from roadstead.client import Client
 from roadstead.errors import Rejected
@@ -142,6 +143,8 @@ def _show_drain(told: Drained) -> None:
     click.echo(f"{told.name}: {told.job_count} job(s) {leaves.removesuffix('s')}")
     for job in told.jobs:
         click.echo(f"  {job.namespace}/{job.name}  {job.state}")
+    for line in lines_of(told.members):
+        click.echo(line)
     for each in told.placements:
         place = "/".join(part for part in (each.namespace, each.name) if part)
         word = leaves if each.allowed else "stays"
@@ -152,7 +155,7 @@ def _show_drain(told: Drained) -> None:
             (each.objects_unknown, "deleted or released: the agent has not reported which"),
         )
         for count, fate in counts:
-            if count:
+            if count and not each.allowed:
                 click.echo(f"    once it leaves: {count} object(s) {fate}")
     if told.blocked:
         click.echo(f"{told.blocked} placement(s) stay: drain again when they may leave")
@@ -165,8 +168,9 @@ def _show_drain(told: Drained) -> None:
     default=None,
     help="Take its objects back first, or leave them; else as its MemberCluster says, which keeps them.",
 )
+@click.option("--dry-run", is_flag=True, help="Show what becomes of its objects; forget nothing.")
 @click.pass_context
-def remove(ctx: click.Context, names: tuple[str, ...], clean: bool | None) -> int:
+def remove(ctx: click.Context, names: tuple[str, ...], clean: bool | None, dry_run: bool) -> int:
     """Forget members that hold no jobs; their agents' credentials end.
 
     One that may still run jobs is refused: cordon it and let them end; where it is destroyed, use fence.
@@ -175,9 +179,13 @@ def remove(ctx: click.Context, names: tuple[str, ...], clean: bool | None) -> in
     objects = "" if clean is None else "Delete" if clean else "Abandon"
 
     def forget(hub: Client, name: str) -> str:
-        done = hub.remove_cluster(name, objects=objects)
-        leaves = "leaves: its objects are taken back first"
-        return f"{name} removed" if done.result == "deleted" else f"{name} {leaves}"
+        done = hub.remove_cluster(name, objects=objects, dry_run=dry_run)
+        words = {
+            "deleted": f"{name} removed",
+            "deleting": f"{name} leaves: its objects are taken back first",
+            "wouldDelete": f"{name} would be removed",
+        }
+        return "\n".join([words.get(done.result, done.result), *lines_of(done.members)])
 
     _, code = for_each(ctx, names, forget, say, "removing")
     return code

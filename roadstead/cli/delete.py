@@ -1,6 +1,7 @@
 """`roadstead delete`: objects of any kind and jobs, by name or as manifests name them."""
 
 from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 import click
 
@@ -9,11 +10,22 @@ from roadstead.cli.manifests import read_sources, recursive_option
 from roadstead.cli.messages import sentence
 from roadstead.cli.output import answer_option, client, dump
 from roadstead.cli.progress import progress, say
+from roadstead.cli.removals import lines_of
 from roadstead.cli.targets import Target, described, target
 from roadstead.client import Client
 from roadstead.errors import NotFound, Rejected
 from roadstead.models.jobs import JobState, WholeJob
+from roadstead.models.objects import Deleted
 from roadstead.models.record import Json
+
+_WOULD: Final = "wouldDelete"
+
+
+class DeletionOptions(NamedTuple):
+    """How something is deleted: `drain` of a ClusterQueue, `dry_run` only shows what follows."""
+
+    drain: bool
+    dry_run: bool
 
 
 @click.command()
@@ -31,6 +43,9 @@ from roadstead.models.record import Json
     "-n", "--namespace", metavar="NAME", help="For names without one [default: default]."
 )
 @click.option("--drain", is_flag=True, help="Take back first what a ClusterQueue has admitted.")
+@click.option(
+    "--dry-run", is_flag=True, help="Show what the deletion would do in members; delete nothing."
+)
 @click.option("--ignore-not-found", is_flag=True, help="What is not there is no failure.")
 @answer_option
 @click.pass_context
@@ -41,6 +56,7 @@ def delete(
     recursive: bool,
     namespace: str | None,
     drain: bool,
+    dry_run: bool,
     ignore_not_found: bool,
     output: str,
 ) -> int:
@@ -49,6 +65,9 @@ def delete(
     KIND is written in any case, plural or short: clusterqueue, cq, namespace, placement, cluster, job,
     or with its group, as Widget.example.com. What lives in a namespace is named NAME with -n, or
     NAMESPACE/NAME. What the hub refuses keeps none of the others back; the exit code is 3 then.
+
+    For each member it says which objects are deleted, which are released and stay there, and which are
+    left as they are. --dry-run says only this.
     """
     if bool(what) == bool(files):
         raise click.UsageError("Name what is to go: KIND NAME, KIND/NAME, or -f FILE.")
@@ -57,15 +76,16 @@ def delete(
     if files and not meant:
         raise click.UsageError("There is nothing to delete in what -f names.")
     told: list[Json] = []
+    asked = DeletionOptions(drain=drain, dry_run=dry_run)
     with client(ctx) as hub:
         targets = meant[::-1] or _named(hub, what, namespace)
         with progress("deleting", len(targets)) as advance:
             for target in targets:
-                raw = _try(hub, target, drain=drain, absent_is_well=ignore_not_found)
+                raw = _try(hub, target, asked, absent_is_well=ignore_not_found)
                 if raw is not None:
                     told.append({"kind": target.kind.name, "name": target.name, **raw})
                     if output == "text":
-                        say(f"{target.title} {raw['result']}")
+                        _show(target, raw)
                 advance(1)
     if output != "text":
         dump({"items": told}, output)
@@ -87,10 +107,19 @@ def _named(hub: Client, what: Sequence[str], namespace: str | None) -> list[Targ
     return [target(known[word], name, namespace) for word, name in pairs]
 
 
-def _try(hub: Client, target: Target, *, drain: bool, absent_is_well: bool) -> Json | None:
+def _show(target: Target, raw: Json) -> None:
+    done = raw["result"] != _WOULD
+    say(f"{target.title} {raw['result'] if done else 'would be deleted'}")
+    for line in lines_of(Deleted.of({"members": [], **raw}).members):
+        say(line)
+
+
+def _try(
+    hub: Client, target: Target, asked: DeletionOptions, *, absent_is_well: bool
+) -> Json | None:
     """What became of it; None where the hub refused, which is said."""
     try:
-        return _delete(hub, target, drain=drain)
+        return _delete(hub, target, asked)
     except NotFound as absent:
         if absent_is_well:
             return {"result": "is not there"}
@@ -105,30 +134,37 @@ def _try(hub: Client, target: Target, *, drain: bool, absent_is_well: bool) -> J
     return None
 
 
-def _delete(hub: Client, target: Target, *, drain: bool) -> Json:
+def _delete(hub: Client, target: Target, asked: DeletionOptions) -> Json:
     """What the hub answers, with `result` in words."""
     kind = target.kind
     full_name = f"{target.namespace}/{target.name}"
     if kind[:2] == ("batch", "Job"):
+        if asked.dry_run:
+            return {"result": _WOULD} | _of(hub.job(full_name))
         job = hub.delete_job(full_name)
         withdrawn = f"is being withdrawn from {job.cluster}"
         return {"result": withdrawn if job.state == JobState.WITHDRAWING else "deleted"} | _of(job)
-    if kind[:2] == (kinds.KUEUE, "Workload"):
+    if kind[:2] == (kinds.KUEUE, "Workload") and not asked.dry_run:
         return {"result": "deleted"} | _of(hub.delete_workload(full_name))
-    drained = drain and kind[:2] == (kinds.KUEUE, "ClusterQueue")
+    drained = asked.drain and kind[:2] == (kinds.KUEUE, "ClusterQueue")
     try:
-        return _delete_object(hub, target, target.namespace, drain=drained)
+        return _delete_object(hub, target, target.namespace, asked._replace(drain=drained))
     except NotFound:
         if kind.namespaced is not None:
             raise
     # Nobody has said whether it has a namespace.
-    return _delete_object(hub, target, "", drain=False)
+    return _delete_object(hub, target, "", asked._replace(drain=False))
 
 
-def _delete_object(hub: Client, target: Target, namespace: str, *, drain: bool) -> Json:
+def _delete_object(hub: Client, target: Target, namespace: str, asked: DeletionOptions) -> Json:
     kind = target.kind
     return hub.delete_object(
-        kind.name, target.name, group=kind.group, namespace=namespace, drain=drain
+        kind.name,
+        target.name,
+        group=kind.group,
+        namespace=namespace,
+        drain=asked.drain,
+        dry_run=asked.dry_run,
     ).raw
 
 

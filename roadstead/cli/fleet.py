@@ -35,6 +35,8 @@ _ACCEPTED = "ROADSTEAD_AGENT_ACCEPTED_NAMESPACES"
 _REFUSED = 1  # exit code of an agent that the hub does not let in …
 _REFUSED_REST_S = 30.0  # … and how long it rests before it asks again
 _log = structlog.get_logger(__name__)
+# A fleet to try things on takes Jobs without a queue beside those with quota, as the examples are.
+_HUB_DEFAULTS = {"ROADSTEAD_INTAKE_UNQUEUED_JOBS": "Default"}
 _HUB_SIM = "sim-hub"
 _SIMULATOR = "shared.kubesim"
 _LOOPBACK = "127.0.0.1"
@@ -166,6 +168,7 @@ class Fleet:
                     *shared,
                     "--die-with-parent",
                 ],
+                defaults=_HUB_DEFAULTS,
             )
         )
 

@@ -5,6 +5,7 @@ import click
 from roadstead.cli.manifests import documents_options, is_empty, read_sources
 from roadstead.cli.names import default_namespace
 from roadstead.cli.output import answer_option, client, show_one
+from roadstead.cli.removals import lines_of
 from roadstead.cli.rendered import manifests_of
 from roadstead.cli.tables import Column, indented, wrapped
 from roadstead.models.plan import Plan, PlannedJob, PlannedPlacement
@@ -78,6 +79,8 @@ def _placement(given: PlannedPlacement) -> str:
     lines += wrapped(f"selects {shown or 'nothing'}{f' and {more} more' if more else ''}", "  ")
     if given.clusters:
         lines += ["", *indented(given.clusters, _OF_PLACEMENT)]
+    if given.members:
+        lines += ["", "  takes back, once it is applied:", *lines_of(given.members, "    ")]
     if given.manifests is not None:
         lines += ["", *manifests_of(given.manifests, given.faults, given.manifests_left)]
     return "\n".join(lines)

@@ -31,12 +31,16 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class Child:
-    """One process: its name, module and arguments. `rests`: seconds until the next start, by exit code."""
+    """One process: its name, module and arguments. `rests`: seconds until the next start, by exit code.
+
+    `defaults`: variables of its environment that count unless the supervisor's own environment has them.
+    """
 
     name: str
     module: str
     arguments: Sequence[str]
     rests: Mapping[int, float] = field(default_factory=dict)
+    defaults: Mapping[str, str] = field(default_factory=dict)
 
 
 class Supervisor:
@@ -129,8 +133,9 @@ class Supervisor:
             path.replace(path.with_suffix(".log.1"))
         if self._forks is None or self._forks.is_lost:
             self._forks = Forks(self._folder, self.log_path("template"))
+        environment = {**child.defaults, **os.environ}
         process = await asyncio.wrap_future(
-            self._forks.start(child.name, child.module, child.arguments, path, os.environ)
+            self._forks.start(child.name, child.module, child.arguments, path, environment)
         )
         self._processes[child.name] = process
         pid_file = self._pids / child.name

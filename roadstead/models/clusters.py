@@ -3,6 +3,7 @@
 import datetime as dt
 
 from roadstead.models.record import Json, Record, record_field
+from roadstead.models.removal import MemberRemoval
 
 
 class Room(Record):
@@ -116,7 +117,7 @@ class DrainedPlacement(Record):
 
 
 class Drained(Record):
-    """What leaves a drained member; `blocked` placements stay for now."""
+    """What leaves a drained member; `blocked` placements stay for now. `members`: the fate of objects."""
 
     name: str
     carried_out: bool
@@ -124,6 +125,7 @@ class Drained(Record):
     jobs: tuple[DrainedJob, ...] = ()
     placements: tuple[DrainedPlacement, ...] = ()
     blocked: int = 0
+    members: tuple[MemberRemoval, ...] = ()
 
 
 class Fenced(Record):

@@ -4,6 +4,7 @@ import datetime as dt
 
 from roadstead.errors import FieldProblem, field_problems
 from roadstead.models.record import Json, Record, record_field
+from roadstead.models.removal import MemberRemoval
 
 
 class Condition(Record):
@@ -67,10 +68,13 @@ class HeldKind(Record):
 
 
 class Deleted(Record):
-    """What became of an object that was to go: `result` is deleted, or deleting where it goes in time."""
+    """What became of an object that was to go: `result` is deleted, deleting where it goes in time, or
+    wouldDelete of a dry run. `members`: what the deletion does in members.
+    """
 
     uid: str = ""
     result: str
+    members: tuple[MemberRemoval, ...] = ()
 
 
 class HandedOver(Record):

@@ -2,6 +2,7 @@
 
 from roadstead.models.placements import EnvelopeName, SelectedResource
 from roadstead.models.record import Json, Record, record_field
+from roadstead.models.removal import MemberRemoval
 
 
 class PlannedCluster(Record):
@@ -35,7 +36,10 @@ class PlannedFault(Record):
 
 
 class PlannedPlacement(Record):
-    """A placement of the documents; clusters best first. `manifests`: None where they were not asked for."""
+    """A placement of the documents; clusters best first. `manifests`: None where they were not asked for.
+
+    `members`: what they lose of what the placement has there now.
+    """
 
     kind: str
     namespace: str = ""
@@ -46,6 +50,7 @@ class PlannedPlacement(Record):
     reason: str = ""
     message: str = ""
     clusters: tuple[PlannedCluster, ...] = ()
+    members: tuple[MemberRemoval, ...] = ()
     manifests: tuple[PlannedManifest, ...] | None = None
     faults: tuple[PlannedFault, ...] = ()
     manifests_left: int = 0

@@ -1,27 +1,38 @@
 """A hub as a process of its own, and its administrator."""
 
 import contextlib
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 
+from tests import stem, waiting
+from tests.e2e.running import ready_line
+
 
 @contextlib.contextmanager
-def running(folder: Path, *more: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A hub on `folder`, with further arguments; yields it and its address."""
-    given = ["--data", str(folder), "--listen", "127.0.0.1:0", *more]
-    command = [sys.executable, "-m", "hub", *given]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def running(folder: Path, *more: str) -> Iterator[tuple[stem.Process, str]]:
+    """A hub on `folder`, with further arguments; yields it and its address. `log_of` has what it prints."""
+    log = log_of(folder)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_bytes(b"")
+    options = (f"--data={folder}", "--listen=127.0.0.1:0", *more)
+    process = stem.start("hub", *options, log=log, folder=Path.cwd())
     try:
-        line = process.stdout.readline()
-        assert line.startswith("ready "), process.stderr.read()
-        yield process, line.split()[1]
+        waiting.until(
+            lambda: ready_line(log) or process.poll() is not None, "it starts", within_s=60
+        )
+        assert ready_line(log), log.read_text()
+        yield process, ready_line(log)
     finally:
         process.kill()
-        process.communicate()
+        process.wait()
+
+
+def log_of(folder: Path) -> Path:
+    """Where a hub on `folder` prints to: beside the folder, which holds the hub's own files alone."""
+    kept = folder.parent.with_name(folder.parent.name + "-logs")
+    return kept / f"{folder.name}.log"
 
 
 def admin(folder: Path, address: str) -> httpx.Client:

@@ -13,13 +13,14 @@ from fastapi import FastAPI
 from hub.api.app import create_app
 from hub.services.access import credentials
 from hub.services.context.hub import Hub
-from hub.services.context.settings import Settings
+from hub.services.context.settings import Intake, Settings
 from hub.store.engine import Database
 from shared.clock import ManualClock
 from tests.openapi.conformance import Conformance
 from tests.prepared import url_of
 
 START = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
+NO_QUEUE_NEEDED = Settings(intake=Intake(unqueued_jobs="Default"))
 
 
 @dataclass
@@ -38,10 +39,10 @@ class Served:
 
 @contextlib.asynccontextmanager
 async def served(folder: Path, limits: Settings | None = None) -> AsyncIterator[Served]:
-    """Serve a fresh hub for the length of the block."""
+    """Serve a fresh hub for the length of the block; without `limits` jobs need no queue."""
     clock = ManualClock(START)
     db = Database.open(url_of(folder), clock)
-    hub = Hub(db, clock, limits, page_key=b"k" * 32)
+    hub = Hub(db, clock, limits or NO_QUEUE_NEEDED, page_key=b"k" * 32)
     app = create_app(hub)
     described = Conformance(app.routes)  # whatever a test asks: the answer is as it is described
     async with contextlib.AsyncExitStack() as stack:

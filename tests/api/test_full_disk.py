@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests import waiting
+from tests import stem, waiting
 from tests.api.process import admin, running
 from tests.api.serving import a_job
 
@@ -23,7 +23,7 @@ PATIENCE_S = 20.0
 SMALL = 6 << 20  # bytes of the file system
 
 
-def refuse_growth(process: subprocess.Popen[str], *, refuse: bool) -> None:
+def refuse_growth(process: stem.Process, *, refuse: bool) -> None:
     """Let no file of the process grow, or all again."""
     most = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)[1]
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1 if refuse else most, most))

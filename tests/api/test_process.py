@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from tests import databases
-from tests.api.process import admin, running
+from tests.api.process import admin, log_of, running
 from tests.api.serving import a_job
 
 pytestmark = pytest.mark.slow
@@ -68,7 +68,8 @@ def test_that_the_token_before_has_ended_is_said(tmp_path):
     for name, said in (("one", 0), ("one", 0), ("two", 1)):
         with running(tmp_path, f"--admin-token-file={tmp_path / name}") as (process, _):
             process.send_signal(signal.SIGTERM)
-            assert process.stderr.read().count("the one before it has ended") == said
+            process.wait(60)
+        assert log_of(tmp_path).read_text().count("the one before it has ended") == said
 
 
 @pytest.mark.store("postgres")

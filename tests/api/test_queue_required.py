@@ -1,4 +1,4 @@
-"""With `unqueuedJobs` Auto a job needs a queue as soon as an administrator has made a ClusterQueue."""
+"""A job needs a queue as soon as an administrator has made a ClusterQueue."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -7,18 +7,21 @@ from typing import Any
 import pytest
 
 from hub.services.context.settings import Intake, Settings
+from tests.api.people import a_user, bound
 from tests.api.serving import Served, a_job, served
 from tests.services.build import in_cohort
 
 pytestmark = pytest.mark.anyio
 QUEUE = "kueue.x-k8s.io/queue-name"
-AUTO = Settings(intake=Intake(unqueued_jobs="Auto"))
+DEFAULT = Settings(intake=Intake(unqueued_jobs="Default"))
 
 
 @contextlib.asynccontextmanager
-async def fleet(tmp_path: Any, *manifests: dict[str, Any]) -> AsyncIterator[Served]:
-    """A hub to which these were applied."""
-    async with served(tmp_path, AUTO) as hub:
+async def fleet(
+    tmp_path: Any, *manifests: dict[str, Any], limits: Settings | None = None
+) -> AsyncIterator[Served]:
+    """A hub to which these were applied, with the default settings."""
+    async with served(tmp_path, limits or Settings()) as hub:
         await apply(hub, *manifests)
         yield hub
 
@@ -65,7 +68,7 @@ async def test_a_job_without_a_queue_is_refused(tmp_path, door):
 
 
 async def test_before_anybody_makes_a_queue_the_hub_provides_one(tmp_path):
-    """As it does with `Default`."""
+    """A fresh hub takes jobs before anyone has configured it."""
     async with fleet(tmp_path) as hub:
         made = await by_submit(hub, job("j"))
         assert made["queue"] == "default"
@@ -118,3 +121,39 @@ async def test_plan_answers_as_a_submission_would(tmp_path):
         (planned,) = reply.json()["jobs"]
         assert planned["reason"] == "QueueRequired"
         assert QUEUE in planned["message"]
+
+
+async def test_a_message_names_only_queues_that_the_caller_may_use(tmp_path):
+    """A submitter who is bound to one LocalQueue does not learn the names of the others."""
+    async with fleet(tmp_path, *in_cohort("a", "4"), *in_cohort("b", "4")) as hub:
+        await bound(
+            hub, "s", "submitter", users=["ana"], namespaces=["team-a"], queues=["b", "default"]
+        )
+        ana = await a_user(hub, "ana")
+        said = (await ana.post("/v1/jobs", json=job("j"))).json()
+        assert said["code"] == "QueueRequired", said
+        assert "namespace team-a (b)" in said["detail"]
+        assert [each["field"] for each in said["errors"]] == [f"metadata.labels[{QUEUE}]"]
+
+
+async def conditions(hub: Served) -> list[str]:
+    told = (await hub.admin.get("/v1/overview")).json()["conditions"]
+    return [each["message"] for each in told if each["type"] == "UnqueuedJobs"]
+
+
+async def test_jobs_from_before_the_first_queue_are_a_condition_of_the_hub(tmp_path):
+    """`roadstead admin doctor` shows it: how many wait outside every quota, where, and what to do."""
+    async with fleet(tmp_path, job("earlier")) as hub:
+        assert await conditions(hub) == []
+        await apply(hub, *in_cohort("a", "4"))
+        (message,) = await conditions(hub)
+        assert message.startswith("1 jobs without a queue wait outside every quota")
+        assert "team-a 1" in message
+        assert QUEUE in message
+
+
+async def test_a_hub_that_allows_jobs_without_a_queue_does_not_warn_of_them(tmp_path):
+    """`ROADSTEAD_INTAKE_UNQUEUED_JOBS=Default` keeps the earlier behaviour."""
+    async with fleet(tmp_path, *in_cohort("a", "4"), limits=DEFAULT) as hub:
+        assert (await by_submit(hub, job("j")))["queue"] == "default"
+        assert await conditions(hub) == []

@@ -1,6 +1,7 @@
 """Helm, asked about our charts: what they render, what it refuses, what it says (programs.py builds it)."""
 
 import dataclasses
+import functools
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -34,6 +35,12 @@ class Release:
     kubernetes: str = ""  # of the cluster that it is rendered for; default: Helm's own
 
 
+@functools.cache
+def _cached(*arguments: str, stdin: str) -> str:
+    """What Helm prints, where the charts alone decide: many tests render the same few examples."""
+    return run(*arguments, stdin=stdin)
+
+
 def run(*arguments: str, stdin: str = "") -> str:
     """What Helm prints. Raises HelmError with what it says where it refuses."""
     done = subprocess.run(
@@ -59,12 +66,12 @@ def template(release: Release, *, only: Sequence[str] = (), of: Path | None = No
     arguments += ["--namespace", release.namespace, "--values", "-"]
     if release.kubernetes:
         arguments += ["--kube-version", release.kubernetes]
+    render = run if of else _cached
+    values = yaml.safe_dump(release.values)
     if not only:
-        return run(*arguments, stdin=yaml.safe_dump(release.values))
-    return "".join(
-        run(*arguments, "--show-only", f"templates/{name}", stdin=yaml.safe_dump(release.values))
-        for name in only
-    )
+        return render(*arguments, stdin=values)
+    shown = (("--show-only", f"templates/{name}") for name in only)
+    return "".join(render(*arguments, *each, stdin=values) for each in shown)
 
 
 def install(release: Release, kubeconfig: Path) -> str:
@@ -100,7 +107,7 @@ def notes(release: Release, folder: Path) -> str:
 
 def objects(release: Release) -> list[dict[str, Any]]:
     """All manifests, parsed."""
-    return [each for each in yaml.safe_load_all(template(release)) if each]
+    return [each for each in yaml.load_all(template(release), yaml.CSafeLoader) if each]
 
 
 def defaults(chart: str) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """One hub as a process for all tests of the command; no fleet."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,7 +23,15 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reached]:
     folder = tmp_path_factory.mktemp("hub")
     command = [sys.executable, "-m", "hub", "--data", str(folder), "--listen", "127.0.0.1:0"]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=REPOSITORY
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=REPOSITORY,
+        env={
+            **os.environ,
+            "ROADSTEAD_INTAKE_UNQUEUED_JOBS": "Default",
+        },  # most of these name no queue
     )
     try:
         line = process.stdout.readline()

@@ -35,12 +35,17 @@ kind namespace/name
   name     yes     3         4       message
   other    no      3         4       message
 
+  takes back, once it is applied:
+    cluster: 2 deleted, 3 deleted if empty, 4 released, 5 jobs withdrawn, 6 left, 7 not reported
+      kind namespace/name  fate: message (inside, ...)
+      ... and 7 more (-o json has the first 100)
+
 # cluster: message
 ---
 # cluster: kind namespace/name in type namespace/name, by overrides
 a: 1
 ---
-# 12 more: ask for one cluster, or for fewer objects
+# 13 more: ask for one cluster, or for fewer objects
 
 Job namespace/name  admitted, queue clusterQueue
   message

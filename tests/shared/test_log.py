@@ -15,12 +15,12 @@ def lines():
     """Configures logging in JSON and gives what was written; undone afterwards."""
     out = io.StringIO()
     root = logging.getLogger()
-    before, level = list(root.handlers), root.level
+    before, level, ours = list(root.handlers), root.level, structlog.get_config()
     log.configure("debug", "json", out)
     yield lambda: [json.loads(line) for line in out.getvalue().splitlines()]
     root.handlers[:] = before
     root.setLevel(level)
-    structlog.reset_defaults()
+    structlog.configure(**ours)
 
 
 def test_an_event_is_one_line(lines):
@@ -54,13 +54,13 @@ def test_text_is_one_line_too():
     """For people: key=value, whatever the values hold."""
     out = io.StringIO()
     root = logging.getLogger()
-    before, level = list(root.handlers), root.level
+    before, level, ours = list(root.handlers), root.level, structlog.get_config()
     log.configure("info", "text", out)
     structlog.get_logger().info("two words", message="a\nb", flag=True)
     structlog.get_logger().debug("unseen")
     root.handlers[:] = before
     root.setLevel(level)
-    structlog.reset_defaults()
+    structlog.configure(**ours)
     (line,) = out.getvalue().splitlines()
     assert 'event="two words"' in line
     assert "flag=true" in line

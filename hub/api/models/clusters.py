@@ -3,6 +3,7 @@
 from typing import Literal
 
 from hub.api.models.base import Amounts, Body, Instant, Kubernetes, Labels, Model, example_of
+from hub.api.models.removal import MemberRemoval
 from hub.domain.workloads.states import State
 
 ClusterState = Literal[
@@ -204,6 +205,8 @@ class DrainedCluster(Model):
     """At most 200 of them."""
     blocked: int
     """Placements that stay for now: ask again later."""
+    members: list[MemberRemoval]
+    """What leaves now, jobs and objects, and what becomes of each."""
 
 
 class Restored(Model):

@@ -7,6 +7,7 @@ from pydantic import ConfigDict, Field, WithJsonSchema
 
 from hub.api.models.base import Body, Kubernetes, Labels, ListPage, Model, example_of, refused_as
 from hub.api.models.problem import FieldProblem
+from hub.api.models.removal import MemberRemoval
 from shared.reject_codes import RejectCode
 
 
@@ -170,8 +171,10 @@ class Deletion(Model):
     """What became of the object."""
 
     uid: str
-    result: Literal["deleted", "deleting"]
-    """`deleting`: what it caused is taken back first."""
+    result: Literal["deleted", "deleting", "wouldDelete"]
+    """`deleting`: what it caused is taken back first; `wouldDelete`: of a dry run."""
+    members: list[MemberRemoval] = []
+    """What the deletion does in members."""
 
 
 def uid_of(options: DeleteOptions | None) -> str:

@@ -2,6 +2,7 @@
 
 from hub.api.models.base import Body, Kubernetes, Model, example_of
 from hub.api.models.objects import EnvelopeName
+from hub.api.models.removal import MemberRemoval
 
 
 class PlannedResource(Model):
@@ -62,6 +63,8 @@ class PlannedPlacement(Model):
     message: str
     clusters: list[PlannedCluster]
     """Best first: picked, competing, refused; at most 200."""
+    members: list[MemberRemoval]
+    """What members lose of what the placement has there now, once it is applied."""
     manifests: list[PlannedManifest] | None
     """What the picked ones would get, Jobs aside; null where it was not asked for. At most 500, of 2 MiB."""
     faults: list[PlannedFault]

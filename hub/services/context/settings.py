@@ -55,7 +55,7 @@ class Pods:
 class Intake:
     """What becomes of what users send."""
 
-    unqueued_jobs: Literal["Default", "Auto", "Reject"] = "Default"
+    unqueued_jobs: Literal["Default", "Auto", "Reject"] = "Auto"
     """A Job without queue: provide LocalQueue `default` (Auto: until there are ClusterQueues), or refuse."""
     missing_namespace_selector: Literal["Everything", "Nothing"] = "Everything"
     """Namespaces that a ClusterQueue without namespaceSelector admits (Kueue's is Nothing)."""

@@ -4,7 +4,7 @@ Placements are decided as the controller of placements decides, Jobs are asked o
 at by itself: of two Jobs neither sees the room that the other would take.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,7 +24,9 @@ from hub.services.placements.place_jobs import NEEDS_ONE, is_per_object, one_clu
 from hub.services.placements.selecting import JOB, SelectionRules, read_rules, select
 from hub.services.placements.snapshots import policy_hashes
 from hub.services.reading.draft import Draft
+from hub.services.removals import before
 from hub.store import objects, placements
+from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared import labels
 from shared.documents import Json
@@ -117,6 +119,7 @@ def _placement(
         "name": given.name,
         "selected": [_resource(each) for each in resources[:MOST_SELECTED]],
         "selectedCount": len(resources),
+        "members": [],
     }
     may = one_cluster(policy, per_object=is_per_object(given.parsed.annotations))
     if jobs and rules.selects_jobs and not may and _by_name(rules, jobs):
@@ -137,8 +140,26 @@ def _placement(
         "reason": "Scheduled" if decided.fulfilled else "ScheduleFailed",
         "message": text,
         "clusters": _clusters(decided),
+        "members": _taken_back(tx, given, decided.selected, resources),
     }
     return view | found, sorted(decided.selected)
+
+
+def _taken_back(
+    tx: Transaction, given: Draft, chosen: Collection[str], resources: Sequence[Resource]
+) -> list[Json]:
+    """What members lose of what the placement has there now."""
+    row = _stored(tx, given)
+    if row is None:
+        return []
+    wanted = {(each.group, each.kind, each.namespace, each.name) for each in resources}
+    return before.told(before.of_change(tx, row, given.parsed.spec, chosen, wanted))
+
+
+def _stored(tx: Transaction, given: Draft) -> StoredObject | None:
+    """The placement of that name, as it is stored."""
+    namespace = given.parsed.namespace if given.parsed.kind == "ResourcePlacement" else ""
+    return objects.find(tx, PLACEMENT, given.parsed.kind, namespace, given.name)
 
 
 def _by_name(rules: SelectionRules, jobs: Sequence[Resource]) -> bool:
@@ -154,8 +175,7 @@ def _decide(
     settings: Settings,
 ) -> Decisions:
     """As the controller would: who is chosen under this very policy stays."""
-    namespace = given.parsed.namespace if given.parsed.kind == "ResourcePlacement" else ""
-    row = objects.find(tx, PLACEMENT, given.parsed.kind, namespace, given.name)
+    row = _stored(tx, given)
     bound = [] if row is None else placements.bindings_of(tx, row.uid)
     versions = policy_hashes(given.parsed.spec)
     mine = [each for each in bound if each.selected and each.policy_snapshot != FOR_A_JOB]

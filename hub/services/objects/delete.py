@@ -1,5 +1,8 @@
 """Deleting objects of any kind but Jobs."""
 
+from collections.abc import Sequence
+
+from hub.domain.rollout.removal import ObjectFate
 from hub.domain.workloads.origin import Origin, place_of
 from hub.services.context import rendering
 from hub.services.jobs import bare_patch, held
@@ -7,6 +10,7 @@ from hub.services.jobs.bare import KIND
 from hub.services.objects import effects, leave
 from hub.services.objects.hand_over import refuse_meanwhile
 from hub.services.questions.objects import find_shown
+from hub.services.removals import before
 from hub.services.works import accounted
 from hub.services.works.evict import evict
 from hub.store import audit, jobs, objects, on_members, workloads
@@ -35,44 +39,38 @@ def delete_object(
     expected: str = "",
     drain: bool = False,
     policy: str = "",
+    dry_run: bool = False,
 ) -> Json:
-    """Delete one object; {"result": "deleted" | "deleting"}. `drain`: what a ClusterQueue runs goes first.
+    """Delete one object; {"result": "deleted" | "deleting", "members": what that does there, read before}.
+
+    `drain`: what a ClusterQueue runs goes first. `dry_run`: only say what follows ("result": "wouldDelete").
 
     A placement is only marked: it goes when what it caused is gone; so does a member that is to be emptied
     first (`policy`: Delete or Abandon; "" as its spec says). Raises Rejected: NotFound,
     OwnedElsewhere, PreconditionFailed (another uid), NamespaceNotEmpty, ClusterNotEmpty, QueueNotEmpty.
     """
     row = _find_deletable(tx, (group, kind, namespace, name), principal)
-    if expected and expected != row.uid:
-        raise Rejected(
-            RejectCode.PRECONDITION_FAILED, f"the object has uid {row.uid}", "preconditions.uid"
-        )
-    if (group, kind) == (PLACEMENT, STATUS_COPY):
-        text = (
-            f"{kind} {name} is kept by the hub: it goes when its placement no longer asks for it"
-        )
-        raise Rejected(RejectCode.OWNED_ELSEWHERE, text)
-    if row.origin not in {origin, Origin.ANY, Origin.HUB}:
-        text = f"{kind} {name} came from {row.origin}: delete it {place_of(row.origin)}"
-        raise Rejected(RejectCode.OWNED_ELSEWHERE, text)
-    if origin == Origin.REST:
-        refuse_meanwhile(row)
-    if drain and (group, kind) == (KUEUE, "ClusterQueue"):
-        _drain(tx, name)
-    else:
+    _refuse_kept(row, origin, expected)
+    drains = drain and (group, kind) == (KUEUE, "ClusterQueue")
+    if not drains:
         _refuse_if_used(tx, row)
+    members = before.told(_before(tx, row, policy, drains=drains))
+    if dry_run:
+        return {"uid": row.uid, "result": "wouldDelete", "members": members}
+    if drains:
+        _drain(tx, name)
     audit.add(tx, principal, "delete", _path(row), f"origin {origin}")
     if group == PLACEMENT and kind in PLACEMENT_KINDS:
         if row.deleted_at is None:
             objects.change(tx, row.uid, deleted_at=tx.now)
-        return {"uid": row.uid, "result": "deleting"}
+        return {"uid": row.uid, "result": "deleting", "members": members}
     if leave.cleans_up(row, policy):
         leave.begin(tx, row, principal)
-        return {"uid": row.uid, "result": "deleting"}
+        return {"uid": row.uid, "result": "deleting", "members": members}
     objects.remove(tx, row.uid)
     effects.deleted(tx, row)
     tx.say(row, "Deleted", f"deleted by {principal}")
-    return {"uid": row.uid, "result": "deleted"}
+    return {"uid": row.uid, "result": "deleted", "members": members}
 
 
 def delete_workload(
@@ -93,6 +91,22 @@ def delete_workload(
         expected=expected,
     )
     return rendering.whole_job(held.as_cancelled(row, tx.now, principal), row.manifest, None)
+
+
+def _refuse_kept(row: StoredObject, origin: str, expected: str) -> None:
+    """Raise Rejected: PreconditionFailed (another uid), OwnedElsewhere."""
+    if expected and expected != row.uid:
+        raise Rejected(
+            RejectCode.PRECONDITION_FAILED, f"the object has uid {row.uid}", "preconditions.uid"
+        )
+    if (row.api_group, row.kind) == (PLACEMENT, STATUS_COPY):
+        text = f"{row.kind} {row.name} is kept by the hub: it goes when its placement no longer asks for it"
+        raise Rejected(RejectCode.OWNED_ELSEWHERE, text)
+    if row.origin not in {origin, Origin.ANY, Origin.HUB}:
+        text = f"{row.kind} {row.name} came from {row.origin}: delete it {place_of(row.origin)}"
+        raise Rejected(RejectCode.OWNED_ELSEWHERE, text)
+    if origin == Origin.REST:
+        refuse_meanwhile(row)
 
 
 def _find_deletable(
@@ -117,6 +131,15 @@ def _find_deletable(
         )
         raise Rejected(RejectCode.FORBIDDEN, text)
     return row
+
+
+def _before(
+    tx: Transaction, row: StoredObject, policy: str, *, drains: bool
+) -> Sequence[ObjectFate]:
+    """What the deletion does in members."""
+    if drains:
+        return before.of_jobs(tx, jobs.charged_to(tx, row.name))
+    return before.before_deletion(tx, row, cleans=leave.cleans_up(row, policy))
 
 
 def _drain(tx: Transaction, queue: str) -> None:

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from hub.domain.rollout.disruption import EvictionVerdict
+from hub.domain.rollout.removal import Fate
 from hub.services.objects import evictions
 from hub.services.objects.clusters import set_cordoned
 from hub.services.objects.evictions import GOING, Evictable
-from hub.services.placements.abandon import fate_of
 from hub.services.placements.bindings import FOR_A_JOB
 from hub.services.questions.clusters import find_cluster
+from hub.services.removals import before
 from hub.services.works.evict import evict
 from hub.store import audit, objects, on_members, placements, workloads, works
 from hub.store.records.objects import StoredObject
@@ -30,7 +31,8 @@ def drain_cluster(tx: Transaction, name: str, principal: str, *, carry_out: bool
     """What a drain moves, and with `carry_out` it begins. Raises Rejected: NotFound.
 
     {"name", "carriedOut", "jobs", "jobCount", "placements": [{kind, namespace, name, allowed, message,
-    objectsDeleted, objectsReleased, objectsUnknown}], "blocked": how many placements stay for now}.
+    objectsDeleted, objectsReleased, objectsUnknown}], "blocked": how many placements stay for now,
+    "members": what that does there, as `before.told` has it, read before anything moves}.
     """
     find_cluster(tx, name)
     uids = [each.uid for each in on_members.jobs_on(tx, [name], GOING)]
@@ -39,6 +41,8 @@ def drain_cluster(tx: Transaction, name: str, principal: str, *, carry_out: bool
     held: dict[str, list[Work]] = {}
     for work in works.placed_in(tx, name) if left else ():
         held.setdefault(work.placed_by, []).append(work)
+    leaving = [each.row for each in left if each.verdict.allowed and each.row is not None]
+    outcomes = before.told(before.of_drain(tx, name, uids, leaving))
     told: list[Json] = []
     for each in left:
         assert each.row is not None
@@ -59,6 +63,7 @@ def drain_cluster(tx: Transaction, name: str, principal: str, *, carry_out: bool
         ],
         "placements": told[:MOST_SHOWN],
         "blocked": sum(not each.verdict.allowed for each in left),
+        "members": outcomes,
     }
 
 
@@ -88,14 +93,14 @@ def _placements(tx: Transaction, cluster: str) -> list[Evictable]:
 
 
 def _told(row: StoredObject, verdict: EvictionVerdict, held: Sequence[Work]) -> Json:
-    fate = fate_of(held, row.spec or {})
+    fate = before.counts_of_placement(held, row.spec or {})
     return {
         "kind": row.kind,
         "namespace": row.namespace if row.kind == "ResourcePlacement" else "",
         "name": row.name,
         "allowed": verdict.allowed,
         "message": verdict.message,
-        "objectsDeleted": fate.deleted,
-        "objectsReleased": fate.released,
-        "objectsUnknown": fate.unknown,
+        "objectsDeleted": fate[Fate.DELETED] + fate[Fate.DELETED_IF_EMPTY],
+        "objectsReleased": fate[Fate.RELEASED],
+        "objectsUnknown": fate[Fate.NOT_REPORTED],
     }

@@ -7,7 +7,7 @@ it: the placement's condition `Abandoning` says who is waited for.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from hub.store import clusters, objects, works
 from hub.store.records.objects import StoredObject
@@ -51,29 +51,6 @@ def give_up(tx: Transaction, held: Iterable[Work], spec: JsonView | None) -> Non
         actions["Keep" if left else "Withdraw"].append((work.cluster, work.uid))
     for action, keys in actions.items():
         works.act(tx, action, keys)
-
-
-class Fate(NamedTuple):
-    """Counts of objects that a member deletes, or releases, once their placement withdraws them.
-
-    `unknown`: the agent has not reported whether it created the object.
-    """
-
-    deleted: int = 0
-    released: int = 0
-    unknown: int = 0
-
-
-def fate_of(held: Iterable[Work], spec: JsonView) -> Fate:
-    """Sort the applied objects of a placement by their fate once it withdraws them, as agents report."""
-    counts = Counter(
-        "released"
-        if abandons(spec) or (created := (work.observed or {}).get("created")) is False
-        else ("deleted" if created else "unknown")
-        for work in held
-        if work.epoch == 0 and work.action == "Apply"
-    )
-    return Fate(**counts)
 
 
 def being_abandoned(held: Iterable[Work]) -> list[Work]:

@@ -10,6 +10,7 @@ from hub.services.members import forgotten
 from hub.services.members.liveness import joined_clusters
 from hub.services.placements.manifests.render import envelope
 from hub.services.questions import clusters
+from hub.services.queues import unqueued
 from hub.store import changes, objects, tallies, work_pages
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -32,16 +33,16 @@ def overview(tx: Transaction, settings: Settings) -> Json:
         "room": [{name: m[name] for name in ("name", "state", "resources")} for m in members],
         "queues": len(objects.list_kind(tx, KUEUE, "ClusterQueue")),
         "revision": changes.last_revision(tx),
-        "conditions": _conditions(tx),
+        "conditions": _conditions(tx, settings),
     }
 
 
-def _conditions(tx: Transaction) -> list[Json]:
+def _conditions(tx: Transaction, settings: Settings) -> list[Json]:
     """What an administrator has to know of the hub itself."""
     why = timeline.stopped(tx)
     back = {"type": timeline.CODE, "status": "True", "reason": timeline.CODE, "message": why}
-    left = forgotten.condition(tx)
-    return [*([back] if why else []), *([left] if left else [])]
+    others = (forgotten.condition(tx), unqueued.condition(tx, settings.intake.unqueued_jobs))
+    return [*([back] if why else []), *(each for each in others if each)]
 
 
 def restored(tx: Transaction) -> Json:

@@ -3,12 +3,17 @@
 from collections.abc import Sequence
 from typing import Final
 
+from hub.domain.access import Scope
+from hub.domain.workloads.states import QUEUED
 from hub.services.queues.defaults import DEFAULT, is_administered, is_of_the_hub, local_queues
 from hub.services.reading.draft import Draft
+from hub.store import tallies
 from hub.store.transaction import Transaction
 from shared import labels
+from shared.documents import Json
 
-_NAMED: Final = 5  # queues that a message names
+CONDITION: Final = "UnqueuedJobs"
+_NAMED: Final = 5  # queues, and namespaces, that a message names
 
 
 def without_limits(tx: Transaction, drafts: Sequence[Draft], unqueued_jobs: str) -> dict[str, str]:
@@ -22,12 +27,47 @@ def without_limits(tx: Transaction, drafts: Sequence[Draft], unqueued_jobs: str)
             continue
         there = local_queues(tx, namespace)
         if is_of_the_hub(tx, namespace) or (DEFAULT not in there and not given.queue):
-            found[given.uid] = _message(namespace, sorted(there - {DEFAULT}))
+            shown = {name for name in there - {DEFAULT} if _is_shown(given.sees, namespace, name)}
+            found[given.uid] = _message(namespace, sorted(shown))
     return found
 
 
+def condition(tx: Transaction, unqueued_jobs: str) -> Json | None:
+    """Says how many jobs wait in LocalQueues `default` of the hub although there are queues with quota.
+
+    The hub accepted them before an administrator made the first ClusterQueue, or under another setting.
+    None if there are none, or if the caller does not see every namespace.
+    """
+    if unqueued_jobs != "Auto" or not tx.scope.is_everything or not is_administered(tx):
+        return None
+    waiting: dict[str, int] = {}
+    for state in sorted(QUEUED):
+        for namespace, queue, number in tallies.in_state(tx, state):
+            if queue == DEFAULT and is_of_the_hub(tx, namespace):
+                waiting[namespace] = waiting.get(namespace, 0) + number
+    if not waiting:
+        return None
+    listed = ", ".join(f"{name} {waiting[name]}" for name in sorted(waiting)[:_NAMED])
+    more = f" and {len(waiting) - _NAMED} more" if len(waiting) > _NAMED else ""
+    text = (
+        f"{sum(waiting.values())} jobs without a queue wait outside every quota (by namespace: "
+        f"{listed}{more}), and new ones are refused: label them with {labels.QUEUE_NAME}, or make a "
+        f"LocalQueue {DEFAULT} in the namespace"
+    )
+    return {"type": CONDITION, "status": "True", "reason": CONDITION, "message": text}
+
+
+def _is_shown(sees: Scope, namespace: str, queue: str) -> bool:
+    """True if the caller sees jobs of that LocalQueue, if only their own."""
+    return any(area.holds(namespace, queue, area.owner) for area in sees.sees)
+
+
 def _message(namespace: str, queues: Sequence[str]) -> str:
-    listed = f" ({', '.join(queues[:_NAMED])})" if queues else ": none exists yet"
+    listed = (
+        f" ({', '.join(queues[:_NAMED])})"
+        if queues
+        else ", of which you see none: ask an administrator of the namespace"
+    )
     return (
         "this hub has ClusterQueues, and a job without a queue would run outside their quota: set label "
         f"{labels.QUEUE_NAME} to a LocalQueue of namespace {namespace}{listed}"

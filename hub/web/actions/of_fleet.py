@@ -2,12 +2,22 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from hub.domain.access import Noun, Rights, Verb
 from hub.domain.workloads.origin import Origin
 from hub.web.actions.preview import Act, ApiCall, Field, Listed, Preview, ShownItem, listed
 from hub.web.words import count
 from shared.documents import Json
+
+# By fate: where its number is, and the words that say it. Jobs are listed apart.
+_FATES: Final = {
+    "Deleted": ("deleted", "Deleted"),
+    "DeletedIfEmpty": ("deletedIfEmpty", "Deleted if empty"),
+    "Released": ("released", "Released: they stay"),
+    "Left": ("left", "Left as they are"),
+    "NotReported": ("notReported", "Deleted or released, not reported which,"),
+}
 
 
 def offered_of_cluster(rights: Rights, cluster: Json) -> list[Act]:
@@ -107,6 +117,7 @@ def drain(cluster: Json, would: Json, others: Sequence[str], pages: Mapping[str,
     if would["placements"]:
         items = [_placement(each) for each in would["placements"]]
         lists.append(listed("Placements that have objects there", items))
+    lists += removal(would["members"])
     return Preview(
         title=f"Drain {name}?",
         confirm="Drain the cluster",
@@ -116,6 +127,17 @@ def drain(cluster: Json, would: Json, others: Sequence[str], pages: Mapping[str,
         lists=lists,
         harm=True,
     )
+
+
+def removal(members: Sequence[Json]) -> list[Listed]:
+    """What becomes of objects in members, a list for each fate."""
+    found: list[Listed] = []
+    for member in members:
+        for fate, (field, words) in _FATES.items():
+            if number := member[field]:
+                shown = [_fate(each) for each in member["objects"] if each["fate"] == fate]
+                found.append(listed(f"{words} in {member['cluster']}", shown, number))
+    return found
 
 
 def stop(queue: Json, running: Sequence[ShownItem], *, drain: bool, policy: str) -> Preview:
@@ -190,6 +212,11 @@ def _others(names: Sequence[str]) -> str:
         return "No other cluster takes new work now: jobs wait until one does."
     shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     return f"New work goes to {shown}."
+
+
+def _fate(each: Json) -> ShownItem:
+    where = f"{each['namespace']}/" if each["namespace"] else ""
+    return ShownItem(f"{each['kind']} {where}{each['name']}", "", each["message"])
 
 
 def _placement(each: Json) -> ShownItem:

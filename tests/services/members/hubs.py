@@ -314,7 +314,7 @@ def _add_cluster(tx: Transaction, name: str) -> str:
 
 def _submit(tx: Transaction, manifest: dict[str, Any], origin: Origin = Origin.REST) -> str:
     given = draft(parse_job(manifest), tx.now, origin=origin)
-    answer = submit_jobs(tx, [given], Intake(), strict=False)[0]
+    answer = submit_jobs(tx, [given], Intake(unqueued_jobs="Default"), strict=False)[0]
     assert not isinstance(answer, Exception), answer
     return str(answer.uid)
 

@@ -52,7 +52,7 @@ async def test_a_placement_keeps_the_time_of_its_first_deletion(tmp_path: Path) 
         first = hub.clock.now()
         for _ in range(2):
             answer = await delete(hub, PLACEMENT, "ClusterResourcePlacement", "", "p")
-            assert answer == {"uid": uid, "result": "deleting"}
+            assert answer == {"uid": uid, "result": "deleting", "members": []}
             hub.clock.advance(60)
         row = await hub.hub.read(objects.get, uid)
         assert row is not None

@@ -1,0 +1,40 @@
+"""What a removal does in members: shown before it, by plan, deletions and drains."""
+
+from typing import Literal
+
+from hub.api.models.base import Model
+
+
+class RemovedObject(Model):
+    """An object or Job in a member, and its fate."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    fate: Literal["Deleted", "DeletedIfEmpty", "Released", "Withdrawn", "Left", "NotReported"]
+    message: str
+    """Why."""
+    inside: list[str]
+    """Of a Namespace that is kept: the first five of the hub's own objects and jobs in it."""
+    inside_count: int
+
+
+class MemberRemoval(Model):
+    """What a removal does in one member, by what its agent has reported."""
+
+    cluster: str
+    deleted: int
+    """Objects that the member's agent created."""
+    deleted_if_empty: int
+    """Namespaces that it created, deleted if empty by then: what others have in them is not reported."""
+    released: int
+    """Objects that stay, without Roadstead's marks: taken over, or abandoned by their placement."""
+    withdrawn: int
+    """Jobs: their pods end, then the member's agent deletes them."""
+    left: int
+    """Objects and Jobs that stay: only compared, never applied, or of another placement or a queue."""
+    not_reported: int
+    """Objects of which the agent has not reported whether it created them: deleted or released."""
+    objects: list[RemovedObject]
+    """At most 100 of them."""

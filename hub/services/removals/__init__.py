@@ -1,0 +1,1 @@
+"""What removals do in members: listed before they happen."""

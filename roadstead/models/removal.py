@@ -1,0 +1,29 @@
+"""What a removal does in members: deletions, drains and plans say it beforehand."""
+
+from roadstead.models.record import Record
+
+
+class RemovedObject(Record):
+    """One in a member. `fate`: Deleted, DeletedIfEmpty, Released, Withdrawn, Left or NotReported."""
+
+    api_version: str = ""
+    kind: str
+    namespace: str = ""
+    name: str
+    fate: str
+    message: str = ""
+    inside: tuple[str, ...] = ()
+    inside_count: int = 0
+
+
+class MemberRemoval(Record):
+    """What a removal does in one member: how many objects have each fate, and the first 100 of them."""
+
+    cluster: str
+    deleted: int = 0
+    deleted_if_empty: int = 0
+    released: int = 0
+    withdrawn: int = 0
+    left: int = 0
+    not_reported: int = 0
+    objects: tuple[RemovedObject, ...] = ()
