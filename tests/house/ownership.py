@@ -15,12 +15,16 @@ PAGE: Final = sources.REPOSITORY / "docs" / "explain" / "ownership.md"
 PROOFS: Final = (
     "tests/realkube/test_gates.py",
     "tests/realkube/test_ownership.py",
+    "tests/realkube/test_consent.py",
     "tests/deploy/test_member_policy.py",
     "tests/deploy/test_hub_policies.py",
     "tests/agent/reconcile/test_taken_over.py",
     "tests/agent/reconcile/test_copied_marks.py",
     "tests/agent/reconcile/test_compared.py",
     "tests/agent/member/test_foreign_marks.py",
+    "tests/agent/member/test_acceptance.py",
+    "tests/agent/reconcile/test_consent.py",
+    "tests/services/scheduling/test_consent.py",
     "tests/services/placements/test_queue_jobs.py",
 )
 

@@ -143,6 +143,18 @@ MEMBER: Final = (
         ),
     ),
     Chain(
+        "a-namespace-taken-then-claimed",
+        "agent+",
+        "Namespace lent",
+        (
+            merge(labelled(**world.MANAGED), "gate"),
+            merge(labelled(**world.TAKEN), "yes"),
+            merge(labelled(**{"roadstead.dev/job-uid": None}), "gate"),
+            force(labelled(**world.CREATED), "gate"),
+            DENIED,
+        ),
+    ),
+    Chain(
         "its-own-namespace-accepts",
         "agent+",
         "Namespace created",

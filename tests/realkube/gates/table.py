@@ -20,6 +20,7 @@ from tests.realkube.gates.requests import CHANGES
 
 # Objects: `theirs` are of the member's people, in namespace finance, which accepts no hub. `taken` were taken
 # over, in namespace lent, which accepts the hub. `created` were created by the agent, in namespace made.
+# `refused` and `accepted` carry the marks of created objects, in finance and in lent.
 MEMBER: Final = """
 object                 action          agent+  agent  hub    submitter  person  admin  tool
 ---------------------  --------------  ------  -----  -----  ---------  ------  -----  ----
@@ -48,6 +49,10 @@ Secret lent            delete          gate    gate   role   role       role    
 Secret taken           changes         yes     yes*   role   role       role    yes    yes
 Secret taken           delete          gate    gate   role   role       role    yes    yes
 Secret taken           collection      gate    role   role   role       role    yes    yes
+Secret refused         create          gate    gate   role   role       yes     yes    yes
+Secret refused         delete          yes     yes    role   role       yes     yes    yes
+Secret accepted        create          yes     yes    role   role       role    yes    yes
+Secret accepted        delete          yes     yes    role   role       role    yes    yes
 Deployment taken       changes         yes     yes*   role   role       role    yes    yes
 Deployment taken       scale           gate    role   role   role       role    yes    yes
 Deployment taken       delete          gate    gate   role   role       role    yes    yes
@@ -66,6 +71,8 @@ Job created            create          yes     yes    role   role       role    
 Job created            status          gate    role   role   role       role    yes    yes
 Job created            delete          yes     yes    role   role       role    yes    yes
 Job created            collection      yes     role   role   role       role    yes    yes
+Namespace lent         changes         gate    gate*  role   role       role    yes    yes
+Namespace lent         delete          gate    gate   role   role       role    yes    yes
 Namespace created      changes         yes     yes*   role   role       role    yes    yes
 Namespace created      delete          yes     yes    role   role       role    yes    yes
 ConfigMap system       create          gate    gate   role   role       role    yes    yes

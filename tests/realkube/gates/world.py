@@ -17,6 +17,7 @@ from tests.realkube.processes import protect
 HUB_ID: Final = "hub-1"
 MANAGED: Final = {"roadstead.dev/managed-by": HUB_ID}
 CREATED: Final = {**MANAGED, "roadstead.dev/created-by": HUB_ID}
+TAKEN: Final = {**MANAGED, "roadstead.dev/job-uid": "u"}
 ACCEPT: Final = {"roadstead.dev/accept": HUB_ID}
 QUEUED: Final = {"kueue.x-k8s.io/queue-name": "main"}
 ORIGIN: Final = {"roadstead.dev/origin": "rest"}
@@ -90,12 +91,15 @@ def members_objects() -> dict[str, Json]:
     view = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": "view"}
     return {
         "Namespace theirs": a_namespace("finance", **_RESTRICTED),
-        "Namespace taken": a_namespace("lent", **ACCEPT, **MANAGED),
+        "Namespace taken": a_namespace("lent", **ACCEPT, **TAKEN),
+        "Namespace lent": a_namespace("open", **ACCEPT),
         "Namespace created": a_namespace("made", **CREATED),
         "Secret theirs": a_secret("theirs", "finance"),
         "Secret lent": a_secret("theirs", "lent"),
         "Secret taken": a_secret("taken", "lent", **MANAGED),
         "Secret created": a_secret("created", "made", **CREATED),
+        "Secret refused": a_secret("refused", "finance", **CREATED),
+        "Secret accepted": a_secret("accepted", "lent", **CREATED),
         "Deployment theirs": a_deployment("theirs", "finance"),
         "Deployment taken": a_deployment("taken", "lent", **MANAGED),
         "Deployment created": a_deployment("created", "made", **CREATED),
