@@ -53,7 +53,9 @@ def _is_ours(live: Object, ours: Ours) -> bool:
     marks = metadata.get("labels") or {}
     if marks.get(labels.MANAGED_BY, ours.hub_id) != ours.hub_id:
         return False  # another hub's, by now
-    made_for, is_known = marks.get(labels.JOB_UID), metadata.get("uid") == ours.known_uid
+    made_for = marks.get(labels.JOB_UID)
+    is_known = bool(metadata.get("uid") == ours.known_uid)
     if made_for is None:
         return is_known
-    return made_for == ours.uid and (is_known or live["kind"] == "Job" or has_our_fields(live))
+    is_written = is_known or live["kind"] == "Job" or has_our_fields(live)
+    return bool(made_for == ours.uid) and is_written

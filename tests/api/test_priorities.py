@@ -226,38 +226,6 @@ async def test_what_a_workload_has_stays_where_nobody_changes_it(tmp_path):
         assert patched.status_code == 200, patched.text
 
 
-@pytest.mark.parametrize("door", ["patch", "apply"])
-@pytest.mark.parametrize("where", ["spec", "pods"])
-async def test_an_administrators_number_does_not_stay_with_other_pods(tmp_path, door, where):
-    """The owner of a pending Workload changes its pods: the number was given for those that it had."""
-    async with house(tmp_path) as there:
-        given = a_workload("w", priority=BIG) if where == "spec" else a_workload("w")
-        if where == "pods":
-            given = with_pod(given, priority=7)
-        own = a_workload("w", active=False)
-        assert "code" not in await by_workloads(there.submitter, own)
-        given["spec"]["active"] = False
-        assert (await by_apply(there.hub.admin, given))["result"] == "configured"
-        again = {**given, "spec": {**given["spec"], "maximumExecutionTimeSeconds": 60}}
-        assert (await by_apply(there.submitter, again))["result"] == "configured"
-        changed = with_image(again, "registry.test/other")
-        if door == "apply":
-            told = await by_apply(there.submitter, changed)
-        else:
-            content = orjson.dumps({"spec": {"podSets": changed["spec"]["podSets"]}})
-            path = "/v1/workloads/team-a/w"
-            told = (await there.submitter.patch(path, content=content, headers=MERGE)).json()
-        assert told["code"] == "PriorityNotAllowed", told
-        assert (await by_apply(there.hub.admin, changed))["result"] == "configured"
-
-
-def with_image(manifest: dict[str, Any], image: str) -> dict[str, Any]:
-    """A copy of the Workload whose pods run another image."""
-    copied: dict[str, Any] = orjson.loads(orjson.dumps(manifest))
-    copied["spec"]["podSets"][0]["template"]["spec"]["containers"][0]["image"] = image
-    return copied
-
-
 async def test_a_workload_that_waits_for_its_queue_is_judged_when_it_comes(tmp_path):
     """Kept as an object, it becomes a job once the queue is there: with a number that was allowed."""
     async with house(tmp_path) as there:

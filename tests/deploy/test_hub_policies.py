@@ -12,7 +12,7 @@ from tests.deploy.policies import HUB_ACCOUNT, JOB_GUARD, MIRROR_GUARD, refusals
 
 Json = dict[str, Any]
 QUEUED = {"kueue.x-k8s.io/queue-name": "main"}
-ENDING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+ENDING: Json = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 
 
 def job(labels: Json | None = None, spec: Json | None = None, **metadata: Any) -> Json:
@@ -35,10 +35,12 @@ def test_a_deletion_that_the_request_claims_does_not_free_a_job_of_its_queue() -
     assert refusals(JOB_GUARD, "roadstead-queues", claimed, deleted) == []
 
 
-OWNED = {"ownerReferences": [{"kind": "ConfigMap", "name": "c", "uid": "u", "controller": True}]}
-HELD = {"finalizers": ["roadstead.dev/hub"]}
-HOSTILE = {"finalizers": ["example.com/never"]}
-FLOOD = {"labels": {f"k{number}": "v" for number in range(17_000)}}
+OWNED: Json = {
+    "ownerReferences": [{"kind": "ConfigMap", "name": "c", "uid": "u", "controller": True}]
+}
+HELD: Json = {"finalizers": ["roadstead.dev/hub"]}
+HOSTILE: Json = {"finalizers": ["example.com/never"]}
+FLOOD: Json = {"labels": {f"k{number}": "v" for number in range(17_000)}}
 
 
 def with_template(given: Json, metadata: Json) -> Json:
