@@ -41,6 +41,7 @@ def refusals(policy: tuple[Path, str], new: Json, old: Json | None = None) -> li
         },
         "object": new,
         "oldObject": old,
+        "namespaceObject": {"metadata": {"name": new["metadata"]["namespace"]}},
         "variables": {},
     }
 
