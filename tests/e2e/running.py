@@ -110,6 +110,7 @@ def running_fleet(
     command += (f"--members={given}", *(("--pack",) if packed else ()), *more)
     environment = {"PYTHONPATH": str(source), **(env or {})}
     log = folder / "up.log"
+    log.unlink(missing_ok=True)  # of an earlier fleet on this folder: it says that it was ready
     process = _started(command, log, environment, source)
     try:
         until(lambda: ready_line(log) or process.poll() is not None, 120, "the fleet starts")
