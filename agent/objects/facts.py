@@ -17,8 +17,8 @@ JOB = ("batch/v1", "Job")
 def owner_of(obj: Object, hub_id: str) -> str | None:
     """The uid of the work that an object was made for; None: it is not this hub's.
 
-    Labels come along with a copy: of every object but a Job the managed fields must agree. The pods of a
-    Job that carries our uid count as its work's whoever made it, so that nothing runs twice.
+    A copy has the labels too, so the managed fields must agree. Jobs are excepted: the pods of every Job
+    that carries our uid count as its work's, so that nothing runs twice.
     """
     marks = obj["metadata"].get("labels") or {}
     if marks.get(labels.MANAGED_BY) != hub_id:
@@ -48,7 +48,7 @@ def is_written_by_us(obj: Object, hub_id: str) -> bool:
 
 
 def has_our_fields(obj: Object) -> bool:
-    """Whether the API server says that an agent wrote something of an object."""
+    """Tell by the managed fields if an agent wrote a part of an object."""
     return managed_fields.owned_by(obj, labels.FIELD_MANAGER) is not None
 
 
@@ -57,9 +57,9 @@ def is_namespace(obj: Object) -> bool:
 
 
 def is_made_for(job: Object, work: Work) -> bool:
-    """Whether an agent made a Job for this work, whatever labels it has now.
+    """Tell a Job that an agent made for this work, even without labels, from a copy.
 
-    Finalizer and environment come along with a copy; the managed fields do not.
+    A copy has the finalizer and the environment too; it lacks the agent's managed fields.
     """
     made = is_held_by_us(job) and _fenced(job, labels.JOB_UID_VARIABLE) == work.uid
     return made and has_our_fields(job)

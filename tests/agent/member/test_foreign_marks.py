@@ -79,7 +79,7 @@ async def test_a_conflict_does_not_call_this_hub_another(member, applier):
 
 
 async def test_a_job_of_people_with_our_finalizer_and_environment_gets_no_labels(member, applier):
-    """A Job of the same name that somebody made from an export of ours; it does not count as the work's."""
+    """A Job of the same name that people made from an export of ours is not the work's Job."""
     copied = unstarted(a_job(), HUB_ID)
     copied["metadata"]["labels"] = {"team": "red"}
     await member.kube.create(copied, field_manager="someone")
