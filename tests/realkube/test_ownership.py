@@ -208,8 +208,7 @@ def test_no_subresource_is_written(gate: Gate, theirs: Plane) -> None:
     """Scaling to 0 by the scale subresource and writing a status are denied."""
     before = versions(theirs)
     refused = "denied request: UnsupportedKind"
-    scaled = ("-n", SPACE, "scale", "deployment", "theirs", "--replicas=0")
-    assert refused in tried(gate, *scaled)
+    assert refused in tried(gate, "-n", SPACE, "scale", "deploy/theirs", "--replicas=0")
     status = {"status": {"observedGeneration": 9}}
     assert refused in patch(gate, "deployment/theirs", status, "--subresource=status")
     assert versions(theirs) == before
@@ -256,8 +255,7 @@ def test_what_the_agent_creates_it_changes_and_deletes(gate: Gate, theirs: Plane
     mine = json.dumps(secret("mine", **CREATED))
     assert "created" in tried(gate, "create", "-f", "-", stdin=mine)
     assert "patched" in patch(gate, "secret/mine", {"data": {"key": "b3Vycw=="}})
-    alone = marks({labels.CREATED_BY: None})
-    assert DENIED in patch(gate, "secret/mine", alone)
+    assert DENIED in patch(gate, "secret/mine", marks({labels.CREATED_BY: None}))
     assert DENIED in patch(gate, "secret/mine", marks({labels.CREATED_BY: "other"}))
     assert "deleted" in tried(gate, "-n", SPACE, "delete", "secret", "mine")
 
@@ -303,9 +301,12 @@ def test_a_finalizer_of_the_people_stays(gate: Gate, theirs: Plane) -> None:
 def test_objects_of_an_earlier_release_are_changed_and_not_deleted(
     gate: Gate, theirs: Plane
 ) -> None:
-    """They carry `managed-by` without `created-by`; a Job of that release is deleted as before."""
+    """They carry `managed-by` without `created-by`, and are changed where the namespace accepts the hub."""
     theirs.create(secret("old", **MARK))
-    assert "patched" in patch(gate, "secret/old", {"data": {"key": "b3Vycw=="}})
+    change = {"data": {"key": "b3Vycw=="}}
+    assert "denied request: NotAccepted" in patch(gate, "secret/old", change)
+    theirs.kubectl("label", "namespace", SPACE, f"{labels.ACCEPT}={HUB_ID}")
+    assert "patched" in patch(gate, "secret/old", change)
     assert DENIED in tried(gate, "-n", SPACE, "delete", "secret", "old")
     assert "patched" in patch(gate, "secret/old", marks({labels.MANAGED_BY: None}))
 

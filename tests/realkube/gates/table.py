@@ -50,6 +50,7 @@ Secret taken           changes         yes     yes*   role   role       role    
 Secret taken           delete          gate    gate   role   role       role    yes    yes
 Secret taken           collection      gate    role   role   role       role    yes    yes
 Secret refused         create          gate    gate   role   role       yes     yes    yes
+Secret refused         changes         gate    gate*  role   role       yes     yes    yes
 Secret refused         delete          yes     yes    role   role       yes     yes    yes
 Secret accepted        create          yes     yes    role   role       role    yes    yes
 Secret accepted        delete          yes     yes    role   role       role    yes    yes
