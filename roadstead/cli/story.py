@@ -115,7 +115,7 @@ class Story:
             return
         told = await asyncio.to_thread(self._explained, job.uid)
         if not agree(job, told):
-            return  # it moved on between the two: the next look tells of it
+            return  # its state changed between the two reads: the next look shows it
         self._shown[job.uid] = now
         line = f"{job.full_name}: {words(job, told)}"
         if self._lines.get(job.uid) != line:

@@ -77,7 +77,7 @@ def admit_held(tx: Transaction, intake: Intake) -> None:
 
 
 def _say_refused(tx: Transaction, row: StoredObject, refusal: Rejected) -> None:
-    """Keep a refusal as the Workload's condition; an Event tells of each new refusal once."""
+    """Keep a refusal as the Workload's condition; write one Event for each new refusal."""
     conditions = refused_workload_conditions(refusal)
     status = with_conditions(row.status, conditions, tx.now, row.generation)
     if status is None:
