@@ -121,7 +121,7 @@ def _told(each: ObjectFate) -> Json:
 
 
 def _of_member(tx: Transaction, row: StoredObject, *, cleans: bool) -> list[ObjectFate]:
-    """List the effects of deleting a MemberCluster: it keeps its objects, unless it `cleans` them up first."""
+    """List the effects of deleting a MemberCluster: objects stay, or leave first (`cleans`)."""
     if not cleans:
         return fates_of((), [_held(work) for work in works.placed_in(tx, row.name)])
     bound = [b for b in placements.bound_to(tx, row.name) if b.policy_snapshot != FOR_A_JOB]
