@@ -1,1 +1,1 @@
-"""What an earlier hub left in a member: listed, adopted or drained by the member's people."""
+"""Lists, adopts or drains objects that an earlier hub left in a member."""

@@ -2,8 +2,8 @@
 
 For a member that joins a fresh hub (another hub id) while it still holds objects of an earlier one, which the
 agent of the fresh hub does not see. The member's own people run this, with their own credential: neither hub
-nor agent may consent for them. Run it only once the earlier hub and its agents are off for good: if a Job
-disappears for a hub that still runs, that hub may start it elsewhere.
+nor agent may consent for them. Run it only once the earlier hub and its agents do not run any more: a hub
+that still runs may start a Job elsewhere once it no longer finds it here.
 
 list    shows every object, and what adopt and drain would do to it; changes nothing
 adopt   `--to` names the fresh hub. Namespaces get the label `accept` with its id. Jobs keep uid, epoch and

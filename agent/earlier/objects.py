@@ -1,4 +1,4 @@
-"""What an earlier hub left in a member: found by its marks, adopted for another hub, or drained.
+"""Finds objects of an earlier hub in a member by their marks; hands them to another hub, or drains them.
 
 It runs with the credential of the member's people, not with the agent's. No agent of the earlier hub may run
 beside it. Of a Job that is adopted only the label `managed-by` and the incarnation change: its uid, its epoch
@@ -57,7 +57,7 @@ class Left(NamedTuple):
 
     @property
     def when_adopted(self) -> str:
-        """What `adopt` does to it."""
+        """The effect of `adopt`, in words."""
         if self.state == "Copied":
             return _COPIED
         if self.is_job:
@@ -67,7 +67,7 @@ class Left(NamedTuple):
 
     @property
     def when_drained(self) -> str:
-        """What `drain` does to it."""
+        """The effect of `drain`, in words."""
         if self.state == "Copied":
             return _COPIED
         if self.is_job:
@@ -114,7 +114,7 @@ class EarlierHub:
         return sorted((each for each in found if each.hub_id != self._to), key=_order), unread
 
     async def adopt(self, found: Sequence[Left]) -> list[str]:
-        """Hand them to the hub `to`; the faults. Asked again it goes on with the rest."""
+        """Hand them to the hub `to`; the faults. A second call continues with the rest."""
         faults = []
         for one in found:
             if one.state == "Copied":

@@ -132,7 +132,7 @@ def _started(
     log.parent.mkdir(parents=True, exist_ok=True)
     if source == REPOSITORY:
         return stem.start(*command, log=log, env=environment)
-    with log.open("wb") as output:  # other sources have to be loaded by a process of their own
+    with log.open("wb") as output:  # the forks run the sources of this tree
         return subprocess.Popen(
             [sys.executable, "-m", *command],
             stdout=output,

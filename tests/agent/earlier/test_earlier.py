@@ -1,4 +1,4 @@
-"""What an earlier hub left in a member is listed, adopted or drained by the member's people."""
+"""The member's people list, adopt or drain the objects of an earlier hub."""
 
 from typing import Any
 
