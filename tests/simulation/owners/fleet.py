@@ -145,27 +145,11 @@ class Member:
             tokens={f"token-{user}": User(user, ("system:masters",)) for user in USERS},
         )  # fmt: skip
         self.ledger = Ledger(name, "", fleet.clock.monotonic, fleet.hub_side)
-        self.ledger.store = self.cluster.store
-        self._watch_writes()
+        self.ledger.follow(self.cluster.store, writer)
         self.is_cut = False
         self.line: Line | None = None
         self.running: asyncio.Task[int] | None = None
         self._count = 0
-
-    def _watch_writes(self) -> None:
-
-        store, ledger = self.cluster.store, self.ledger
-        put, remove = store._put, store._remove
-
-        def noted_put(key: str, obj: Any, old: Any) -> Any:
-            ledger.written(writer(), key, obj, old)
-            return put(key, obj, old)
-
-        def noted_remove(key: str, obj: Any, old: Any) -> Any:
-            ledger.removed(writer(), key, obj, old)
-            return remove(key, obj, old)
-
-        store._put, store._remove = noted_put, noted_remove  # type: ignore[method-assign]
 
     async def open(self) -> None:
         self.ledger.hub_id = self.fleet.hub.hub_id

@@ -94,6 +94,14 @@ def a_placement(name: str, policy: str, apply: Any, end: str, scope: str) -> Obj
     return {"apiVersion": f"{PLACEMENT}/v1", "kind": kind, "metadata": metadata, "spec": spec}
 
 
+def a_timed_job(space: str, name: str, seconds: int) -> Object:
+    """A Job of one pod that runs so long."""
+    job = a_job(name, space)
+    annotations = {"sim.roadstead.dev/run-seconds": str(seconds)}
+    job["spec"]["template"]["metadata"] = {"annotations": annotations}
+    return job
+
+
 async def put(hub: Any, *manifests: Object) -> str:
     """Apply as a person does by REST; the refusal, "" if there is none."""
 
@@ -159,9 +167,7 @@ class Users:
         return ""
 
     async def submit(self, space: str, name: str, seconds: int) -> str:
-        job = a_job(name, space)
-        template = job["spec"]["template"]
-        template["metadata"] = {"annotations": {"sim.roadstead.dev/run-seconds": str(seconds)}}
+        job = a_timed_job(space, name, seconds)
         self.fleet.hub_side.knows(job)
         return await put(self.fleet.hub, job)
 
