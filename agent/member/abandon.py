@@ -11,7 +11,7 @@ import structlog
 
 from agent.decide.decision import Outcome, Trouble
 from agent.member.refusals import refused
-from agent.objects.facts import Object
+from agent.objects.facts import Object, has_our_fields
 from agent.objects.manifests import abandon_patch
 from shared import labels
 from shared.kube import errors
@@ -54,4 +54,8 @@ def _is_ours(live: Object, ours: Ours) -> bool:
     if marks.get(labels.MANAGED_BY, ours.hub_id) != ours.hub_id:
         return False  # another hub's, by now
     made_for = marks.get(labels.JOB_UID)
-    return made_for == ours.uid or (made_for is None and metadata.get("uid") == ours.known_uid)
+    is_known = bool(metadata.get("uid") == ours.known_uid)
+    if made_for is None:
+        return is_known
+    is_written = is_known or live["kind"] == "Job" or has_our_fields(live)
+    return bool(made_for == ours.uid) and is_written

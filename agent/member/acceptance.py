@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent.decide.decision import Trouble
-from agent.decide.member_policy import MemberPolicy
+from agent.decide.member_policy import REFUSED, MemberPolicy
 from agent.objects.facts import Object, is_created, is_written_by_us
 from shared import labels
 from shared.consent import NOT_ACCEPTED
@@ -17,6 +17,7 @@ from shared.podsecurity.rules import listed, matches
 from shared.wire.consent import NamespaceState
 
 _NEVER: Final = "kube-*"
+_OF_PEOPLE: Final = frozenset({"Labelled", "Named", "NotAccepted"})
 _BY_NAME_ALONE: Final = "default"  # no pattern matches it
 
 
@@ -56,6 +57,18 @@ class Acceptance:
         command = f"kubectl label namespace {name} {labels.ACCEPT}={self.hub_id}"
         text = f"namespace {name} does not accept this hub; its people accept it by: {command}"
         return Trouble(NOT_ACCEPTED, text)
+
+    def gives_tokens(self, namespace: Object, state: NamespaceState) -> bool:
+        """May pods of the hub have tokens of ServiceAccounts? Where people made it, only by their label."""
+        marks = namespace["metadata"].get("labels") or {}
+        return state not in _OF_PEOPLE or marks.get(labels.ACCEPT_TOKENS) == "true"
+
+    def no_token(self, name: str, path: str) -> Trouble:
+        """Refuse a manifest that asks for a token, and name the command that allows it."""
+        command = f"kubectl label namespace {name} {labels.ACCEPT_TOKENS}=true"
+        said = f"namespace {name} gives pods of this hub no token; to allow it: {command}"
+        text = f"TokenNotAllowed: {path}: {said}"
+        return Trouble(REFUSED, text)
 
     def _names(self, name: str) -> bool:
         listing = self.policy.accepted

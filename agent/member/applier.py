@@ -108,7 +108,7 @@ class Applier:
         if owner is not None:
             text = f"the name is held by {owner} until that is gone"
             return Outcome(trouble=Trouble("NameTaken", text), taken_by=owner)
-        return Outcome(trouble=Trouble("NameConflict", stranger(live)))
+        return Outcome(trouble=Trouble("NameConflict", stranger(live, self._hub_id)))
 
     async def patch_job(self, work: Work, patch: Object, timeout_s: float = _WRITE_S) -> Outcome:
         """Merge-patch a Job; `metadata.uid` (and resourceVersion) in it are the precondition."""

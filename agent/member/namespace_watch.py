@@ -5,10 +5,12 @@ reported.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from agent.decide.decision import Do, Trouble
 from agent.member.acceptance import Acceptance
 from agent.objects.facts import Object
+from agent.objects.tokens import asked_at, without_tokens
 from shared.clock import Clock
 from shared.kube import errors
 from shared.kube.client import KubeClient
@@ -17,6 +19,16 @@ from shared.wire.agent_v1 import Work
 from shared.wire.consent import ConsentReport, NamedNamespaces, NamespaceState
 
 _WRITES = frozenset({"Create", "Start", "Apply"})
+
+
+class Space(NamedTuple):
+    """What is cached of a namespace."""
+
+    state: NamespaceState
+    gives_tokens: bool = True  # to pods of the hub
+
+
+_ABSENT = Space("Absent")
 
 
 class NamespaceWatch:
@@ -31,8 +43,8 @@ class NamespaceWatch:
         self._news = news
         self._named = NamedNamespaces(revision=0, names=[])
         self._names: frozenset[str] = frozenset()
-        self._informer: Informer[NamespaceState] = Informer(
-            client, "v1", "Namespace", transform=self._state, on_event=self._changed, clock=clock
+        self._informer: Informer[Space] = Informer(
+            client, "v1", "Namespace", transform=self._space, on_event=self._changed, clock=clock
         )
 
     async def run(self) -> None:
@@ -64,29 +76,45 @@ class NamespaceWatch:
         if step not in _WRITES or not work.namespace:
             return None
         try:
-            state = await self._now(work.namespace)
+            space = await self._now(work.namespace)
         except errors.KubeError as failure:
             return Trouble("Unavailable", failure.message)
-        return self._acceptance.refusal(work.namespace) if state == "NotAccepted" else None
+        if space.state == "NotAccepted":
+            return self._acceptance.refusal(work.namespace)
+        if space.gives_tokens or step == "Start" or work.manifest is None:
+            return None
+        path = asked_at(work.manifest)
+        return self._acceptance.no_token(work.namespace, path) if path else None
 
-    async def _now(self, name: str) -> NamespaceState:
-        """The cached state; read past the cache while that is not complete."""
+    async def bounded(self, work: Work) -> Work:
+        """The work as it may be written: in a namespace of the member's people its pods get no token."""
+        if not work.namespace or work.manifest is None:
+            return work
+        try:
+            space = await self._now(work.namespace)
+        except errors.KubeError:
+            space = Space("NotAccepted", gives_tokens=False)
+        if space.gives_tokens:
+            return work
+        return work.model_copy(update={"manifest": without_tokens(work.manifest)})
+
+    async def _now(self, name: str) -> Space:
+        """The cached namespace; read past the cache while that is not complete."""
         if self._informer.synced.is_set():
-            return self._cached(name)
+            return self._informer.cache.get(("", name), _ABSENT)
         try:
             live = await self._client.get("v1", "Namespace", "", name)
         except errors.NotFound:
-            return "Absent"
-        return self._acceptance.state_of(live, name)
+            return _ABSENT
+        return self._space(live)
 
     def _cached(self, name: str) -> NamespaceState:
-        return self._informer.cache.get(("", name), "Absent")
+        return self._informer.cache.get(("", name), _ABSENT).state
 
-    def _state(self, namespace: Object, _previous: NamespaceState | None) -> NamespaceState:
-        return self._acceptance.state_of(namespace, namespace["metadata"]["name"])
+    def _space(self, namespace: Object, _previous: Space | None = None) -> Space:
+        state = self._acceptance.state_of(namespace, namespace["metadata"]["name"])
+        return Space(state, self._acceptance.gives_tokens(namespace, state))
 
-    def _changed(
-        self, event: EventType, old: NamespaceState | None, new: NamespaceState | None
-    ) -> None:
+    def _changed(self, event: EventType, old: Space | None, new: Space | None) -> None:
         if event == "DELETED" or old != new:
             self.revision += 1

@@ -72,24 +72,26 @@ class TakeOver:
         """Return the reason to leave a foreign object alone; "" if it may be taken over."""
         hub = _labels(live).get(labels.MANAGED_BY, self._hub_id)
         if work.when_to_take_over == "Never" or hub != self._hub_id:
-            return stranger(live)  # another hub's object stays that hub's
+            return stranger(live, self._hub_id)  # another hub's object stays that hub's
         if not await self._consent.covers(live):
             command = self._consent.command(work.kind, work.name, work.namespace)
-            return f"{stranger(live)}; to let this hub take it over: {command}"
+            return f"{stranger(live, self._hub_id)}; to let this hub take it over: {command}"
         if work.when_to_take_over == "IfNoDiff" and (found := _differences(work, live)):
             paths = ", ".join(difference.pointer for difference in found[:3])
-            return f"{stranger(live)}; it differs in {len(found)} fields: {paths}"
+            return f"{stranger(live, self._hub_id)}; it differs in {len(found)} fields: {paths}"
         return ""
 
 
-def stranger(live: Object) -> str:
+def stranger(live: Object, hub_id: str) -> str:
     """Name the apparent owner of an object that is not ours."""
-    managed = live["metadata"].get("labels") or {}
-    other = managed.get(labels.MANAGED_BY)
-    if other:
-        return f"an object of this name belongs to another hub ({other}, epoch {epoch_of(live)})"
     managers = [str(entry.get("manager")) for entry in live["metadata"].get("managedFields") or ()]
     by = f", managed by {managers[0]}," if managers else ""
+    other = _labels(live).get(labels.MANAGED_BY)
+    if other == hub_id:
+        mark = f"{labels.MANAGED_BY}={hub_id}"
+        return f"an object of this name carries {mark}{by} but was not created by this hub"
+    if other:
+        return f"an object of this name belongs to another hub ({other}, epoch {epoch_of(live)})"
     return f"an object of this name{by} is there that Roadstead did not make"
 
 

@@ -15,9 +15,15 @@ JOB = ("batch/v1", "Job")
 
 
 def owner_of(obj: Object, hub_id: str) -> str | None:
-    """The uid of the work that an object was made for; None: it does not carry our labels."""
+    """The uid of the work that an object was made for; None: it is not this hub's.
+
+    A copy has the labels too, so the managed fields must agree. Jobs are excepted: the pods of every Job
+    that carries our uid count as its work's, so that nothing runs twice.
+    """
     marks = obj["metadata"].get("labels") or {}
     if marks.get(labels.MANAGED_BY) != hub_id:
+        return None
+    if obj.get("kind") != "Job" and not has_our_fields(obj):
         return None
     return _fenced(obj, labels.JOB_UID_VARIABLE) or marks.get(labels.JOB_UID) or None
 
@@ -38,7 +44,12 @@ def is_created(obj: Object, hub_id: str) -> bool:
 def is_written_by_us(obj: Object, hub_id: str) -> bool:
     """Tell an object of this hub from a copy that carries its labels, by the managed fields."""
     marked = (obj["metadata"].get("labels") or {}).get(labels.MANAGED_BY) == hub_id
-    return marked and managed_fields.owned_by(obj, labels.FIELD_MANAGER) is not None
+    return marked and has_our_fields(obj)
+
+
+def has_our_fields(obj: Object) -> bool:
+    """Tell by the managed fields if an agent wrote a part of an object."""
+    return managed_fields.owned_by(obj, labels.FIELD_MANAGER) is not None
 
 
 def is_namespace(obj: Object) -> bool:
@@ -46,8 +57,12 @@ def is_namespace(obj: Object) -> bool:
 
 
 def is_made_for(job: Object, work: Work) -> bool:
-    """Whether an agent made a Job for this work, whatever labels it has now: it is held by us."""
-    return is_held_by_us(job) and _fenced(job, labels.JOB_UID_VARIABLE) == work.uid
+    """Tell a Job that an agent made for this work, even without labels, from a copy.
+
+    A copy has the finalizer and the environment too; it lacks the agent's managed fields.
+    """
+    made = is_held_by_us(job) and _fenced(job, labels.JOB_UID_VARIABLE) == work.uid
+    return made and has_our_fields(job)
 
 
 def epoch_of(obj: Object) -> int:

@@ -59,7 +59,9 @@ class Steps:
         refusal = refusal or await self._watch.refuse(tracked.work, decision.do)
         if refusal is not None:
             return Outcome(trouble=refusal)
-        return await self._write(tracked, tracked.work, decision)
+        if decision.do in {"Start", "PatchJob"}:  # Jobs that exist are never changed by this
+            return await self._write(tracked, tracked.work, decision)
+        return await self._write(tracked, await self._watch.bounded(tracked.work), decision)
 
     async def _abandon(self, tracked: TrackedWork) -> Outcome:
         if tracked.work is not None:

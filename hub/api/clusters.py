@@ -15,6 +15,7 @@ from hub.api.models.clusters import (
     JoinToken,
     MemberClusterDetail,
     MemberClusterList,
+    MemberNamespaceList,
     NewCluster,
 )
 from hub.api.models.objects import Deletion, Options, uid_of
@@ -25,7 +26,7 @@ from hub.api.routing import new_router, refuses
 from hub.domain.workloads.origin import Origin
 from hub.services.context.hub import Hub
 from hub.services.objects import clusters, delete, drain, fence
-from hub.services.questions import clusters as member_questions
+from hub.services.questions import clusters as member_questions, namespaces
 from shared.documents import Json
 from shared.kinds.cluster_v1 import GROUP
 from shared.reject_codes import RejectCode
@@ -65,6 +66,13 @@ async def get_cluster(request: Request, name: str) -> Response:
     """One member with its pools."""
     hub = hub_of(request)
     return await listed(request, member_questions.get_cluster, name, hub.settings)
+
+
+@router.get("/v1/clusters/{name}/namespaces", response_model=MemberNamespaceList)
+@allow(ADMINISTRATOR, VIEWER)
+async def list_member_namespaces(request: Request, name: str) -> Response:
+    """Namespaces of a member that the hub uses or asks for: their consent, and who runs there."""
+    return await listed(request, namespaces.list_namespaces, name)
 
 
 @router.delete("/v1/clusters/{name}", response_model=Deletion)

@@ -311,14 +311,14 @@ class LogFilters(Filters):
 
 
 class DryRun(Filters):
-    """Whether a deletion is only shown."""
+    """Shows a deletion without doing it."""
 
     dry_run: Flag = False
     """Deletes nothing: the answer says what the deletion would do in members."""
 
 
 class Removal(DryRun):
-    """How an object is deleted."""
+    """Options of a deletion."""
 
     drain: Flag = False
     """Takes back first what a ClusterQueue has admitted; else it is refused while it is used."""

@@ -150,6 +150,7 @@ class Rejection(NamedTuple):
     rule: str
     reason: str
     message: str
+    hold_until: dt.datetime | None = None  # no other cluster is taken before that either
 
 
 class Verdict(NamedTuple):

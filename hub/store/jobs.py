@@ -123,6 +123,27 @@ def count_by_cluster(tx: Transaction) -> dict[str, int]:
     return {cluster: int(count) for cluster, count in rows}
 
 
+class Tenant(NamedTuple):
+    """Jobs of one owner and LocalQueue in one namespace of a cluster, and how many they are."""
+
+    namespace: str
+    queue: str
+    owner: str
+    jobs: int
+
+
+def tenants_in(tx: Transaction, cluster: str) -> list[Tenant]:
+    """Whose jobs a cluster may hold pods of."""
+    c = workloads.c
+    columns = (c.namespace, c.queue, c.owner)
+    rows = tx.conn.execute(
+        select(*columns, func.count())
+        .where(c.state.in_(_CHARGED), c.cluster == cluster)
+        .group_by(*columns)
+    )
+    return [Tenant(*row) for row in rows]
+
+
 class Charge(NamedTuple):
     """Workloads of one LocalQueue that are charged the same, and how many they are."""
 

@@ -4,7 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from roadstead.calls.bodies import body_of
-from roadstead.models.clusters import Cluster, DeclaredCluster, Drained, Fenced, JoinToken
+from roadstead.models.clusters import (
+    Cluster,
+    DeclaredCluster,
+    Drained,
+    Fenced,
+    JoinToken,
+    MemberNamespace,
+)
 from roadstead.models.objects import Deleted
 from roadstead.paths import part
 from roadstead.steps import Request, Steps, items, one
@@ -18,6 +25,11 @@ def clusters() -> Steps[list[Cluster]]:
 def cluster(name: str) -> Steps[Cluster]:
     """One member cluster."""
     return one(Request("GET", f"/v1/clusters/{part(name)}"), Cluster)
+
+
+def namespaces(cluster: str) -> Steps[list[MemberNamespace]]:
+    """Namespaces of one member that the hub uses or asks for, with their consent."""
+    return items(Request("GET", f"/v1/clusters/{part(cluster)}/namespaces"), MemberNamespace)
 
 
 def add_cluster(

@@ -81,6 +81,7 @@ class Calls:
 
     clusters = Call(cluster_calls.clusters)
     cluster = Call(cluster_calls.cluster)
+    cluster_namespaces = Call(cluster_calls.namespaces)
     add_cluster = Call(cluster_calls.add_cluster)
     join_token = Call(cluster_calls.join_token)
     cordon = Call(cluster_calls.cordon)

@@ -66,6 +66,27 @@ clusters.add_command(
 )
 
 
+clusters.add_command(
+    list_verb(
+        Client.cluster_namespaces,
+        [
+            Column("NAMESPACE", lambda n: n.name, shrinks=True),
+            Column("STATE", lambda n: n.state, coloured=True),
+            Column("TAKEN OVER", lambda n: "yes" if n.taken_over else ""),
+            Column("JOBS", lambda n: n.jobs),
+            Column("QUEUES", lambda n: ",".join(n.queues)),
+            Column("TENANTS", lambda n: ",".join(n.tenants)),
+            Column("TO ACCEPT THE HUB", lambda n: n.command, wide=True),
+        ],
+        does="List namespaces of a member: their consent, and who runs there.",
+        empty="The hub has named no namespace to this member yet.",
+        options=[click.argument("cluster", metavar="NAME")],
+        name="namespaces",
+        may_watch=False,
+    )
+)
+
+
 @clusters.command("add")
 @click.argument("name")
 @click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="May be repeated.")

@@ -22,7 +22,7 @@ _WOULD: Final = "wouldDelete"
 
 
 class DeletionOptions(NamedTuple):
-    """How something is deleted: `drain` of a ClusterQueue, `dry_run` only shows what follows."""
+    """Options of a deletion: `drain` of a ClusterQueue, `dry_run` only shows what follows."""
 
     drain: bool
     dry_run: bool

@@ -195,7 +195,7 @@ def _decision(told: Explanation) -> list[str]:
     clusters = (told.decision or {}).get("clusters")
     if not clusters:
         return []
-    past = f" for its last run, epoch {told.epoch}" if told.state in _NOWHERE else ""
+    past = " of its last placement" if told.state in _NOWHERE else ""
     return ["", f"Decision{past}", *indented(clusters, _DECIDED)]
 
 

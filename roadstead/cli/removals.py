@@ -1,4 +1,4 @@
-"""What a removal does in members, as text: of `delete`, `plan`, `clusters drain` and `clusters rm`."""
+"""Effects of a removal in members, as text: for `delete`, `plan`, `clusters drain` and `clusters rm`."""
 
 from collections.abc import Sequence
 

@@ -56,6 +56,7 @@ class Story:
         self._clock = fleet.clock
         self._began = self._clock.monotonic()
         self._shown: dict[str, tuple[str, str, str]] = {}
+        self._lines: dict[str, str] = {}
 
     async def run(self, stop: asyncio.Event) -> int:
         """0 if every job succeeded, else 1. Waits for `stop` before it returns if it is to stay."""
@@ -112,9 +113,14 @@ class Story:
         now = (job.state, job.reason, job.cluster)
         if self._shown.get(job.uid) == now:
             return
-        self._shown[job.uid] = now
         told = await asyncio.to_thread(self._explained, job.uid)
-        self._say(f"{job.full_name}: {words(job, told)}")
+        if not agree(job, told):
+            return  # its state changed between the two reads: the next look shows it
+        self._shown[job.uid] = now
+        line = f"{job.full_name}: {words(job, told)}"
+        if self._lines.get(job.uid) != line:
+            self._lines[job.uid] = line
+            self._say(line)
 
     def _explained(self, uid: str) -> Explanation:
         with self._fleet.client() as hub:
@@ -159,10 +165,19 @@ def next_steps(folder: Path, kubeconfig: Path) -> str:
     )
 
 
+def agree(job: Job, told: Explanation) -> bool:
+    """True if a list's row and an explanation, read one after the other, show the job in one state."""
+    return (job.state, job.cluster) == (told.state, told.cluster)
+
+
 def words(job: Job, told: Explanation) -> str:
-    """A job's state, where, and why: the rule that holds it, or the scores that placed it."""
+    """A job's state, where, and why: the rule that holds it, or the scores that placed it.
+
+    Reason and message are of one reading: the explanation, or of a job that has ended its row.
+    """
     where = f" on {job.cluster}" if job.cluster else ""
-    why = f" {job.reason}" if job.reason else ""
+    reason = job.reason if job.finished_at else told.reason
+    why = f" {reason}" if reason else ""
     if job.finished_at:
         return f"{job.state}{where}{why}"
     decided = (told.decision or {}).get("clusters") or []

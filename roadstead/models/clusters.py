@@ -47,6 +47,18 @@ class Leftover(Record):
     seen_at: dt.datetime | None = None
 
 
+class MemberNamespace(Record):
+    """A namespace of a member, its consent, and who runs there. `command` accepts the hub in it."""
+
+    name: str
+    state: str
+    taken_over: bool = False
+    jobs: int = 0
+    queues: tuple[str, ...] = ()
+    tenants: tuple[str, ...] = ()
+    command: str = ""
+
+
 class Cluster(Record):
     """A member. `state` is Declared, Ready, Cordoned, Leaving, Suspect, Unhealthy or Fenced."""
 

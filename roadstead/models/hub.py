@@ -24,6 +24,7 @@ class Overview(Record):
     queues: int = 0
     revision: int
     conditions: tuple[Condition, ...] = ()
+    hub_id: str = ""
 
 
 class Change(Record):

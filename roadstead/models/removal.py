@@ -1,4 +1,4 @@
-"""What a removal does in members: deletions, drains and plans say it beforehand."""
+"""Effects of a removal in members, as deletions, drains and plans list them beforehand."""
 
 from roadstead.models.record import Record
 
@@ -17,7 +17,7 @@ class RemovedObject(Record):
 
 
 class MemberRemoval(Record):
-    """What a removal does in one member: how many objects have each fate, and the first 100 of them."""
+    """Effects of a removal in one member: how many objects have each fate, and the first 100 of them."""
 
     cluster: str
     deleted: int = 0

@@ -33,18 +33,21 @@ from shared.kubesim.pki import Certificates, ensure_certificates, write_private
 from shared.kubesim.requests.call import User
 from shared.kubesim.requests.decoding import FieldChecker
 from shared.kubesim.schema.lookup import Schemas
-from shared.kubesim.server import label_guard, mirror_guard, queue_guard, template_guard
+from shared.kubesim.server import queue_guard
 from shared.kubesim.server.app import SimulatedApiServer
 from shared.kubesim.server.discovery import version_of
 from shared.kubesim.server.faults import Faults
 from shared.kubesim.server.hub_admission import AbsentPods, HubAdmission, Submitters
-from shared.kubesim.server.job_guard import JobGuard, Release, without_managed_by
+from shared.kubesim.server.job_guard import JobGuard, Release, Selection, without_managed_by
+from shared.kubesim.server.label_guard import LabelGuard
+from shared.kubesim.server.mirror_guard import HUB, MirrorGuard
 from shared.kubesim.server.node_endpoint import NodeEndpoint
 from shared.kubesim.server.openapi import OpenApi
 from shared.kubesim.server.pod_endpoints import PodEndpoints
 from shared.kubesim.server.reading import Reader
 from shared.kubesim.server.reviews import Reviews
 from shared.kubesim.server.scale import ScaleEndpoint
+from shared.kubesim.server.template_guard import TemplateGuard
 from shared.kubesim.server.writing import Writer
 from shared.kubesim.store.garbage_collector import GarbageCollector
 from shared.kubesim.store.in_memory import InMemory
@@ -222,15 +225,17 @@ class SimCluster:
             steps.append(without_managed_by)
         if not self.hub:
             return
+        selection = Selection(self.store, namespaces)
         if mirrors:
-            steps.append(mirror_guard.admit)
-            self.store.check_delete = mirror_guard.admit_delete
+            mirrored = MirrorGuard(selection)
+            steps.append(mirrored.admit)
+            self.store.check_delete = mirrored.admit_delete
         marks = policy and self._release.mutates_by_policy
         jobs = HubAdmission(self.store, namespaces, marks=marks)
         steps.append(jobs.admit)
         if policy:
-            steps.append(label_guard.admit)
-            steps.append(template_guard.admit)
+            steps.append(LabelGuard(selection).admit)
+            steps.append(TemplateGuard(selection).admit)
             steps.append(Submitters(jobs, writes=marks).admit)
         if policy and not marks:
             steps.append(JobGuard(self.store, namespaces).admit)
@@ -275,7 +280,7 @@ class SimCluster:
 
     def _users(self) -> list[User]:
         """Who has a token where none were given: a hub cluster tells its hub from people."""
-        return [ADMIN, mirror_guard.HUB] if self.hub else [ADMIN]
+        return [ADMIN, HUB] if self.hub else [ADMIN]
 
     @property
     def _tokens_path(self) -> Path | None:

@@ -67,7 +67,10 @@ class Member:
 
     async def accept(self, name: str, accept: bool = True) -> None:
         """The member's people accept the hub in a namespace, or no longer."""
-        marks = {labels.ACCEPT: HUB_ID if accept else None}
+        await self.label(name, {labels.ACCEPT: HUB_ID if accept else None})
+
+    async def label(self, name: str, marks: dict[str, str | None]) -> None:
+        """The member's people label a namespace."""
         patch = {"metadata": {"labels": marks}}
         await self.kube.merge_patch("v1", "Namespace", "", name, patch, field_manager="people")
 

@@ -30,7 +30,7 @@ def running(folder: Path, *more: str) -> Iterator[tuple[stem.Process, str]]:
 
 
 def log_of(folder: Path) -> Path:
-    """Where a hub on `folder` prints to: beside the folder, which holds the hub's own files alone."""
+    """The log of a hub on `folder`. It lies outside the folder, which holds only the hub's files."""
     kept = folder.parent.with_name(folder.parent.name + "-logs")
     return kept / f"{folder.name}.log"
 

@@ -243,6 +243,23 @@ async def test_a_number_of_which_nobody_knows_the_writer_is_not_admitted(tmp_pat
         assert any("PriorityNotAllowed" in each.reason for each in said)
 
 
+async def test_a_refusal_of_a_held_workload_is_said_once(tmp_path):
+    """A change of queues tries it again; the same refusal is no new Event, and stands in its condition."""
+    async with house(tmp_path) as it:
+        kept = await it.keep(it.ana)
+        await forget_writer(it, NUMBER)
+        await it.make_queue()
+        for name in ("x", "y"):
+            for each in in_cohort(name, "4"):
+                await applied(it.hub.admin, each)
+        said = await it.hub.db.read(lambda tx: events.list_events(tx, uid=kept.uid))
+        assert [each.reason for each in said].count("PriorityNotAllowed") == 1
+        row = await it.held()
+        assert row is not None
+        (condition,) = (row.status or {})["conditions"]
+        assert condition["reason"] == "PriorityNotAllowed"
+
+
 async def test_an_administrator_confirms_a_number_by_applying_it_again(tmp_path):
     """The spec is unchanged; what changes is who answers for its number. Its owner can not confirm it."""
     async with house(tmp_path) as it:

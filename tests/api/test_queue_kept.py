@@ -5,6 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
+from hub.services.context.settings import Settings
 from tests.api.serving import a_job, served
 from tests.services.build import a_workload, in_cohort
 
@@ -58,3 +59,26 @@ async def test_a_workload_does_not_move_to_the_hubs_own_queue(tmp_path):
         path = "/v1/workloads/team-a/w"
         reply = await hub.admin.patch(path, content=content, headers=MERGE)
         assert (reply.status_code, reply.json()["code"]) == (422, "Immutable")
+
+
+async def test_a_queue_in_the_annotation_is_kept_too(tmp_path):
+    """The manifests of the guide name it there."""
+    async with served(tmp_path) as hub:
+        given = job("j", "")
+        given["metadata"]["annotations"] = {QUEUE: "a"}
+        for each in (*in_cohort("a", "0"), given):
+            assert (await hub.admin.post("/v1/apply", json=each)).status_code == 200
+        (item,) = (await hub.admin.post("/v1/apply", json=job("j", ""))).json()["items"]
+        assert (item["result"], item["code"]) == ("rejected", "Immutable")
+
+
+async def test_a_workload_does_not_lose_its_queue(tmp_path):
+    """By a patch that removes queueName, with the default settings of a hub."""
+    async with served(tmp_path, Settings()) as hub:
+        for each in (*in_cohort("a", "0"), a_workload("w")):
+            assert (await hub.admin.post("/v1/apply", json=each)).status_code == 200
+        content = orjson.dumps({"spec": {"queueName": None}})
+        reply = await hub.admin.patch("/v1/workloads/team-a/w", content=content, headers=MERGE)
+        assert reply.status_code == 422, reply.text
+        (row,) = (await hub.admin.get("/v1/jobs?queue=a")).json()["items"]
+        assert row["name"] == "w"

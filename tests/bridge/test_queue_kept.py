@@ -1,5 +1,6 @@
 """By kubectl: no update takes a Job out of its queue's quota, or leaves it without an owner."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from hub.store import workloads
 from hub.store.records.workloads import Workload
 from shared import labels
 from shared.kube import errors
+from shared.kubesim.apimachinery.errors import ApiError
+from shared.kubesim.apimachinery.writer import acting_as
 from shared.kubesim.cluster import ADMIN
 from shared.kubesim.server import queue_guard
 from tests.bridge.guide import apply_guide
@@ -115,3 +118,17 @@ def test_the_policy_is_the_same_as_a_real_one():
         and each["metadata"]["name"] == queue_guard.POLICY
     ]
     assert [each["message"] for each in policy["spec"]["validations"]] == [queue_guard.KEEPS]
+
+
+def test_the_simulated_policy_reads_the_deletion_of_the_stored_job():
+    """A request that brings `deletionTimestamp` frees no Job of its queue."""
+    jobs: Any = SimpleNamespace(key="jobs.batch")
+    ending = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    stored = a_job()
+    stored["spec"]["managedBy"] = labels.JOB_CONTROLLER
+    claimed = {**stored, "metadata": {"name": "flood", **ending}}
+    with acting_as("ana"):
+        with pytest.raises(ApiError, match=queue_guard.KEEPS):
+            queue_guard.admit("UPDATE", jobs, claimed, stored)
+        deleted = {**stored, "metadata": {**stored["metadata"], **ending}}
+        assert queue_guard.admit("UPDATE", jobs, claimed, deleted) == claimed

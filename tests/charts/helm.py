@@ -37,7 +37,7 @@ class Release:
 
 @functools.cache
 def _cached(*arguments: str, stdin: str) -> str:
-    """What Helm prints, where the charts alone decide: many tests render the same few examples."""
+    """The output of Helm for a chart of this tree: many tests render the same few examples."""
     return run(*arguments, stdin=stdin)
 
 

@@ -12,9 +12,11 @@ import time
 import pytest
 
 from roadstead.cli import story
+from roadstead.models.explanation import Explanation
 from roadstead.models.jobs import Job
 from tests.cli.build import a_listed_job
 from tests.cli.commands import REPOSITORY, environment_without_ours
+from tests.cli.filled import filled
 from tests.cli.terminal import plain
 from tests.e2e.running import until
 
@@ -50,6 +52,19 @@ def test_success_is_every_expected_job_succeeded():
     assert story.all_succeeded(jobs)
     assert not story.all_succeeded(jobs[1:])
     assert not story.all_succeeded([Job.of({**jobs[0].raw, "state": "Failed"}), *jobs[1:]])
+
+
+@pytest.mark.parametrize(
+    ("state", "cluster", "agrees"), [("Pending", "", True), ("Placed", "c1", False)]
+)
+def test_a_line_of_the_story_is_one_reading(state, cluster, agrees):
+    """A job that moved on between the list and its explanation is told of by the next look."""
+    job = Job.of(a_listed_job("train") | {"state": "Pending", "reason": "", "cluster": ""})
+    given = {"state": state, "cluster": cluster, "reason": "NoClusterFits", "message": "no room"}
+    told = Explanation.of(filled(Explanation, **given))
+    assert story.agree(job, told) is agrees
+    if agrees:
+        assert story.words(job, told) == "Pending NoClusterFits: no room"
 
 
 def test_what_is_to_be_typed_next_is_found(tmp_path, monkeypatch):

@@ -92,7 +92,7 @@ def test_candidates_are_named_and_the_spared_counted():
 
 @pytest.mark.parametrize(
     ("state", "head"),
-    [("Running", "Decision"), ("Pending", "Decision for its last run, epoch 2")],
+    [("Running", "Decision"), ("Pending", "Decision of its last placement")],
 )
 def test_a_decision_that_is_past_says_so(state, head):
     """Of a job that waits again the clusters are those of its last run."""

@@ -51,9 +51,10 @@ def _without_extras(*arguments: str) -> "subprocess.CompletedProcess[str]":
         (("hub", "--data", "x"), "python -m hub", "hub"),
         (("agent", "--hub", "x"), "python -m agent", "agent"),
         (("agent.release", "--yes"), "python -m agent.release", "agent"),
+        (("agent.earlier", "list"), "python -m agent.earlier", "agent"),
         (("shared.kubesim",), "python -m shared.kubesim", "sim"),
     ],
-    ids=["up", "demo", "simulate", "hub", "agent", "release", "sim"],
+    ids=["up", "demo", "simulate", "hub", "agent", "release", "earlier", "sim"],
 )
 def test_the_extra_is_named(arguments, program, extra):
     """One line says which extra to install, and the exit code is 2."""

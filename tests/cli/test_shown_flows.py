@@ -248,7 +248,7 @@ Admission checks
   name   state  controllerName  message
   2 jobs were told to make room for it on c5
 
-Decision for its last run, epoch 12
+Decision of its last placement
   CLUSTER  SCORE  CHOSEN  BECAUSE
   c1       9      yes     room 3 of 2
   c2       -      -       tainted

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import signal
 import socket
 import stat
@@ -63,6 +62,7 @@ def _up(folder: Path, members: Path, *more: str) -> Iterator[RunningFleet]:
 
 def _end(fleet: RunningFleet, number: int = signal.SIGTERM) -> tuple[int, str, str]:
     """Signal the supervisor; its exit code, and what it printed after `ready`."""
+    assert isinstance(fleet.process, subprocess.Popen)
     fleet.process.send_signal(number)
     out, err = fleet.process.communicate(timeout=180)
     return fleet.process.returncode, out, err
@@ -243,8 +243,7 @@ def test_no_child_outlives_a_killed_supervisor(tmp_path, members):
     """kill -9 of the supervisor takes all children with it; started at once again, it goes on."""
     with _up(tmp_path / "data", members) as fleet:
         pids = _pids(fleet.folder)
-        os.kill(fleet.process.pid, signal.SIGKILL)
-        fleet.process.communicate()
+        _end(fleet, signal.SIGKILL)
         with _up(tmp_path / "data", members) as again:
             assert not any(map(_alive, pids.values()))
             assert again.server == fleet.server

@@ -13,6 +13,7 @@ import yaml
 from tests.house.sources import REPOSITORY
 
 MARK = {"roadstead.dev/managed-by": "h"}
+TAKEN = {**MARK, "roadstead.dev/job-uid": "u"}
 CREATED = {**MARK, "roadstead.dev/created-by": "h"}
 ACCEPT = {"roadstead.dev/accept": "h"}
 ENFORCE = "pod-security.kubernetes.io/enforce"
@@ -99,8 +100,12 @@ def is_allowed(
         ("UPDATE", "Secret", an(CREATED), an({}), {}, True),
         ("UPDATE", "Secret", an(CREATED), an(MARK), {}, False),
         ("UPDATE", "Namespace", an({}), an(MARK), {}, False),
-        ("UPDATE", "Namespace", an(ACCEPT), an({**ACCEPT, **MARK}), ACCEPT, True),
-        ("UPDATE", "Namespace", an({}), an({**ACCEPT, **MARK}), ACCEPT, False),
+        ("UPDATE", "Namespace", an(ACCEPT), an({**ACCEPT, **TAKEN}), ACCEPT, True),
+        ("UPDATE", "Namespace", an(ACCEPT), an({**ACCEPT, **MARK}), ACCEPT, False),
+        ("UPDATE", "Namespace", an(TAKEN), an(MARK), {}, False),
+        ("UPDATE", "Namespace", an(TAKEN), an({}), {}, True),
+        ("UPDATE", "Namespace", an({**CREATED, **TAKEN}), an(CREATED), {}, True),
+        ("UPDATE", "Namespace", an({}), an({**ACCEPT, **TAKEN}), ACCEPT, False),
         ("UPDATE", "Namespace", an({**ACCEPT, **MARK}), an(MARK), ACCEPT, False),
         ("UPDATE", "Namespace", an({**MARK, **RESTRICTED}), an(MARK), {}, False),
         ("UPDATE", "Namespace", an({**MARK, **RESTRICTED}), an({**MARK, ENFORCE: "baseline"}), {}, False),

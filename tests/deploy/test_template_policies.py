@@ -23,7 +23,12 @@ EVERY = pytest.mark.parametrize("hostile", HOSTILE, ids=lambda each: each.name)
 BOTH = pytest.mark.parametrize("policy", [MEMBER, HUB], ids=["member", "hub-cluster"])
 
 
-def refusals(policy: tuple[Path, str], new: Json, old: Json | None = None) -> list[str]:
+GIVES = {"roadstead.dev/accept-tokens": "true"}
+
+
+def refusals(
+    policy: tuple[Path, str], new: Json, old: Json | None = None, space: Json | None = GIVES
+) -> list[str]:
     """The messages of the policy's rules that a write of a Job breaks; [] too where it does not apply."""
     path, name = policy
     policies = yaml.safe_load_all(path.read_text())
@@ -41,6 +46,9 @@ def refusals(policy: tuple[Path, str], new: Json, old: Json | None = None) -> li
         },
         "object": new,
         "oldObject": old,
+        "namespaceObject": {
+            "metadata": {"name": new["metadata"]["namespace"], "labels": space or {}}
+        },
         "variables": {},
     }
 
@@ -143,3 +151,31 @@ def test_the_hub_cluster_leaves_jobs_of_others_alone() -> None:
     """A Job without queue and manager is not Roadstead's."""
     for each in HOSTILE:
         assert refusals(HUB, each.manifest) == []
+
+
+@pytest.mark.parametrize(
+    ("space", "token", "is_refused"),
+    [
+        ({}, None, True),
+        ({}, False, False),
+        ({"roadstead.dev/accept": "h"}, None, True),
+        ({"roadstead.dev/accept-tokens": "false"}, None, True),
+        (GIVES, None, False),
+        ({"roadstead.dev/managed-by": "h", "roadstead.dev/created-by": "h"}, None, False),
+        ({"roadstead.dev/managed-by": "z", "roadstead.dev/created-by": "z"}, None, True),
+        ({"roadstead.dev/managed-by": "h", "roadstead.dev/job-uid": "u"}, None, True),
+    ],
+)
+def test_pods_get_a_token_only_where_the_namespace_gives_it(space, token, is_refused) -> None:
+    """Its people allow it by label, or this hub's agent created the namespace."""
+    job = copy.deepcopy(harmless_job())
+    job["metadata"].setdefault("labels", {})["roadstead.dev/managed-by"] = "h"
+    pod = job["spec"]["template"]["spec"]
+    pod.pop("automountServiceAccountToken", None)
+    if token is not None:
+        pod["automountServiceAccountToken"] = token
+    said = refusals(MEMBER, job, space=space)
+    assert any(each.startswith("TokenNotAllowed: ") for each in said) is is_refused
+    larger = copy.deepcopy(job)
+    larger["spec"]["parallelism"] = 2
+    assert refusals(MEMBER, larger, job, space) == []

@@ -110,6 +110,7 @@ def running_fleet(
     command += (f"--members={given}", *(("--pack",) if packed else ()), *more)
     environment = {"PYTHONPATH": str(source), **(env or {})}
     log = folder / "up.log"
+    log.unlink(missing_ok=True)  # of an earlier fleet on this folder: it says that it was ready
     process = _started(command, log, environment, source)
     try:
         until(lambda: ready_line(log) or process.poll() is not None, 120, "the fleet starts")
@@ -131,7 +132,7 @@ def _started(
     log.parent.mkdir(parents=True, exist_ok=True)
     if source == REPOSITORY:
         return stem.start(*command, log=log, env=environment)
-    with log.open("wb") as output:  # other sources have to be loaded by a process of their own
+    with log.open("wb") as output:  # the forks run the sources of this tree
         return subprocess.Popen(
             [sys.executable, "-m", *command],
             stdout=output,

@@ -63,8 +63,9 @@ def marked(manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 def ensure_namespace(plane: Plane, name: str) -> None:
-    """A namespace of the member's people, who accept the hub in it."""
+    """A namespace of the member's people, who accept the hub in it and let its pods have tokens."""
     with contextlib.suppress(PlaneError):
         plane.kubectl("create", "namespace", name)
     accept = f"{labels.ACCEPT}={_MARK[labels.MANAGED_BY]}"
-    plane.kubectl("label", "namespace", name, accept, "--overwrite")
+    tokens = f"{labels.ACCEPT_TOKENS}=true"
+    plane.kubectl("label", "namespace", name, accept, tokens, "--overwrite")

@@ -78,7 +78,7 @@ def hub_and_agents(
 
     def start(module: str, *arguments: str) -> Path:
         log = folder / f"{module}-{len(running)}.log"
-        log.touch()
+        log.write_bytes(b"")  # a hub of before wrote its address there
         running.append(stem.start(module, *arguments, log=log, env=env))
         return log
 

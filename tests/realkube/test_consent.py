@@ -25,13 +25,23 @@ def gate(real_control_plane: Plane) -> Iterator[Gate]:
     helm.uninstall(made.release, real_control_plane.kubeconfig)
 
 
+def a_namespace(name: str, marks: dict[str, str]) -> dict[str, Any]:
+    metadata = {"name": name, "labels": marks}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+
+
 def a_secret(namespace: str) -> dict[str, Any]:
     metadata = {"name": "mine", "namespace": namespace}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
 
 
-def a_job(namespace: str) -> dict[str, Any]:
-    pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox:1.36"}]}
+def a_job(namespace: str, token: bool | None = False) -> dict[str, Any]:
+    pod: dict[str, Any] = {
+        "restartPolicy": "Never",
+        "containers": [{"name": "main", "image": "busybox:1.36"}],
+    }
+    if token is not None:
+        pod["automountServiceAccountToken"] = token
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -58,10 +68,26 @@ def test_only_a_namespace_that_accepts_the_hub_takes_its_objects(
 ) -> None:
     """The label, the mark of creation or the value accepts it; no pattern matches `default`."""
     if marks is not None:
-        metadata = {"name": name, "labels": marks}
-        space = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
-        gate.plane.create(space)
+        gate.plane.create(a_namespace(name, marks))
     for manifest in (a_secret(name), a_job(name)):
         answer = gate.said(marked(manifest))
         assert (DENIED in answer) is not is_usable, answer
         assert ("created" in answer) is is_usable, answer
+
+
+@pytest.mark.parametrize(
+    ("name", "marks", "gives"),
+    [
+        ("no-tokens", {labels.ACCEPT: HUB}, False),
+        ("tokens", {labels.ACCEPT: HUB, labels.ACCEPT_TOKENS: "true"}, True),
+        ("made-for-tokens", MADE, True),
+    ],
+)
+def test_pods_get_a_token_only_where_people_allow_it_or_the_agent_made_the_namespace(
+    gate: Gate, name: str, marks: dict[str, str], gives: bool
+) -> None:
+    """A Job that leaves the field out would get the token of its ServiceAccount."""
+    gate.plane.create(a_namespace(name, marks))
+    answer = gate.said(marked(a_job(name, token=None)))
+    assert ("denied request: TokenNotAllowed" in answer) is not gives, answer
+    assert "created" in gate.said(marked(a_job(name)))

@@ -88,7 +88,8 @@ OPEN_AGENT = MemberPolicy(
         priority_classes="*,system-cluster-critical",
         token_audiences="https://kubernetes.default.svc",
         fields="nodeName,csi,terminationGracePeriodSeconds,tolerateEverything,controlPlane,hostUsers",
-    )
+    ),
+    accepted="roadstead",
 )
 
 

@@ -26,7 +26,7 @@ from tests.realkube.plane import Plane, PlaneError
 pytestmark = [pytest.mark.realkube, pytest.mark.timeout(500)]
 
 ENFORCE: Final = "pod-security.kubernetes.io/enforce"
-MARK: Final = {labels.MANAGED_BY: HUB_ID}
+MARK: Final = {labels.MANAGED_BY: HUB_ID, labels.JOB_UID: "o-0"}
 CREATED: Final = {**MARK, labels.CREATED_BY: HUB_ID}
 SPACE: Final = "finance"
 DENIED: Final = "denied request: ForbiddenField"

@@ -33,10 +33,10 @@ class SpaceWatch(NamespaceWatch):
         acceptance = Acceptance(HUB_ID, MemberPolicy())
         super().__init__(CLIENT, acceptance, agent.clock, agent.news)
         self._agent = agent
-        self._space = agent.network.space
-        self._informer._replace([self._space.read()])
+        self._simulated = agent.network.space
+        self._informer._replace([self._simulated.read()])
         self._informer.synced.set()
-        self._space.watchers.append(self.hear)
+        self._simulated.watchers.append(self.hear)
 
     def hear(self) -> None:
         world = self._agent.world
@@ -48,7 +48,7 @@ class SpaceWatch(NamespaceWatch):
         if network.hangs_until > world.now:
             world.at(network.hangs_until, self._take_in)
         elif not self._agent.dead:
-            self._informer._take(WatchEvent("MODIFIED", self._space.read()))
+            self._informer._take(WatchEvent("MODIFIED", self._simulated.read()))
 
     def check(self, call: Call) -> None:
         """R-22: no agent creates or starts a Job in a namespace that it sees withdrawn."""

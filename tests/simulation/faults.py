@@ -215,7 +215,7 @@ def _draw_consent(die: random.Random, scenario: Scenario) -> None:
         scenario.faults.append(
             Fault(at, "consent withdrawn", where, seconds, die.random(), moment, nth)
         )
-    for _ in range(die.choice((0, 1, 2))):  # jobs are placed anew meanwhile
+    for _ in range(die.choice((0, 1, 2))):  # jobs are placed once more meanwhile
         uid, moment = f"w{die.randrange(scenario.jobs)}", die.choice(("made", "runs", "runs"))
         scenario.faults.append(
             Fault(die.random() * 3.0, "preempt", uid, 0.0, die.random(), moment, _nth(die))

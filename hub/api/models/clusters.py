@@ -83,6 +83,31 @@ class MemberClusterList(Model):
     hub_version: str
 
 
+class MemberNamespace(Model):
+    """A namespace of a member that the hub has named to its agent."""
+
+    name: str
+    state: Literal["Absent", "Created", "Labelled", "Named", "NotAccepted", "Withdrawn", "Unknown"]
+    """Withdrawn: not accepted, and jobs are still there. Unknown: its agent has not reported it."""
+    taken_over: bool
+    """A placement took it over; it stays when the placement ends."""
+    jobs: int
+    queues: list[str]
+    tenants: list[str]
+    """Owners of the jobs there."""
+    command: str
+    """What the member's people enter to accept the hub; empty where that is not needed."""
+
+
+class MemberNamespaceList(Model):
+    """Namespaces of one member."""
+
+    cluster: str
+    reports_consent: bool
+    """Its agent reports consent; those of earlier releases do not."""
+    items: list[MemberNamespace]
+
+
 class LeftoverJob(Model):
     """A Job in a member that the store does not have there since it was restored."""
 

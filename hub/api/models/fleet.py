@@ -36,6 +36,8 @@ class Overview(Model):
     """The newest of the change feed."""
     conditions: list[ApiCondition]
     """What an administrator has to know of the hub itself."""
+    hub_id: str
+    """The hub's id in members: labels `managed-by`, `created-by` and `accept` name it."""
 
 
 class PlacementFigures(Model):

@@ -172,7 +172,7 @@ class Deletion(Model):
 
     uid: str
     result: Literal["deleted", "deleting", "wouldDelete"]
-    """`deleting`: what it caused is taken back first; `wouldDelete`: of a dry run."""
+    """`deleting`: its works in members are withdrawn first; `wouldDelete`: of a dry run."""
     members: list[MemberRemoval] = []
     """What the deletion does in members."""
 

@@ -1,4 +1,4 @@
-"""What a removal does in members: shown before it, by plan, deletions and drains."""
+"""Effects of a removal in members, as plan, deletions and drains show them beforehand."""
 
 from typing import Literal
 
@@ -21,7 +21,7 @@ class RemovedObject(Model):
 
 
 class MemberRemoval(Model):
-    """What a removal does in one member, by what its agent has reported."""
+    """Effects of a removal in one member, by the last reports of its agent."""
 
     cluster: str
     deleted: int

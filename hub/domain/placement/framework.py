@@ -8,11 +8,13 @@ changes with every placement. Preferences are array rules: see `hub.domain.place
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.plan import Rejection, Verdict
 from hub.domain.workloads.demand import FOR_GOOD, Constraints
+
+_NAMED: Final = 5  # clusters in a message
 
 
 class Filter(Protocol):
@@ -54,11 +56,25 @@ def sieve(
         else:
             rejected.append(Verdict(cluster.name, rejection))
     coming = [until for _, until in constraints.set_aside if now < until < FOR_GOOD]
+    held = _held(rejected, now)
+    if held is not None and held.hold_until is not None and passed:
+        rejected += [Verdict(name, held) for name in passed]
+        passed.clear()
+        coming.append(held.hold_until)
     return Sieved(
         frozenset(passed),
         tuple(sorted(rejected, key=lambda v: v.cluster)),
         min(coming, default=None),
     )
+
+
+def _held(rejected: Sequence[Verdict], now: dt.datetime) -> Rejection | None:
+    """A rejection that keeps the workload from other clusters too, named after the clusters it is about."""
+    held = [v for v in rejected if (v.rejection.hold_until or now) > now]
+    if not held:
+        return None
+    names = ", ".join(sorted(verdict.cluster for verdict in held)[:_NAMED])
+    return held[0].rejection._replace(message=f"waits a moment for the report of {names}")
 
 
 def first_rejection(

@@ -22,18 +22,24 @@ FILTERS: Final[tuple[Filter, ...]] = (
     Named(),
     NotSetAside(),
     KindServed(),
-    Accepted(),
     TaintsTolerated(),
     AffinityRequired(),
     QueueNotStopped(),
+    Accepted(),  # last: the others are about clusters that the workload might take
 )
 
 
 def filters(
-    suspect_after_s: float = SUSPECT_AFTER_S, since: dt.datetime | None = None
+    suspect_after_s: float = SUSPECT_AFTER_S,
+    since: dt.datetime | None = None,
+    reports_due: dt.datetime | None = None,
 ) -> tuple[Filter, ...]:
-    """The same filters with another idea of how long, and since when, a cluster may be silent."""
-    return tuple(
-        Eligible(suspect_after_s, since) if isinstance(each, Eligible) else each
-        for each in FILTERS
-    )
+    """The same filters with another idea of how long, and since when, a cluster may be silent.
+
+    `reports_due`: until then workloads wait for reports of consent.
+    """
+    other: dict[type[Filter], Filter] = {
+        Eligible: Eligible(suspect_after_s, since),
+        Accepted: Accepted(reports_due),
+    }
+    return tuple(other.get(type(each), each) for each in FILTERS)

@@ -1,4 +1,4 @@
-"""What a removal does in members: objects deleted, released or left there, by the agents' reports. Pure.
+"""Effects of a removal in members: objects deleted, released or left there, by the agents' reports. Pure.
 
 `fates_of` makes every list that is shown before a removal: of `plan`, of deletions, of a drain and of the
 page's dialogs. It follows the agent's rules (`agent/decide/plain_objects.py`): only what the agent created is
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 
 class Fate(StrEnum):
-    """What becomes of an object in a member."""
+    """The fate of an object in a member."""
 
     DELETED = "Deleted"  # its agent created it
     DELETED_IF_EMPTY = "DeletedIfEmpty"  # a Namespace that its agent created
@@ -68,7 +68,7 @@ def fates_of(going: Sequence[MemberObject], staying: Iterable[MemberObject]) -> 
 
 
 def counts_of(outcomes: Iterable[ObjectFate]) -> dict[Fate, int]:
-    """How many objects have each fate."""
+    """The number of objects of each fate."""
     counts = dict.fromkeys(Fate, 0)
     for each in outcomes:
         counts[each.fate] += 1

@@ -4,6 +4,7 @@ A workload carries its namespace as a constraint only while some member does not
 of different namespaces stay equals where every member takes them.
 """
 
+import datetime as dt
 from collections.abc import Mapping, Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
@@ -16,6 +17,7 @@ from shared.documents import Json
 
 SETTING: Final = "named_namespaces"
 _HUB_ID: Final = "hub_id"
+_REPORTS_WITHIN: Final = dt.timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +27,24 @@ class AskedNamespaces:
     revision: int = 0
     names: frozenset[str] = frozenset()
     hub_id: str = ""
+    named_at: dt.datetime | None = None  # when the last of them were named
+
+    @property
+    def reports_due(self) -> dt.datetime | None:
+        """Until then workloads wait for members that have yet to report."""
+        return None if self.named_at is None else self.named_at + _REPORTS_WITHIN
 
 
 def load(tx: Transaction) -> AskedNamespaces:
     """As the store has them."""
     stored: Json = settings.get(tx, SETTING) or {}
     names = frozenset(stored.get("names") or ())
+    at = stored.get("named_at")
     return AskedNamespaces(
-        int(stored.get("revision") or 0), names, str(settings.get(tx, _HUB_ID) or "")
+        int(stored.get("revision") or 0),
+        names,
+        str(settings.get(tx, _HUB_ID) or ""),
+        dt.datetime.fromisoformat(at) if at else None,
     )
 
 
@@ -46,8 +58,10 @@ def require(
     if names == present.names:
         return present
     revision = present.revision + 1
-    settings.put(tx, SETTING, {"revision": revision, "names": sorted(names)})
-    return AskedNamespaces(revision, names, present.hub_id)
+    at = tx.now
+    told = {"revision": revision, "names": sorted(names), "named_at": at.isoformat()}
+    settings.put(tx, SETTING, told)
+    return AskedNamespaces(revision, names, present.hub_id, at)
 
 
 class Consents:

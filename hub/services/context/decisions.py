@@ -47,7 +47,7 @@ def told_growth(new_nodes: Sequence[tuple[str, int]]) -> str:
 
 def verdict_view(verdict: Verdict) -> Json:
     """A cluster that did not compete, in the same shape."""
-    rule, reason, message = verdict.rejection
+    rule, reason, message, _hold_until = verdict.rejection
     return {
         "cluster": verdict.cluster,
         "selected": False,

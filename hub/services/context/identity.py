@@ -39,6 +39,11 @@ def load(tx: Transaction) -> Identity:
     )
 
 
+def hub_id_of(tx: Transaction) -> str:
+    """The id by which members know this hub; "" before its first start."""
+    return str(settings.get(tx, "hub_id") or "")
+
+
 def mark_key(tx: Transaction) -> bytes:
     """What marks of hidden values are keyed with; made from the key that signs pages."""
     key = base64.b64decode(str(settings.get(tx, "page_key") or ""))

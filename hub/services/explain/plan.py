@@ -148,7 +148,7 @@ def _placement(
 def _taken_back(
     tx: Transaction, given: Draft, chosen: Collection[str], resources: Sequence[Resource]
 ) -> list[Json]:
-    """What members lose of what the placement has there now."""
+    """Objects of the placement that members lose once it is applied."""
     row = _stored(tx, given)
     if row is None:
         return []

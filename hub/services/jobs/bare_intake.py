@@ -15,6 +15,7 @@ from hub.services.jobs.bare import INACTIVE, INACTIVE_MESSAGE, KIND, is_active, 
 from hub.services.jobs.generations import keep_next, standing_before
 from hub.services.jobs.hold import release
 from hub.services.jobs.priorities import Priorities
+from hub.services.queues.conditions import refused_workload_conditions, with_conditions
 from hub.services.queues.defaults import local_queues
 from hub.services.reading.draft import Draft, draft
 from hub.services.works.evict import evict
@@ -70,9 +71,19 @@ def admit_held(tx: Transaction, intake: Intake) -> None:
     answers = submit_jobs(tx, found, intake, strict=False)
     for given, answer in zip(found, answers, strict=True):
         if isinstance(answer, Rejected):
-            tx.say(rows[given.uid], answer.code, answer.detail, warning=True)
+            _say_refused(tx, rows[given.uid], answer)
         else:
             objects.remove(tx, given.uid)
+
+
+def _say_refused(tx: Transaction, row: StoredObject, refusal: Rejected) -> None:
+    """Keep a refusal as the Workload's condition; write one Event for each new refusal."""
+    conditions = refused_workload_conditions(refusal)
+    status = with_conditions(row.status, conditions, tx.now, row.generation)
+    if status is None:
+        return
+    objects.set_statuses(tx, {row.uid: status})
+    tx.say(row, refusal.code, refusal.detail, warning=True)
 
 
 def revise_bare(tx: Transaction, given: Draft, row: Workload, intake: Intake) -> bool:

@@ -2,8 +2,9 @@
 
 A Job names a WorkloadPriorityClass by its label and carries no number. A Workload carries a number
 beside its class, as Kueue's controllers write it, and a pod template may carry one too. A number is accepted
-where it is 0, where it equals the value of the class that is named, where it was there before, and from
-administrators of the queue (`Draft.may_set_priority`). Role bindings may list the classes that people name.
+where it is 0, where it equals the value of the class that is named, where it was there before with the same
+pods, and from administrators of the queue (`Draft.may_set_priority`). Role bindings may list the classes that
+people name.
 """
 
 from collections.abc import Iterator
@@ -57,8 +58,7 @@ class Priorities:
             yield fault
         stored = dict(_templates(_spec(before), is_job=given.is_job))
         for field, pod in _templates(given.parsed.spec, is_job=given.is_job):
-            was = stored.get(field, {}).get("priority")
-            if pod.get("priority") != was and (fault := self._of_pod(field, pod)):
+            if pod != stored.get(field) and (fault := self._of_pod(field, pod)):
                 yield fault
 
     def _of_workload(self, spec: Json, old: Json) -> FieldError | None:
@@ -66,9 +66,8 @@ class Priorities:
         number, named = spec.get("priority") or 0, spec.get("priorityClassRef") or {}
         if not (number or named):
             return None
-        stays = spec.get("queueName") == old.get(
-            "queueName"
-        )  # who set the number administers that queue
+        # Who set the number administers that queue, and judged those pods.
+        stays = all(spec.get(field) == old.get(field) for field in ("queueName", "podSets"))
         if stays and (number, named) == (
             old.get("priority") or 0,
             old.get("priorityClassRef") or {},

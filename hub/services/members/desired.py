@@ -237,7 +237,8 @@ def at_start(tx: Transaction) -> tuple[list[Desired], ForAll]:
 
 def for_all(tx: Transaction) -> ForAll:
     """What every agent is told now."""
-    named = settings.get(tx, NAMED) or {"revision": 0, "names": []}
+    stored = settings.get(tx, NAMED) or {"revision": 0, "names": []}
+    named = {"revision": stored["revision"], "names": stored["names"]}
     return ForAll(pool_keys(tx), declared_rules.load(tx), named)
 
 

@@ -136,7 +136,7 @@ def _find_deletable(
 def _before(
     tx: Transaction, row: StoredObject, policy: str, *, drains: bool
 ) -> Sequence[ObjectFate]:
-    """What the deletion does in members."""
+    """Effects of the deletion in members."""
     if drains:
         return before.of_jobs(tx, jobs.charged_to(tx, row.name))
     return before.before_deletion(tx, row, cleans=leave.cleans_up(row, policy))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from hub.domain.instants import stamp
-from hub.services.context import timeline
+from hub.services.context import identity, timeline
 from hub.services.context.paging import PAGE_BYTES, Pager, within
 from hub.services.context.settings import Settings
 from hub.services.members import forgotten
@@ -34,6 +34,7 @@ def overview(tx: Transaction, settings: Settings) -> Json:
         "queues": len(objects.list_kind(tx, KUEUE, "ClusterQueue")),
         "revision": changes.last_revision(tx),
         "conditions": _conditions(tx, settings),
+        "hubId": identity.hub_id_of(tx),
     }
 
 

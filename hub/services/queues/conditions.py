@@ -16,6 +16,7 @@ from hub.store import objects, settings
 from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared.documents import Json, JsonView
+from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
 QUEUE_KINDS = frozenset(
@@ -167,6 +168,12 @@ def held_workload_conditions(
             f"holds no quota: no Job owns this Workload, and {queue}",
         )
     ]
+
+
+def refused_workload_conditions(refusal: Rejected) -> list[Json]:
+    """A held Workload whose queue is there, and that was refused as a unit of admission."""
+    text = f"holds no quota: {refusal.detail}"
+    return [_condition("QuotaReserved", "False", str(refusal.code), text)]
 
 
 def with_conditions(

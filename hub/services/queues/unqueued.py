@@ -36,7 +36,7 @@ def condition(tx: Transaction, unqueued_jobs: str) -> Json | None:
     """Says how many jobs wait in LocalQueues `default` of the hub although there are queues with quota.
 
     The hub accepted them before an administrator made the first ClusterQueue, or under another setting.
-    None if there are none, or if the caller does not see every namespace.
+    None if no job waits so, or if the caller does not see every namespace.
     """
     if unqueued_jobs != "Auto" or not tx.scope.is_everything or not is_administered(tx):
         return None

@@ -1,1 +1,1 @@
-"""What removals do in members: listed before they happen."""
+"""Lists the effects of removals in members beforehand."""

@@ -1,4 +1,4 @@
-"""What a removal would do in each member, from what agents reported: read beforehand, nothing is changed.
+"""Lists the effects of a removal in each member from the agents' reports; changes nothing.
 
 Every list of this kind is made by `hub.domain.rollout.removal.fates_of`.
 """
@@ -32,7 +32,7 @@ _COUNTS: Final = {
 
 
 def before_deletion(tx: Transaction, row: StoredObject, *, cleans: bool) -> list[ObjectFate]:
-    """What the deletion of an object does in members. `cleans`: a MemberCluster is emptied first."""
+    """List the effects of deleting an object. `cleans`: a MemberCluster is emptied first."""
     if row.api_group == PLACEMENT and row.kind in PLACEMENT_KINDS:
         return of_placement(tx, row)
     if (row.api_group, row.kind) == (CLUSTER, "MemberCluster"):
@@ -48,7 +48,7 @@ def before_deletion(tx: Transaction, row: StoredObject, *, cleans: bool) -> list
 
 
 def of_placement(tx: Transaction, row: StoredObject) -> list[ObjectFate]:
-    """What the deletion of a placement does in members."""
+    """List the effects of deleting a placement."""
     spec = row.spec or {}
     held = works.of_placement(tx, row.uid)
     going = [_held(work, spec) for work in held if work.epoch == 0]
@@ -62,7 +62,7 @@ def of_change(
     chosen: Collection[str],
     wanted: Collection[tuple[str, str, str, str]],
 ) -> list[ObjectFate]:
-    """What a placement takes back if it gives `wanted` (group, kind, namespace, name) to `chosen`."""
+    """List what a placement withdraws if it gives `wanted` (group, kind, namespace, name) to `chosen`."""
     going = [
         _held(work, spec)
         for work in works.of_placement(tx, row.uid)
@@ -74,7 +74,7 @@ def of_change(
 def of_drain(
     tx: Transaction, name: str, jobs: Collection[str], leaving: Sequence[StoredObject]
 ) -> list[ObjectFate]:
-    """What leaves a member if these jobs (uids) and all objects of these placements there do."""
+    """List the effects if these jobs (uids) and all objects of these placements leave a member."""
     specs = {row.uid: row.spec or {} for row in leaving}
     there = works.placed_in(tx, name)
     going = [_held(work, specs[work.placed_by]) for work in there if work.placed_by in specs]
@@ -83,12 +83,12 @@ def of_drain(
 
 
 def of_jobs(tx: Transaction, uids: Collection[str]) -> list[ObjectFate]:
-    """What members hold of jobs that are taken back."""
+    """List the Jobs in members that are withdrawn with these jobs (uids)."""
     return fates_of(_live_jobs(tx, [w for w in works.of_uids(tx, sorted(uids)) if w.epoch]), ())
 
 
 def counts_of_placement(held: Iterable[Work], spec: JsonView) -> dict[Fate, int]:
-    """How many objects of a placement have each fate, each looked at by itself."""
+    """Count the objects of a placement by fate, each judged by itself."""
     return counts_of(fates_of([_held(work, spec) for work in held if work.epoch == 0], ()))
 
 
@@ -121,7 +121,7 @@ def _told(each: ObjectFate) -> Json:
 
 
 def _of_member(tx: Transaction, row: StoredObject, *, cleans: bool) -> list[ObjectFate]:
-    """What a member that is deleted keeps, or with `cleans` loses first."""
+    """List the effects of deleting a MemberCluster: objects stay, or leave first (`cleans`)."""
     if not cleans:
         return fates_of((), [_held(work) for work in works.placed_in(tx, row.name)])
     bound = [b for b in placements.bound_to(tx, row.name) if b.policy_snapshot != FOR_A_JOB]

@@ -195,7 +195,9 @@ class Scheduler:
         deadline = clock.monotonic() + limits.cycle_s
         profile = Profile(
             rules=rules_of(self._hub.settings.queueing, clock.now()),
-            filters=registry.filters(limits.suspect_after_s),
+            filters=registry.filters(
+                limits.suspect_after_s, reports_due=self.index.consents.named.reports_due
+            ),
             may_go_on=lambda _: clock.monotonic() < deadline,
             max_placements=limits.cycle_placements,
         )

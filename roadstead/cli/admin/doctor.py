@@ -73,5 +73,5 @@ def _of_hub(ctx: click.Context) -> dict[str, Any]:
     return {
         "name": "hub",
         "level": "warn" if bad else "ok",
-        "message": words or f"answers, at revision {told.revision}",
+        "message": words or f"{told.hub_id or 'it'} answers, at revision {told.revision}",
     }

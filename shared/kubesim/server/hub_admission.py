@@ -18,7 +18,7 @@ from shared.kubesim.apimachinery.strategies import Object
 from shared.kubesim.apimachinery.writer import writer
 from shared.kubesim.custom.kueue_v1beta2 import defaulted, in_new_names
 from shared.kubesim.requests.call import Call
-from shared.kubesim.server.job_guard import denied
+from shared.kubesim.server.job_guard import denied, is_marked
 from shared.kubesim.server.mirror_guard import HUB
 from shared.kubesim.store.objects import ObjectStore
 
@@ -109,8 +109,8 @@ class Submitters:
         said = "" if old is None else _says(old)
         if self._writes:
             if old is None and labels.ORIGIN not in (new["metadata"].get("labels") or {}):
-                said = by if self._jobs.is_ours(new) else ""
-            elif old is not None and _comes_late(new, old) and self._jobs.is_ours(new):
+                said = by if self._is_ours(new) else ""
+            elif old is not None and _comes_late(new, old) and self._is_ours(new):
                 said = by
             if said and _says(new) != said:
                 new = _with_submitter(new, said)
@@ -124,6 +124,9 @@ class Submitters:
         if old is not None and says != said:
             raise denied(SUBMITTED_BY, name, STAYS)
         return new
+
+    def _is_ours(self, job: Object) -> bool:
+        return is_marked(job) or self._jobs.is_ours(job)
 
 
 def _comes_late(new: Object, old: Object) -> bool:

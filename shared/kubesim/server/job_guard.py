@@ -27,6 +27,11 @@ STARTED: Final = (
 TAKEN_AWAY: Final = (
     "a Job of Roadstead stays Roadstead's: delete it, and create another without the queue name"
 )
+NO_CONTROLLER: Final = (
+    "a Job of Roadstead gets no controller: the hub cluster would run it; create another Job "
+    "with its owner"
+)
+_MANAGERS: Final = (labels.JOB_CONTROLLER, labels.MULTIKUEUE_CONTROLLER)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -51,12 +56,34 @@ class Release:
         return self >= Release(1, 36)
 
 
-class JobGuard:
-    """Refuses Jobs of Roadstead that could run here; `namespaces` selects namespaces by their labels."""
+class Selection:
+    """The namespaces all of whose Jobs are Roadstead's; `namespaces` selects them by their labels."""
 
     def __init__(self, store: ObjectStore, namespaces: dict[str, Any] | None = None) -> None:
         self._store = store
         self._namespaces = namespaces
+
+    def covers(self, job: Object) -> bool:
+        """Is the Job in one of them, or in one that says so by its label?"""
+        namespace = self._store.get("namespaces", "", job["metadata"].get("namespace", ""))
+        its_labels = (namespace or {"metadata": {}})["metadata"].get("labels") or {}
+        chosen = self._namespaces is not None and labels_match(self._namespaces, its_labels)
+        return chosen or its_labels.get(labels.MANAGED_NAMESPACE) == "true"
+
+    def is_ours(self, job: Object) -> bool:
+        """Is a Job Roadstead's, by its namespace, its manager, its queue or the hub's finalizer?"""
+        return (
+            is_marked(job)
+            or _is_queued(job)
+            or (self.covers(job) and metadata.controller_of(job) is None)
+        )
+
+
+class JobGuard:
+    """Refuses Jobs of Roadstead that could run here; `namespaces` selects namespaces by their labels."""
+
+    def __init__(self, store: ObjectStore, namespaces: dict[str, Any] | None = None) -> None:
+        self._is_selected = Selection(store, namespaces).covers
 
     def admit(
         self,
@@ -85,14 +112,10 @@ class JobGuard:
             return STARTED
         leaving = "deletionTimestamp" in old["metadata"]
         lost = _is_queued(old) and not _is_queued(new)
-        return TAKEN_AWAY if lost and not selected and not leaving else ""
-
-    def _is_selected(self, job: Object) -> bool:
-        if self._namespaces is None:
-            return False
-        namespace = self._store.get("namespaces", "", job["metadata"].get("namespace", ""))
-        its_labels = (namespace or {"metadata": {}})["metadata"].get("labels") or {}
-        return labels_match(self._namespaces, its_labels)
+        if lost and not selected and not leaving:
+            return TAKEN_AWAY
+        ours = _is_queued(old) or selected
+        return NO_CONTROLLER if ours and metadata.controller_of(new) is not None else ""
 
 
 def without_managed_by(
@@ -115,12 +138,9 @@ def _is_queued(job: Object) -> bool:
     )
 
 
-def is_ours(job: Object) -> bool:
-    """Is a Job Roadstead's, by its manager or its queue?"""
-    meta = job["metadata"]
-    return job["spec"].get("managedBy") == labels.JOB_CONTROLLER or any(
-        labels.QUEUE_NAME in (meta.get(part) or {}) for part in ("labels", "annotations")
-    )
+def is_marked(job: Object) -> bool:
+    """Does the Job name a manager whose Jobs are Roadstead's?"""
+    return job["spec"].get("managedBy") in _MANAGERS
 
 
 def denied(policy: str, name: str, why: str) -> ApiError:

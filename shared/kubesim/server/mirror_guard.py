@@ -14,6 +14,7 @@ from shared.kubesim.apimachinery.registry import Resource
 from shared.kubesim.apimachinery.strategies import Object
 from shared.kubesim.apimachinery.writer import writer
 from shared.kubesim.requests.call import User
+from shared.kubesim.server.job_guard import Selection
 
 POLICY: Final = "roadstead-mirrors"
 # Whose credential an embedded hub has.
@@ -27,27 +28,55 @@ KEPT: Final = (
 )
 RESERVED: Final = f"the label {labels.ORIGIN} is the hub's: leave it out"
 GUARDED: Final = "mirrors are guarded here: this is how the hub asks for it"
+NOT_STARTED: Final = "the hub starts no Job here"
+NOT_CHANGED: Final = "the hub changes and deletes no Job here that is not Roadstead's"
 _GROUPS: Final = frozenset({KUEUE, PLACEMENT, CLUSTER})
 
 
-def admit(
-    operation: Literal["CREATE", "UPDATE"], resource: Resource, new: Object, old: Object | None
-) -> Object:
-    """An admission step. Raises ApiError Invalid, as a policy's refusal reads."""
-    if _is_guarded(resource) and labels.ASKS in (new["metadata"].get("labels") or {}):
-        raise _denied(resource, new["metadata"]["name"], GUARDED)
-    if not _is_free(resource):
-        if old is not None and _is_mirror(old):
+class MirrorGuard:
+    """Judges who writes mirrors, and what the hub's own account writes besides."""
+
+    def __init__(self, selection: Selection) -> None:
+        self._is_roadsteads = selection.is_ours
+
+    def admit(
+        self,
+        operation: Literal["CREATE", "UPDATE"],
+        resource: Resource,
+        new: Object,
+        old: Object | None,
+    ) -> Object:
+        """An admission step. Raises ApiError Invalid, as a policy's refusal reads."""
+        name = new["metadata"].get("name", "")
+        if _is_guarded(resource) and labels.ASKS in (new["metadata"].get("labels") or {}):
+            raise _denied(resource, name, GUARDED)
+        if writer() == HUB.name and old is not None:
+            self._judge_hub(resource, new, old)
+        if not _is_free(resource):
+            if old is not None and _is_mirror(old):
+                raise _denied(resource, name, KEPT)
+            if _is_mirror(new):
+                raise _denied(resource, name, RESERVED)
+        return new
+
+    def admit_delete(self, resource: Resource, old: Object) -> None:
+        """The same before an object is deleted."""
+        if not _is_free(resource) and _is_mirror(old):
             raise _denied(resource, old["metadata"]["name"], KEPT)
-        if _is_mirror(new):
-            raise _denied(resource, new["metadata"]["name"], RESERVED)
-    return new
+        if writer() == HUB.name and self._is_foreign(resource, old):
+            raise _denied(resource, old["metadata"]["name"], NOT_CHANGED)
 
+    def _judge_hub(self, resource: Resource, new: Object, old: Object) -> None:
+        """Refuse what the hub's own account does with no Job."""
+        is_job = resource.key == "jobs.batch"
+        if is_job and old["spec"].get("suspend") and not new["spec"].get("suspend"):
+            raise _denied(resource, old["metadata"]["name"], NOT_STARTED)
+        if self._is_foreign(resource, old):
+            raise _denied(resource, old["metadata"]["name"], NOT_CHANGED)
 
-def admit_delete(resource: Resource, old: Object) -> None:
-    """The same before an object is deleted."""
-    if not _is_free(resource) and _is_mirror(old):
-        raise _denied(resource, old["metadata"]["name"], KEPT)
+    def _is_foreign(self, resource: Resource, old: Object) -> bool:
+        """Is it a Job that is not Roadstead's?"""
+        return resource.key == "jobs.batch" and not (_is_mirror(old) or self._is_roadsteads(old))
 
 
 def _is_free(resource: Resource) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from shared.kubesim.apimachinery.registry import Resource
 from shared.kubesim.apimachinery.strategies import Object
 from shared.kubesim.apimachinery.writer import writer
-from shared.kubesim.server.job_guard import denied, is_ours
+from shared.kubesim.server.job_guard import Selection, denied
 from shared.kubesim.server.mirror_guard import HUB
 from shared.podsecurity.removal import LONGEST_GRACE_S
 
@@ -36,18 +36,29 @@ NO_CSI: Final = (
 )
 
 
-def admit(
-    operation: Literal["CREATE", "UPDATE"], resource: Resource, new: Object, old: Object | None
-) -> Object:
-    """An admission step. Raises ApiError Invalid, as a policy's refusal reads."""
-    if resource.key != "jobs.batch" or not is_ours(new) or writer() == HUB.name:
+class TemplateGuard:
+    """Refuses by the pod template of a Job."""
+
+    def __init__(self, selection: Selection) -> None:
+        self._is_ours = selection.is_ours
+
+    def admit(
+        self,
+        operation: Literal["CREATE", "UPDATE"],
+        resource: Resource,
+        new: Object,
+        old: Object | None,
+    ) -> Object:
+        """An admission step. Raises ApiError Invalid, as a policy's refusal reads."""
+        if resource.key != "jobs.batch" or not self._is_ours(new) or writer() == HUB.name:
+            return new
+        template = new["spec"].get("template") or {}
+        was_ours = old is not None and self._is_ours(old)
+        if old is None or not was_ours or old["spec"].get("template") != template:
+            why = _why_not(template, new["metadata"].get("namespace", ""))
+            if why:
+                raise denied(POLICY, new["metadata"]["name"], why)
         return new
-    template = new["spec"].get("template") or {}
-    if old is None or old["spec"].get("template") != template:
-        why = _why_not(template, new["metadata"].get("namespace", ""))
-        if why:
-            raise denied(POLICY, new["metadata"]["name"], why)
-    return new
 
 
 def _why_not(template: Object, namespace: str) -> str:

@@ -106,7 +106,9 @@ async def test_a_pod_without_our_labels_is_of_the_job_that_owns_it():
 async def test_an_object_that_lost_its_labels_is_told_of_to_whom_it_was():
     """Changed or gone: the last state that had them says whose."""
     observer, listener = an_observer()
-    ours = {"metadata": {"labels": {labels.MANAGED_BY: HUB_ID, labels.JOB_UID: "o-1"}}}
+    marks = {labels.MANAGED_BY: HUB_ID, labels.JOB_UID: "o-1"}
+    written = [{"manager": labels.FIELD_MANAGER, "fieldsV1": {}}]
+    ours = {"metadata": {"labels": marks, "managedFields": written}}
     bare: dict[str, Any] = {"metadata": {}}
     observer._object("MODIFIED", ours, bare)
     observer._object("DELETED", ours, bare)

@@ -142,8 +142,8 @@ def test_a_namespace_that_was_made_for_a_job_is_ours_to_place(obj, ours):
 def test_a_stranger_is_named_by_what_the_object_says():
     """Another hub with the epoch, else its first manager, else nobody."""
     theirs = a_namespace(**{labels.MANAGED_BY: "hub-9", labels.EPOCH: "4"})
-    assert "another hub (hub-9, epoch 4)" in stranger(theirs)
+    assert "another hub (hub-9, epoch 4)" in stranger(theirs, HUB_ID)
     managed = a_namespace()
     managed["metadata"]["managedFields"] = [{"manager": "helm"}, {"manager": "kubectl"}]
-    assert ", managed by helm, " in stranger(managed)
-    assert "managed by" not in stranger(a_namespace())
+    assert ", managed by helm, " in stranger(managed, HUB_ID)
+    assert "managed by" not in stranger(a_namespace(), HUB_ID)

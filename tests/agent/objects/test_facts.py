@@ -52,11 +52,14 @@ def test_what_is_another_hubs_is_nobodys_here():
 
 @pytest.mark.parametrize(("held", "uid", "ours"), [(True, "u-1", True), (False, "u-1", False)])
 def test_a_job_without_our_labels_is_ours_where_we_hold_it(held, uid, ours):
-    """The environment alone goes along with every copy that people make."""
+    """The environment goes along with every copy that people make; the managed fields do not."""
     live = a_live_job(finalizers=None if held else [])
     del live["metadata"]["labels"]
+    live["metadata"]["managedFields"] = [{"manager": labels.FIELD_MANAGER, "fieldsV1": {}}]
     assert is_made_for(live, a_job(uid)) is ours
     assert not is_made_for(live, a_job("u-2"))
+    live["metadata"]["managedFields"][0]["manager"] = "someone"
+    assert not is_made_for(live, a_job(uid))
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import pytest
 
 from agent.decide.member_policy import MemberPolicy
 from shared import labels
+from shared.podsecurity import Rules
 from shared.wire.consent import NamedNamespaces
 from tests.agent.build import a_config_map
 from tests.agent.scripted_hub import HUB_ID, a_job, an_object, eventually
@@ -115,6 +116,71 @@ class WithdrawnBeforeTheStart:
             watch = self._member.agent.reconciler.watch
             await eventually(lambda: watch._cached(self._name) == "NotAccepted")
         return await self._then.after(call, verb, reply) if self._then else reply
+
+
+def automount(member):
+    """What the stored Job's pods say."""
+    (job,) = member.cluster.store.list("jobs.batch", "finance")
+    return job["spec"]["template"]["spec"].get("automountServiceAccountToken")
+
+
+async def test_pods_in_a_namespace_of_the_members_people_get_no_token(member):
+    """Those of Jobs and of other kinds; the rest of the manifest stays as it is."""
+    await member.namespace("finance")
+    member.hub.put(a_job(namespace="finance", run_seconds="60"))
+    member.hub.put(an_object(a_deployment(), "o-1"))
+    member.start()
+    await member.hub.seen("u-1", "Applied")
+    await member.hub.seen("o-1", "Applied")
+    assert automount(member) is False
+    live = await member.kube.get("apps/v1", "Deployment", "finance", "web")
+    assert live["spec"]["template"]["spec"]["automountServiceAccountToken"] is False
+    assert member.hub.observed["o-1"].drift in (None, [])
+
+
+async def test_label_accept_tokens_lets_pods_have_one(member):
+    """The manifest is written as it is."""
+    await member.namespace("finance")
+    await member.label("finance", {labels.ACCEPT_TOKENS: "true"})
+    member.hub.put(a_job(namespace="finance", run_seconds="60"))
+    member.start()
+    await member.hub.seen("u-1", "Applied")
+    assert automount(member) is None
+
+
+async def test_a_job_that_asks_for_a_token_is_refused_without_that_label(member):
+    """The refusal names the path and the command; other members may take it."""
+    await member.namespace("finance")
+    work = a_job(namespace="finance")
+    work.manifest["spec"]["template"]["spec"]["automountServiceAccountToken"] = True
+    member.hub.put(work)
+    member.start(policy=MemberPolicy(Rules(fields="automountServiceAccountToken")))
+    entry = await member.hub.seen("u-1", "Failed", "RefusedByMember")
+    assert "spec.template.spec.automountServiceAccountToken" in entry.message
+    assert f"kubectl label namespace finance {labels.ACCEPT_TOKENS}=true" in entry.message
+
+
+async def test_a_namespace_that_the_agent_created_is_not_affected(member):
+    """Kinds whose pods call the API server work there."""
+    member.hub.put(a_job(namespace="finance", run_seconds="60"))
+    member.start()
+    await member.hub.seen("u-1", "Applied")
+    assert automount(member) is None
+
+
+def a_deployment():
+    chosen = {"app": "web"}
+    pod = {"containers": [{"name": "main", "image": "nginx:1.27"}]}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "finance"},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": chosen},
+            "template": {"metadata": {"labels": chosen}, "spec": pod},
+        },
+    }
 
 
 async def test_the_states_of_named_namespaces_are_reported(member):

@@ -71,6 +71,39 @@ async def test_agents_are_asked_about_a_new_namespace_and_awaited(tmp_path: Path
         assert (await hub.hub.read(consents.load)).revision == 1
 
 
+async def test_a_job_waits_for_the_reports_of_all_members_that_might_take_it(
+    tmp_path: Path,
+) -> None:
+    """The member that answers first does not win by that: the better one is chosen once it has answered."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("small", a_pool(cpu="4", memory="8Gi"), consent=consent(0))
+        await hub.cluster("large", a_pool(cpu="64", memory="8Gi"), consent=consent(0))
+        (uid,) = await hub.apply(a_job("one"))
+        await hub.settle()
+        await hub.cluster("small", a_pool(cpu="4", memory="8Gi"), consent=consent(team_a="Absent"))
+        await hub.settle()
+        job = await hub.job(uid)
+        assert (job.state, job.epoch) == ("Pending", 0)
+        await hub.cluster(
+            "large", a_pool(cpu="64", memory="8Gi"), consent=consent(team_a="Absent")
+        )
+        await hub.settle()
+        assert (await hub.job(uid)).cluster == "large"
+
+
+async def test_a_member_that_does_not_report_holds_up_no_job_for_long(tmp_path: Path) -> None:
+    """After five seconds the others take it, though nothing else happens meanwhile."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("silent", a_pool(cpu="64", memory="8Gi"), consent=consent(0))
+        await hub.cluster("small", a_pool(cpu="4", memory="8Gi"), consent=consent(team_a="Absent"))
+        (uid,) = await hub.apply(a_job("one"))
+        await hub.settle()
+        assert (await hub.job(uid)).state == "Pending"
+        hub.clock.advance(5.1)
+        await hub.settle()
+        assert (await hub.job(uid)).cluster == "small"
+
+
 async def test_an_agent_that_reports_no_consent_is_placed_on_as_before(tmp_path: Path) -> None:
     """It is of an earlier release: the hub names no namespace and waits for no report."""
     async with running(tmp_path) as hub:

@@ -14,9 +14,12 @@ from shared.labels import ACCEPT
 class Accepted:
     """Rejects clusters whose agent reports that the namespace is not accepted, or has yet to report it.
 
-    An agent that reports no consent at all is of a release before it: nothing is rejected.
+    An agent that reports no consent at all is of a release before it: nothing is rejected. Where a report
+    is still to come the workload takes no other cluster before `reports_due`: which cluster answers
+    first must not decide where it runs.
     """
 
+    reports_due: dt.datetime | None = None
     name: str = "Accepted"
 
     def reject(
@@ -29,7 +32,7 @@ class Accepted:
             return None
         if cluster.consent is not None and namespace not in cluster.consent:
             text = f"its agent has yet to report whether namespace {namespace} accepts this hub"
-            return Rejection(self.name, "AwaitingConsentReport", text)
+            return Rejection(self.name, "AwaitingConsentReport", text, self.reports_due)
         command = f"kubectl label namespace {namespace} {ACCEPT}={hub_id}"
         text = f"namespace {namespace} does not accept this hub; to accept it there: {command}"
         return Rejection(self.name, NOT_ACCEPTED, text)

@@ -1,0 +1,1 @@
+"""Lists, adopts or drains objects that an earlier hub left in a member."""

@@ -1,0 +1,129 @@
+"""A fresh hub joins a member that still holds objects of an earlier hub, with real agents.
+
+The folder of the hub is deleted and the fleet started again: the member keeps its Jobs and objects.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.running import REPOSITORY, RunningFleet, a_job, equal_members, running_fleet, until
+
+pytestmark = [pytest.mark.slow, pytest.mark.kubectl, pytest.mark.timeout(400)]
+OBJECTS = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: shop}
+data: {color: green}
+---
+apiVersion: placement.kubernetes-fleet.io/v1
+kind: ClusterResourcePlacement
+metadata: {name: shop}
+spec:
+  resourceSelectors: [{group: "", version: v1, kind: Namespace, name: shop}]
+  policy: {placementType: PickAll}
+  strategy: {applyStrategy: {whenToTakeOver: Always}}
+"""
+
+
+def read(fleet: RunningFleet, *what: str) -> Any:
+    """An object or a list of the member, {} where there is none."""
+    done = fleet.kubectl("get", *what, "-o", "json", cluster="m1")
+    return json.loads(done.stdout) if done.returncode == 0 else {}
+
+
+def pods(fleet: RunningFleet) -> list[str]:
+    return [each["metadata"]["uid"] for each in read(fleet, "pods", "-n", "lab")["items"]]
+
+
+def earlier(fleet: RunningFleet, *given: str) -> str:
+    """`python -m agent.earlier` with the credential of the member's people; what it printed."""
+    command = [sys.executable, "-m", "agent.earlier", *given]
+    done = subprocess.run(
+        [*command, f"--kubeconfig={fleet.kubeconfig('m1')}"],
+        capture_output=True, text=True, check=False, timeout=300, cwd=REPOSITORY,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def begin(tmp_path: Path) -> tuple[str, str]:
+    """An earlier hub runs Job `lab/train`, places `shop`, and loses its folder: its id, and the Job's uid."""
+    with (
+        running_fleet(tmp_path, equal_members(1, nodes=2), packed=True) as fleet,
+        fleet.client() as hub,
+    ):
+        applied = fleet.cli("apply", "-f", "-", stdin=OBJECTS)
+        assert applied.returncode == 0, applied.stderr
+        job = hub.submit(a_job("train", namespace="lab", run_s=600))
+        until(lambda: hub.job(job.uid).state == "Running", 60, "the Job runs")
+        until(
+            lambda: read(fleet, "configmap", "settings", "-n", "shop"), 60, "the object is applied"
+        )
+        old = hub.overview().hub_id
+    data = tmp_path / "data"
+    (data / "admin.token").unlink()
+    lost: Sequence[str] = ("hub", "agents", "clusters/sim-hub")
+    for part in lost:
+        shutil.rmtree(data / part)
+    return old, job.uid
+
+
+def test_a_fresh_hub_adopts_a_job_that_runs_and_the_objects(tmp_path: Path):
+    """The Job goes on in the same pod under its uid; the objects are taken over and released at the end."""
+    old, uid = begin(tmp_path)
+    with (
+        running_fleet(tmp_path, equal_members(1, nodes=2), packed=True) as fleet,
+        fleet.client() as hub,
+    ):
+        new = hub.overview().hub_id
+        assert new != old
+        before = pods(fleet)
+        assert len(before) == 1
+        told = earlier(fleet, "list")
+        assert f"Job lab/train  hub {old}  Running" in told
+        earlier(fleet, "adopt", "--hub-id", old, "--to", new, "--yes")
+        until(
+            lambda: [each for each in hub.restored().items if each.uid == uid], 60, "it is listed"
+        )
+        hub.adopt_leftover(uid)
+        until(lambda: hub.job(uid).state == "Running", 60, "the hub has the Job")
+        assert pods(fleet) == before
+        assert hub.restored().stopped == ""
+        applied = fleet.cli("apply", "-f", "-", stdin=OBJECTS)
+        assert applied.returncode == 0, applied.stderr
+
+        def marks() -> dict[str, str]:
+            found: dict[str, str] = (
+                read(fleet, "configmap", "settings", "-n", "shop")["metadata"].get("labels") or {}
+            )
+            return found
+
+        until(lambda: marks().get("roadstead.dev/managed-by") == new, 60, "it is taken over")
+        assert "roadstead.dev/created-by" not in marks()
+        hub.cancel(uid)
+        until(lambda: not pods(fleet), 90, "the adopted Job ends by the fresh hub's order")
+
+
+def test_a_drain_leaves_nothing_that_the_earlier_hub_created(tmp_path: Path):
+    """Its Job ends, its namespaces and objects are deleted; the fresh hub has nothing to do with it."""
+    old, _ = begin(tmp_path)
+    with (
+        running_fleet(tmp_path, equal_members(1, nodes=2), packed=True) as fleet,
+        fleet.client() as hub,
+    ):
+        assert hub.restored().items == ()
+        earlier(fleet, "drain", "--hub-id", old, "--yes")
+        until(lambda: not read(fleet, "namespace", "shop"), 60, "the namespace is deleted")
+        assert read(fleet, "jobs", "-A")["items"] == []
+        assert "nothing of an earlier hub is here" in earlier(fleet, "list", "--hub-id", old)

@@ -1,0 +1,255 @@
+"""Requests that build on each other: the first sets what a policy reads, the next uses it.
+
+`MARKERS` are everything that our policies read of a stored object, as a first request would set it on an
+object of the member's people (`FOREIGN`). In the chains `yes` is an allowed request, `gate` one that is
+denied. Each chain works on an object of its own, made like one of the tables'.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from tests.realkube.gates import world
+from tests.realkube.gates.asking import Json
+from tests.realkube.gates.requests import TOUCHED, merged
+
+
+@dataclass(frozen=True)
+class Marker:
+    """One mark, as a merge patch."""
+
+    name: str
+    change: Json
+
+
+def labelled(**labels: str | None) -> Json:
+    return {"metadata": {"labels": labels}}
+
+
+def annotated(**annotations: str | None) -> Json:
+    return {"metadata": {"annotations": annotations}}
+
+
+_GONE: Final = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "0-0"}
+_KEPT: Final = "example.com/keep"
+FOREIGN: Final = ("Secret theirs", "Deployment theirs", "Job theirs", "Namespace theirs")
+MARKERS: Final = (
+    Marker("managed-by", labelled(**world.MANAGED)),
+    Marker("created-by", labelled(**world.CREATED)),
+    Marker("accept", labelled(**world.ACCEPT)),
+    Marker("accept-and-managed-by", labelled(**world.ACCEPT, **world.MANAGED)),
+    Marker("accept-tokens", labelled(**{"roadstead.dev/accept-tokens": "true"})),
+    Marker("job-uid", labelled(**world.MANAGED, **{"roadstead.dev/job-uid": "u"})),
+    Marker("spec-hash", annotated(**{"roadstead.dev/spec-hash": "x"})),
+    Marker("our-finalizer", {"metadata": {"finalizers": ["roadstead.dev/result"]}}),
+    Marker("a-finalizer", {"metadata": {"finalizers": [_KEPT]}}),
+    Marker("an-owner-that-is-gone", {"metadata": {"ownerReferences": [_GONE]}}),
+    Marker("a-deletion", {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}),
+    Marker(
+        "no-level",
+        labelled(**world.MANAGED, **{"pod-security.kubernetes.io/enforce": "privileged"}),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One request and its answer."""
+
+    action: str
+    change: Json
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Who does what with an object that is made like `like`, one request after the other."""
+
+    name: str
+    who: str
+    like: str
+    steps: tuple[Step, ...]
+
+    @property
+    def obj(self) -> str:
+        """The key of its own object."""
+        return f"{self.like} {self.name}"
+
+
+def merge(change: Json, verdict: str) -> Step:
+    return Step("merge", change, verdict)
+
+
+def force(change: Json, verdict: str) -> Step:
+    return Step("force", change, verdict)
+
+
+DENIED: Final = Step("delete", {}, "gate")
+QUEUE: Final = "kueue.x-k8s.io/queue-name"
+START: Final = {"spec": {"suspend": False}}
+UNQUEUED: Final = labelled(**{QUEUE: None})
+EMPTIED: Final = merged(UNQUEUED, annotated(**{QUEUE: ""}))
+FREED: Final[Json] = {"metadata": {"finalizers": None}}
+OWNED: Final = {"metadata": {"ownerReferences": [{**_GONE, "controller": True}]}}
+NO_ORIGIN: Final = labelled(**{"roadstead.dev/origin": None})
+ANOTHER: Final = annotated(**{world.SUBMITTED_BY: "bob"})
+BY_HUB: Final = annotated(**{"roadstead.dev/mirror-of": "u"})
+UNMARKED: Final = labelled(**dict.fromkeys(world.CREATED))
+OTHER_HUB: Final = labelled(**{"roadstead.dev/managed-by": "hub-2"})
+
+MEMBER: Final = (
+    Chain("released-then-deleted", "agent+", "Secret created", (merge(UNMARKED, "yes"), DENIED)),
+    Chain(
+        "released-then-marked-again",
+        "agent+",
+        "Secret created",
+        (merge(UNMARKED, "yes"), merge(labelled(**world.CREATED), "gate"), DENIED),
+    ),
+    Chain(
+        "taken-then-claimed",
+        "agent+",
+        "Secret lent",
+        (
+            merge(labelled(**world.MANAGED), "yes"),
+            merge(labelled(**world.CREATED), "gate"),
+            DENIED,
+        ),
+    ),
+    Chain(
+        "taken-then-owned",
+        "agent+",
+        "Secret lent",
+        (merge(labelled(**world.MANAGED), "yes"), merge(OWNED, "gate"), force(OWNED, "gate")),
+    ),
+    Chain(
+        "taken-then-of-another-hub",
+        "agent+",
+        "Secret lent",
+        (merge(labelled(**world.MANAGED), "yes"), merge(OTHER_HUB, "gate")),
+    ),
+    Chain(
+        "a-job-released-then-changed",
+        "agent+",
+        "Job created",
+        (merge(FREED, "yes"), merge(labelled(**dict.fromkeys(world.MANAGED)), "gate")),
+    ),
+    Chain(
+        "a-level-raised-then-lowered",
+        "agent+",
+        "Namespace created",
+        (
+            merge(labelled(**{"pod-security.kubernetes.io/enforce": "restricted"}), "yes"),
+            merge(labelled(**{"pod-security.kubernetes.io/enforce": "baseline"}), "gate"),
+            merge(labelled(**{"pod-security.kubernetes.io/enforce": None}), "gate"),
+        ),
+    ),
+    Chain(
+        "a-namespace-taken-then-claimed",
+        "agent+",
+        "Namespace lent",
+        (
+            merge(labelled(**world.MANAGED), "gate"),
+            merge(labelled(**world.TAKEN), "yes"),
+            merge(labelled(**{"roadstead.dev/job-uid": None}), "gate"),
+            force(labelled(**world.CREATED), "gate"),
+            DENIED,
+        ),
+    ),
+    Chain(
+        "its-own-namespace-accepts",
+        "agent+",
+        "Namespace created",
+        (merge(labelled(**world.ACCEPT), "gate"), force(labelled(**world.ACCEPT), "gate")),
+    ),
+)
+HUB_CLUSTER: Final = (
+    Chain(
+        "a-controller-then-a-start",
+        "submitter",
+        "Job suspended",
+        (merge(OWNED, "gate"), force(OWNED, "gate"), merge(START, "gate")),
+    ),
+    Chain(
+        "no-finalizer-then-no-queue",
+        "submitter",
+        "Job suspended",
+        (merge(FREED, "yes"), merge(EMPTIED, "gate"), merge(UNQUEUED, "gate")),
+    ),
+    Chain(
+        "an-annotation-then-no-label",
+        "submitter",
+        "Job marked",
+        (
+            merge(annotated(**{QUEUE: "other"}), "yes"),
+            merge(FREED, "yes"),
+            merge(EMPTIED, "gate"),
+        ),
+    ),
+    Chain(
+        "a-template-then-a-queue",
+        "submitter",
+        "Job hostile",
+        (merge(TOUCHED, "yes"), merge(labelled(**world.QUEUED), "gate")),
+    ),
+    Chain(
+        "a-template-then-the-finalizer",
+        "submitter",
+        "Job hostile",
+        (merge({"metadata": {"finalizers": ["roadstead.dev/hub"]}}, "gate"),),
+    ),
+    Chain(
+        "no-finalizer-then-another-name",
+        "submitter",
+        "Job marked",
+        (merge(FREED, "yes"), merge(ANOTHER, "gate")),
+    ),
+    Chain(
+        "no-origin-then-deleted",
+        "tool",
+        "Job mirror",
+        (merge(NO_ORIGIN, "gate"), force(merged(NO_ORIGIN, TOUCHED), "gate"), DENIED),
+    ),
+    Chain(
+        "an-administrator-marks-a-mirror",
+        "admin",
+        "LocalQueue theirs",
+        (merge(BY_HUB, "yes"), merge(labelled(**world.ORIGIN), "gate")),
+    ),
+    Chain(
+        "the-hub-marks-then-deletes",
+        "hub+",
+        "Job foreign",
+        (merge(labelled(**world.ORIGIN), "gate"), DENIED),
+    ),
+    Chain(
+        "the-hub-queues-then-deletes",
+        "hub+",
+        "Job foreign",
+        (merge(labelled(**world.QUEUED), "gate"), DENIED),
+    ),
+    Chain(
+        "the-hub-holds-then-deletes",
+        "hub+",
+        "Job foreign",
+        (merge({"metadata": {"finalizers": ["roadstead.dev/hub"]}}, "gate"), DENIED),
+    ),
+    Chain(
+        "the-hub-owns-then-waits-for-the-collector",
+        "hub+",
+        "Job foreign",
+        (merge(OWNED, "gate"), force(OWNED, "gate")),
+    ),
+    Chain(
+        "the-hub-starts-its-mirror",
+        "hub+",
+        "Job mirror",
+        (merge(TOUCHED, "yes"), merge(START, "gate"), force(START, "gate")),
+    ),
+)
+
+
+def with_copies(objects: world.Manifests, chains: tuple[Chain, ...]) -> dict[str, Json]:
+    """The objects, and one for each chain."""
+    found = dict(objects)
+    for number, chain in enumerate(chains):
+        found[chain.obj] = merged(objects[chain.like], {"metadata": {"name": f"chain-{number}"}})
+    return found

@@ -1,0 +1,156 @@
+"""Who may do what with which object, in a hub cluster and in a member: read this before the code beside it.
+
+One row is an object and some actions on it; one column is an identity. A cell says who decides:
+
+    yes   allowed
+    gate  denied by an admission policy that we ship
+    role  denied by RBAC
+    …*    the same, but for PUT, which the role does not grant: `role`
+
+Identities with a `+` have every right besides their own, so that only a gate is in their way. `changes` are
+all ways to change an object: update (PUT), merge, json and strategic patches, server-side apply without force
+(of a field that nobody manages) and with it. `collection` is deletecollection.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from tests.realkube.gates.requests import CHANGES
+
+# Objects: `theirs` are of the member's people, in namespace finance, which accepts no hub. `taken` were taken
+# over, in namespace lent, which accepts the hub. `created` were created by the agent, in namespace made.
+# `refused` and `accepted` carry the marks of created objects, in finance and in lent.
+MEMBER: Final = """
+object                 action          agent+  agent  hub    submitter  person  admin  tool
+---------------------  --------------  ------  -----  -----  ---------  ------  -----  ----
+Secret theirs          changes         gate    gate*  role   role       yes     yes    yes
+Secret theirs          delete          gate    gate   role   role       yes     yes    yes
+Secret theirs          collection      gate    role   role   role       yes     yes    yes
+Secret theirs          create          gate    gate   role   role       yes     yes    yes
+Deployment theirs      changes         gate    gate*  role   role       yes     yes    yes
+Deployment theirs      scale           gate    role   role   role       yes     yes    yes
+Deployment theirs      status          gate    role   role   role       role    yes    yes
+Deployment theirs      delete          gate    gate   role   role       yes     yes    yes
+Deployment theirs      collection      gate    role   role   role       yes     yes    yes
+ServiceAccount theirs  changes         gate    gate*  role   role       yes     yes    yes
+ServiceAccount theirs  delete          gate    gate   role   role       yes     yes    yes
+Job theirs             changes         gate    gate*  role   role       yes     yes    yes
+Job theirs             status          gate    role   role   role       role    yes    yes
+Job theirs             delete          gate    gate   role   role       yes     yes    yes
+Job theirs             collection      gate    role   role   role       yes     yes    yes
+RoleBinding theirs     changes         gate    role   role   role       yes     yes    yes
+RoleBinding theirs     delete          gate    role   role   role       yes     yes    yes
+Namespace theirs       changes         gate    gate*  role   role       role    yes    yes
+Namespace theirs       status          gate    role   role   role       role    yes    yes
+Namespace theirs       delete          gate    gate   role   role       role    yes    yes
+Secret lent            changes         gate    gate*  role   role       role    yes    yes
+Secret lent            delete          gate    gate   role   role       role    yes    yes
+Secret taken           changes         yes     yes*   role   role       role    yes    yes
+Secret taken           delete          gate    gate   role   role       role    yes    yes
+Secret taken           collection      gate    role   role   role       role    yes    yes
+Secret refused         create          gate    gate   role   role       yes     yes    yes
+Secret refused         delete          yes     yes    role   role       yes     yes    yes
+Secret accepted        create          yes     yes    role   role       role    yes    yes
+Secret accepted        delete          yes     yes    role   role       role    yes    yes
+Deployment taken       changes         yes     yes*   role   role       role    yes    yes
+Deployment taken       scale           gate    role   role   role       role    yes    yes
+Deployment taken       delete          gate    gate   role   role       role    yes    yes
+Namespace taken        changes         yes     yes*   role   role       role    yes    yes
+Namespace taken        delete          gate    gate   role   role       role    yes    yes
+Secret created         changes         yes     yes*   role   role       role    yes    yes
+Secret created         create          yes     yes    role   role       role    yes    yes
+Secret created         delete          yes     yes    role   role       role    yes    yes
+Secret created         collection      yes     role   role   role       role    yes    yes
+Deployment created     changes         yes     yes*   role   role       role    yes    yes
+Deployment created     scale           gate    role   role   role       role    yes    yes
+Deployment created     status          gate    role   role   role       role    yes    yes
+Deployment created     delete          yes     yes    role   role       role    yes    yes
+Job created            changes         yes     yes*   role   role       role    yes    yes
+Job created            create          yes     yes    role   role       role    yes    yes
+Job created            status          gate    role   role   role       role    yes    yes
+Job created            delete          yes     yes    role   role       role    yes    yes
+Job created            collection      yes     role   role   role       role    yes    yes
+Namespace lent         changes         gate    gate*  role   role       role    yes    yes
+Namespace lent         delete          gate    gate   role   role       role    yes    yes
+Namespace created      changes         yes     yes*   role   role       role    yes    yes
+Namespace created      delete          yes     yes    role   role       role    yes    yes
+ConfigMap system       create          gate    gate   role   role       role    yes    yes
+ConfigMap system       changes         gate    gate*  role   role       role    yes    yes
+ConfigMap system       delete          yes     yes    role   role       role    yes    yes
+ClusterRole theirs     changes         gate    role   role   role       role    yes    yes
+ClusterRole theirs     delete          gate    role   role   role       role    yes    yes
+"""
+
+# Objects of namespace team: `marked` is a Job with spec.managedBy, as Kubernetes knows it from 1.32 on;
+# `suspended` one without, which the hub has taken; `foreign` a suspended Job without a queue; `mirror` shows
+# what came by REST.
+HUB_CLUSTER: Final = """
+object                 action          hub+    hub    agent  submitter  person  admin  tool
+---------------------  --------------  ------  -----  -----  ---------  ------  -----  ----
+Job marked             changes         yes     yes*   role   yes        role    yes    yes
+Job marked             create          gate    gate   role   yes        role    yes    yes
+Job marked             delete          yes     yes    role   yes        role    yes    yes
+Job marked             collection      yes     role   role   role       role    yes    yes
+Job suspended          changes         yes     yes*   role   yes        role    yes    yes
+Job suspended          create          gate    gate   role   yes        role    yes    yes
+Job suspended          delete          yes     yes    role   yes        role    yes    yes
+Job suspended          start           gate    gate   role   gate       role    gate   gate
+Job suspended          unqueue         yes     yes    role   gate       role    gate   gate
+Job suspended          name another    yes     yes    role   gate       role    gate   gate
+Job marked             unqueue         yes     yes    role   gate       role    gate   gate
+Job marked             name another    yes     yes    role   gate       role    gate   gate
+Job marked             mark as mirror  yes     yes    role   gate       role    gate   gate
+Job foreign            changes         gate    gate*  role   yes        role    yes    yes
+Job foreign            delete          gate    gate   role   yes        role    yes    yes
+Job foreign            collection      gate    role   role   role       role    yes    yes
+Job foreign            start           gate    gate   role   yes        role    yes    yes
+Job foreign            mark as mirror  gate    gate   role   gate       role    gate   gate
+Job mirror             changes         yes     yes*   role   gate       role    gate   gate
+Job mirror             status          yes     yes    role   role       role    yes    yes
+Job mirror             create          yes     yes    role   gate       role    gate   gate
+Job mirror             delete          yes     yes    role   gate       role    gate   gate
+Job mirror             collection      yes     role   role   role       role    gate   gate
+Job mirror             start           gate    gate   role   gate       role    gate   gate
+LocalQueue mirror      changes         yes     yes    role   role       role    gate   gate
+LocalQueue mirror      create          yes     yes    role   role       role    gate   gate
+LocalQueue mirror      delete          yes     yes    role   role       role    gate   gate
+LocalQueue mirror      collection      yes     role   role   role       role    gate   gate
+LocalQueue theirs      changes         yes     yes    role   role       role    yes    yes
+LocalQueue theirs      mark as mirror  yes     yes    role   role       role    gate   gate
+LocalQueue theirs      delete          yes     yes    role   role       role    yes    yes
+Secret theirs          changes         yes     role   role   role       role    yes    yes
+Secret theirs          delete          yes     role   role   role       role    yes    yes
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One action on one object; `cells` has the verdict for each identity."""
+
+    obj: str
+    action: str
+    cells: dict[str, str]
+
+    def __str__(self) -> str:
+        """The test's id."""
+        return f"{self.obj}: {self.action}".replace(" ", "-")
+
+
+def rows(table: str) -> Iterator[Row]:
+    """The rows of a table; `changes` is one row for each way to change an object."""
+    head, _, *lines = table.strip().splitlines()
+    columns = head.split()[2:]
+    for line in lines:
+        words = line.split()
+        cells = dict(zip(columns, words[-len(columns) :], strict=True))
+        kind, name, *action = words[: -len(columns)]
+        named = " ".join(action)
+        for each in CHANGES if named == "changes" else (named,):
+            if (kind, each) != ("LocalQueue", "strategic"):  # no custom kind has such patches
+                found = {who: _cell(cell, each) for who, cell in cells.items()}
+                yield Row(f"{kind} {name}", each, found)
+
+
+def _cell(cell: str, action: str) -> str:
+    return "role" if cell.endswith("*") and action == "update" else cell.removesuffix("*")
