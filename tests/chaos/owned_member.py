@@ -5,7 +5,6 @@ The ledger is that of the simulation's level `owners`. It tells writers apart by
 """
 
 import os
-import sys
 import time
 from typing import Any
 
@@ -62,4 +61,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -80,11 +80,11 @@ class Ledger:
 
         def noted_put(key: str, obj: Object, old: Object | None) -> Object:
             self.written(writer(), key, obj, old)
-            return put(key, obj, old)  # type: ignore[no-any-return]
+            return put(key, obj, old)
 
         def noted_remove(key: str, obj: Object, old: Object) -> Object:
             self.removed(writer(), key, obj, old)
-            return remove(key, obj, old)  # type: ignore[no-any-return]
+            return remove(key, obj, old)
 
         store._put, store._remove = noted_put, noted_remove
 
