@@ -19,9 +19,10 @@ BENCH ?= dispatch
 BENCH_ARGS ?=
 SEEDS ?=
 SIMULATE_ARGS ?=
-# Seeds of `make simulations`: of the model, and of whole hubs.
+# Seeds of `make simulations`: of the model, of whole hubs, and of three owners.
 MODELLED ?= 1,20000
 HUBS ?= 1,1000
+OWNERS ?= 1,1000
 CHAOS_ARGS ?=
 PLANTED ?=
 MODULE ?= hub/domain/quota/ledger.py
@@ -82,10 +83,11 @@ test-api: $(READY)  ## Ask each operation of the API what its description allows
 simulate: $(READY)  ## Play seeds of the deterministic simulation: SEEDS=first,count
 	@$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),$(MODELLED)) $(SIMULATE_ARGS)
 
-simulations: $(READY)  ## Play every level of the simulation before a release (MODELLED=1,20000 HUBS=1,1000)
+simulations: $(READY)  ## Play every level of the simulation before a release (MODELLED=1,20000 HUBS=1,1000 OWNERS=1,1000)
 	@$(BIN)/python -m tests.simulation --seeds $(MODELLED)
 	@for level in services replicas restores; do \
 		$(BIN)/python -m tests.simulation --seeds $(HUBS) --level $$level || exit 1; done
+	@$(BIN)/python -m tests.simulation --seeds $(OWNERS) --level owners
 
 # POSTGRES=few: what every change is held to (tests/on_postgres.txt says why these).
 POSTGRES ?=

@@ -247,6 +247,7 @@ class Applier:
                     return permission.outcome
                 live = permission.outcome.live
             trouble = _forbidden(work, live)
+            trouble = trouble or await self._take_over.refuse_update(work, live if ours else None)
             if trouble is not None:
                 return Outcome(trouble=trouble)
             manifest = self._manifest(work, live, leave)

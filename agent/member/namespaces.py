@@ -134,7 +134,8 @@ async def _contents(client: KubeClient, namespace: str, hub_id: str) -> Contents
         groups = ", ".join(sorted(discovery.unanswered))
         raise errors.Unavailable(503, "ServiceUnavailable", f"{groups} cannot be discovered")
     items: list[Object] = []
-    for endpoint in _kinds(discovery.values()):
+    # A tuple: another task may refresh the discovery during these lists, and a view would skip kinds.
+    for endpoint in _kinds(tuple(discovery.values())):
         try:
             items += await _listed(client, endpoint, namespace)
         except errors.Forbidden as refusal:

@@ -10,9 +10,10 @@ from agent.decide.decision import Outcome, Trouble
 from agent.member.acceptance import Acceptance
 from agent.member.consent import Consent
 from agent.objects import drift
-from agent.objects.facts import Object, epoch_of, is_written_by_us, owner_of
+from agent.objects.facts import Object, epoch_of, is_created, is_written_by_us, owner_of
 from agent.objects.full_comparison import additions
 from shared import labels
+from shared.consent import NOT_ACCEPTED
 from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.wire.agent_v1 import Work
@@ -53,6 +54,19 @@ class TakeOver:
         if refusal:
             return Permission(Outcome(trouble=Trouble("NameConflict", refusal)))
         return Permission(Outcome(live=live), force=work.when_to_take_over == "Always")
+
+    async def refuse_update(self, work: Work, live: Object | None) -> Trouble | None:
+        """Refuse a write to a cluster-scoped object that was taken over and accepts this hub no longer.
+
+        Namespaced objects are refused by their namespace (`agent.member.namespace_watch`). Raises KubeError.
+        """
+        if live is None or work.namespace or is_created(live, self._hub_id):
+            return None
+        if await self._consent.covers(live):
+            return None
+        command = self._consent.command(work.kind, work.name, work.namespace)
+        text = f"{work.kind} {work.name} accepts this hub no longer; its people accept it by: {command}"
+        return Trouble(NOT_ACCEPTED, text)
 
     async def _refusal(self, work: Work, live: Object) -> str:
         """Return the reason to leave a foreign object alone; "" if it may be taken over."""

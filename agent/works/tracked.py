@@ -188,9 +188,9 @@ class TrackedWork:
         if outcome.live is not None:
             self.is_here(outcome.live, now)
         elif outcome.absent_at is not None:
-            seen.live = None
-            seen.vanished = False
+            seen.live, seen.vanished = None, False
             seen.absent_at, seen.kept = outcome.absent_at, outcome.kept
+            self.known_uid = "" if decision.do == "Abandon" else self.known_uid
         if outcome.podless_at is not None:
             self._is_podless(outcome.podless_at)
         if outcome.trouble is None:

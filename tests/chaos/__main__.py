@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests import databases
+from tests.chaos import owners
 from tests.chaos.judge import Violation, judge
 from tests.chaos.run import play
 from tests.chaos.schedule import Schedule, schedule
@@ -41,6 +42,12 @@ def main() -> int:
         if arguments.within_s and time.monotonic() - began > arguments.within_s:
             break
         played += 1
+        if arguments.owners:
+            told = _of_owners(seed, traces, keep=arguments.keep)
+            found += [{"seed": seed, **each} for each in told["violations"]]
+            unplayed += [{"seed": seed, "error": told["error"]}] if told.get("error") else []
+            print(json.dumps(told), flush=True)
+            continue
         planned = schedule(seed, arguments.replicas)
         told = _one(planned, traces, keep=arguments.keep, source=arguments.source)
         found += [{"seed": seed, **each} for each in told["violations"]]
@@ -87,6 +94,22 @@ def _one(planned: Schedule, traces: Path, *, keep: bool, source: Path) -> Json:
     return told
 
 
+def _of_owners(seed: int, traces: Path, *, keep: bool) -> Json:
+    """Play the acts of three owners."""
+    folder = traces / f"seed-{seed}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    began, told = time.monotonic(), {"seed": seed, "violations": []}
+    try:
+        told["violations"] = [_told(each) for each in owners.play(seed, folder)]
+    except Exception as failure:  # noqa: BLE001 - as above
+        told["error"] = f"{type(failure).__name__}: {failure}"
+    told["seconds"] = round(time.monotonic() - began, 1)
+    if not (told["violations"] or told.get("error") or keep):
+        shutil.rmtree(folder, ignore_errors=True)
+    return told
+
+
 def _told(violation: Violation) -> Json:
     detail = f"{violation.subject}: {violation.detail}"
     return {"invariant": violation.invariant, "detail": detail}
@@ -97,6 +120,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", default="1,2", help="first,count")
     parser.add_argument(
         "--replicas", type=int, default=1, help="so many hubs; several share a PostgreSQL database"
+    )
+    parser.add_argument(
+        "--owners",
+        action="store_true",
+        help="hub, people and tools on the same objects of members",
     )
     parser.add_argument("--traces", type=Path, help="folder of the traces (default: a new one)")
     parser.add_argument("--keep", action="store_true", help="keep every trace")

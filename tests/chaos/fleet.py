@@ -68,6 +68,7 @@ class Hubs:
     count: int = 1
     server: databases.Server | None = None
     cluster: bool = False
+    members: str = "shared.kubesim"  # the module that plays a member
 
     @property
     def names(self) -> list[str]:
@@ -97,6 +98,7 @@ class Fleet:
         self._link_ports: dict[str, int] = {}
         self.parts: dict[str, Part] = {}
         self.hubs = hubs
+        self.agent_tokens: dict[str, str] = {}  # other than the administrator's, by member
         self._forks: Forks | None = None
         listening = [*hubs.names, *(f"sim-{m}" for m in members), "sim-hub"]
         self.ports = dict(zip(listening, ports.free(len(listening)), strict=True))
@@ -303,7 +305,7 @@ class Fleet:
         file.write_text(json.dumps(pools))
         self._start(
             f"sim-{member}",
-            "shared.kubesim",
+            "shared.kubesim" if member == "hub" else self.hubs.members,
             f"--name={member}",
             f"--data={self.folder / f'sim-{member}'}",
             f"--listen=127.0.0.1:{self.ports[f'sim-{member}']}",
@@ -327,6 +329,8 @@ class Fleet:
         config = yaml.safe_load(self.kubeconfig(member).read_text())
         over_link = f"https://127.0.0.1:{self.links_port('api', member)}"
         config["clusters"][0]["cluster"]["server"] = over_link
+        if token := self.agent_tokens.get(member):
+            config["users"][0]["user"]["token"] = token
         (home / "kubeconfig").write_text(json.dumps(config))
 
     def _start(self, name: str, module: str, *arguments: str) -> None:

@@ -13,6 +13,7 @@ One thread holds all links of a schedule. What a link does with traffic is its m
 import asyncio
 import contextlib
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, Self
 
@@ -42,6 +43,7 @@ class Link:
     held: int = 0  # chunks of requests that wait for the mode to change
     barred: frozenset[int] = frozenset()
     turn: int = 0
+    tap: Callable[[bytes], None] | None = None  # is told what clients send
 
     def candidates(self) -> list[int]:
         """The targets to try for one connection, in order; the next one begins with another."""
@@ -82,6 +84,10 @@ class Links:
     def bar(self, name: str, *targets: int) -> None:
         """From now on a link leads to none of these; what it carries to them ends."""
         self._loop.call_soon_threadsafe(_bar, self._links[name], frozenset(targets))
+
+    def listen_in(self, name: str, tap: Callable[[bytes], None]) -> None:
+        """Have `tap` called, in the links' thread, with what clients send over a link."""
+        self._links[name].tap = tap
 
     def held(self, name: str) -> int:
         """How many chunks of requests a hanging link holds now."""
@@ -179,6 +185,8 @@ class _Connection:
     async def _requests(self, server: asyncio.StreamWriter) -> None:
         while data := await self._reader.read(_CHUNK):
             self._chunks += 1
+            if self._link.tap is not None:
+                self._link.tap(data)
             if self._link.mode == "hang" and not (self._link.tls and self._chunks == 1):
                 self._link.held += 1  # the first chunk opens the handshake
                 try:

@@ -1,10 +1,11 @@
 """A deterministic simulation of hub, agents and members: `make simulate SEEDS=first,count`.
 
-Four levels, one world. `model`: the product's own state machines (reconciler, applier, exchange,
-sessions, judge, offers, withdrawal) over rows and members in memory. `services`: the same agents and
-members before the whole hub: its services, store, scheduler and quota. `restores`: that hub's store
-goes back to an older copy once, which is then accepted. `replicas`: two such hubs on one store. What is
-modelled and what is not: docs/explain/simulation.md; what each invariant says: docs/reference/invariants.md.
+Four levels in one world; a fifth one, `tests.simulation.owners`, has a world of its own. `model`: the
+product's own state machines (reconciler, applier, exchange, sessions, judge, offers, withdrawal) over rows
+and members in memory. `services`: the same agents and members before the whole hub: its services, store,
+scheduler and quota. `restores`: that hub's store goes back to an older copy once, which is then accepted.
+`replicas`: two such hubs on one store. What is modelled and what is not: docs/explain/simulation.md; what
+each invariant says: docs/reference/invariants.md.
 
 | invariant | check | level |
 | --- | --- | --- |

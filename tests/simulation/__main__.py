@@ -8,18 +8,20 @@ import argparse
 import os
 import sys
 import time
+from typing import Any
 
 import orjson
 
 from tests.simulation import runner
-from tests.simulation.faults import draw
 from tests.simulation.hub_faults import ReplicatedRun
+from tests.simulation.owners.run import OwnersRun
 from tests.simulation.restores import RestoredRun
 from tests.simulation.scenario import Run
 from tests.simulation.services import WholeRun
 
-_LEVELS: dict[str, type[Run]] = {
+_LEVELS: dict[str, Any] = {
     "model": Run, "services": WholeRun, "restores": RestoredRun, "replicas": ReplicatedRun,
+    "owners": OwnersRun,
 }  # fmt: skip
 _SHOWN = 2  # violations that are made smaller and printed
 
@@ -73,8 +75,8 @@ def _order_sets() -> None:
         os.execve(sys.executable, again, {**os.environ, "PYTHONHASHSEED": "0"})
 
 
-def _trace(seed: int, kind: type[Run], *, whole: bool) -> int:
-    scenario = draw(seed)
+def _trace(seed: int, kind: Any, *, whole: bool) -> int:
+    scenario = kind.draw(seed)
     result = runner.play(scenario, kind=kind)
     if result.invariant and not whole:
         scenario = runner.shrink(scenario, kind)

@@ -17,6 +17,7 @@ from tests.simulation.faults import (
     OF_LOSSES,
     Fault,
     Scenario,
+    draw,
 )
 from tests.simulation.hub import SimHub
 from tests.simulation.member import Member
@@ -35,6 +36,7 @@ class Run:
 
     plays_losses: frozenset[str] = OF_LOSSES  # of clusters
     plays_consent = frozenset[str]()
+    draw = staticmethod(draw)
 
     def __init__(self, scenario: Scenario, *, tell: bool = False) -> None:
         self.scenario = scenario

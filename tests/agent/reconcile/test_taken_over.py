@@ -153,6 +153,39 @@ async def test_an_orphan_that_was_taken_over_is_released(member):
 # --- consent -------------------------------------------------------------------------------------
 
 
+async def test_a_namespace_that_withdraws_consent_gets_no_new_version(member):
+    """Nothing new is written to an object that was taken over, once its people withdraw consent."""
+    await member.namespace("finance")
+    member.start()
+    await applied(member, a_namespace("finance"))
+    await member.accept("finance", False)
+    await eventually(lambda: "accept" not in _marks(member, "finance"))
+    held = await namespace_of(member, "finance")
+    member.hub.put(an_object(a_namespace("finance"), "o-1", generation=2))
+    entry = await member.hub.seen("o-1", "Failed", "NotAccepted")
+    assert f"kubectl label namespace finance {labels.ACCEPT}={HUB_ID}" in entry.message
+    assert await namespace_of(member, "finance") == held
+    await withdrawn(member, a_namespace("finance"))
+    assert marks_of(await namespace_of(member, "finance")) == {}
+
+
+def _marks(member, name):
+    return marks_of(member.cluster.store.get("namespaces", "", name))
+
+
+@pytest.mark.parametrize("rule", ["Never", "Always"])
+async def test_an_abandoned_namespace_is_foreign_when_its_placement_comes_back(member, rule):
+    """The agent forgets which object was its own: taking it over again needs consent and the rule."""
+    member.start()
+    await applied(member, a_namespace("finance"))
+    member.hub.put(an_object(a_namespace("finance"), "o-1", action="Keep"))
+    await member.hub.seen("o-1", "Gone")
+    released = await namespace_of(member, "finance")
+    member.hub.put(an_object(a_namespace("finance"), "o-1", generation=2, when_to_take_over=rule))
+    await member.hub.seen("o-1", "Failed")
+    assert await namespace_of(member, "finance") == released
+
+
 @pytest.mark.parametrize("rule", ["IfNoDiff", "Always"])
 async def test_nothing_is_taken_over_without_consent(member, rule):
     """The refusal names the command with which the member's people consent; then it is taken over."""

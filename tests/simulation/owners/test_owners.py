@@ -1,0 +1,52 @@
+"""Some seeds of three owners, that a seed tells the same story again, and that the ledger finds faults."""
+
+import pytest
+
+import agent.member.abandon as leaving
+from agent.member.consent import Consent
+from tests.simulation import runner
+from tests.simulation.owners.run import OwnersRun
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    runner.quiet()
+
+
+def played(seed):
+    return runner.play(OwnersRun.draw(seed), kind=OwnersRun)
+
+
+def test_no_seed_breaks_an_invariant_of_three_owners():
+    """No foreign object is deleted or changed without consent, no value leaves, nothing is left behind."""
+    found = [played(seed) for seed in range(1, 4)]
+    assert [(each.seed, each.invariant, each.text) for each in found if each.invariant] == []
+    assert sum(each.steps for each in found) > 60
+
+
+def test_a_seed_tells_the_same_story_again():
+    """Time, dice and the order of everything come from the seed, in whole processes too."""
+    assert played(2) == played(2)
+
+
+def test_a_take_over_without_consent_is_found(monkeypatch):
+    """The ledger knows consent from the member's store, and judges each change of a foreign object by it."""
+
+    async def covers(_self, _live):
+        return True
+
+    monkeypatch.setattr(Consent, "covers", covers)
+    assert played(1).invariant == "O-1"
+
+
+def test_a_release_that_leaves_marks_is_found(monkeypatch):
+    """At rest no object that others created carries a mark that an agent wrote."""
+    whole = vars(leaving)["abandon_patch"]
+
+    def half(live):
+        patch = whole(live)
+        patch["metadata"].pop("labels", None)
+        return patch
+
+    monkeypatch.setattr(leaving, "abandon_patch", half)
+    assert played(1).invariant == "O-4"
