@@ -26,7 +26,7 @@ from hub.api.routing import new_router, refuses
 from hub.domain.workloads.origin import Origin
 from hub.services.context.hub import Hub
 from hub.services.objects import clusters, delete, drain, fence
-from hub.services.questions import clusters as member_questions, namespaces
+from hub.services.questions import clusters as member_questions
 from shared.documents import Json
 from shared.kinds.cluster_v1 import GROUP
 from shared.reject_codes import RejectCode
@@ -72,7 +72,7 @@ async def get_cluster(request: Request, name: str) -> Response:
 @allow(ADMINISTRATOR, VIEWER)
 async def list_member_namespaces(request: Request, name: str) -> Response:
     """Namespaces of a member that the hub uses or asks for: their consent, and who runs there."""
-    return await listed(request, namespaces.list_namespaces, name)
+    return await listed(request, member_questions.get_namespaces, name)
 
 
 @router.delete("/v1/clusters/{name}", response_model=Deletion)

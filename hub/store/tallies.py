@@ -56,6 +56,12 @@ _COUNTED: Final = (
 )
 
 
+def namespaces_with(tx: Transaction, state: str) -> frozenset[str]:
+    """Namespaces that have workloads in a state."""
+    query = select(tallies.c.namespace).where(tallies.c.state == state, tallies.c.number > 0)
+    return frozenset(tx.conn.execute(query.distinct()).scalars())
+
+
 def ensure(conn: Connection) -> None:
     """See that the triggers are there, at start; what nobody is counted under any more goes."""
     if conn.dialect.name == "sqlite":

@@ -1,6 +1,7 @@
 """The filters, in the order in which they are asked: cheap and telling ones first."""
 
 import datetime as dt
+from collections.abc import Mapping
 from typing import Final
 
 from hub.domain.placement.framework import Filter
@@ -32,11 +33,11 @@ FILTERS: Final[tuple[Filter, ...]] = (
 def filters(
     suspect_after_s: float = SUSPECT_AFTER_S,
     since: dt.datetime | None = None,
-    reports_due: dt.datetime | None = None,
+    reports_due: Mapping[str, dt.datetime] | None = None,
 ) -> tuple[Filter, ...]:
     """The same filters with another idea of how long, and since when, a cluster may be silent.
 
-    `reports_due`: until then workloads wait for reports of consent.
+    `reports_due`: until when workloads of a namespace wait for reports of consent.
     """
     other: dict[type[Filter], Filter] = {
         Eligible: Eligible(suspect_after_s, since),

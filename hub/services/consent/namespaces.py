@@ -6,11 +6,12 @@ of different namespaces stay equals where every member takes them.
 
 import datetime as dt
 from collections.abc import Mapping, Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from hub.domain.fleet.clusters import Cluster, accepts
-from hub.store import settings
+from hub.domain.workloads.states import State
+from hub.store import settings, tallies
 from hub.store.transaction import Transaction
 from shared.consent import MOST_NAMES
 from shared.documents import Json
@@ -18,6 +19,7 @@ from shared.documents import Json
 SETTING: Final = "named_namespaces"
 _HUB_ID: Final = "hub_id"
 _REPORTS_WITHIN: Final = dt.timedelta(seconds=5)
+_LOOK_FOR_ROOM_EVERY: Final = dt.timedelta(minutes=1)  # at the bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,41 +29,47 @@ class AskedNamespaces:
     revision: int = 0
     names: frozenset[str] = frozenset()
     hub_id: str = ""
-    named_at: dt.datetime | None = None  # when the last of them were named
-
-    @property
-    def reports_due(self) -> dt.datetime | None:
-        """Until then workloads wait for members that have yet to report."""
-        return None if self.named_at is None else self.named_at + _REPORTS_WITHIN
+    reports_due: Mapping[str, dt.datetime] = field(default_factory=dict)
+    """Until then a workload of that namespace waits for members that have yet to report: new names only."""
+    beyond: frozenset[str] = frozenset()
+    """Namespaces in which workloads wait, and that the bound leaves unnamed; not stored."""
 
 
 def load(tx: Transaction) -> AskedNamespaces:
     """As the store has them."""
     stored: Json = settings.get(tx, SETTING) or {}
-    names = frozenset(stored.get("names") or ())
-    at = stored.get("named_at")
     return AskedNamespaces(
         int(stored.get("revision") or 0),
-        names,
+        frozenset(stored.get("names") or ()),
         str(settings.get(tx, _HUB_ID) or ""),
-        dt.datetime.fromisoformat(at) if at else None,
+        {
+            name: dt.datetime.fromisoformat(due)
+            for name, due in (stored.get("reports_due") or {}).items()
+        },
     )
 
 
 def require(
     tx: Transaction, present: AskedNamespaces, needed: AbstractSet[str]
 ) -> AskedNamespaces:
-    """Name more namespaces under a new revision; beyond the bound only those that are needed, by name."""
-    names = present.names | needed
-    if len(names) > MOST_NAMES:
-        names = frozenset(sorted(needed)[:MOST_NAMES])
+    """Name more namespaces under a new revision; at the bound those go in which no workload waits."""
+    kept, wanted = present.names, frozenset(needed) - present.names
+    if len(kept) + len(wanted) > MOST_NAMES:
+        waiting = tallies.namespaces_with(tx, State.PENDING)
+        kept, wanted = kept & waiting, wanted & waiting
+    added = frozenset(sorted(wanted)[: MOST_NAMES - len(kept)])
+    beyond, names = wanted - added, kept | added
     if names == present.names:
-        return present
-    revision = present.revision + 1
-    at = tx.now
-    told = {"revision": revision, "names": sorted(names), "named_at": at.isoformat()}
+        return replace(present, beyond=beyond)
+    due = {name: at for name, at in present.reports_due.items() if at > tx.now and name in names}
+    due |= dict.fromkeys(added, tx.now + _REPORTS_WITHIN)
+    told = {
+        "revision": present.revision + 1,
+        "names": sorted(names),
+        "reports_due": {name: at.isoformat() for name, at in sorted(due.items())},
+    }
     settings.put(tx, SETTING, told)
-    return AskedNamespaces(revision, names, present.hub_id, at)
+    return AskedNamespaces(present.revision + 1, names, present.hub_id, due, beyond)
 
 
 class Consents:
@@ -71,6 +79,8 @@ class Consents:
         self._clusters = clusters
         self.named = AskedNamespaces()
         self._constrained: dict[str, bool] = {}  # by each namespace that a workload has
+        self._asked_at: dt.datetime | None = None
+        self.is_stale = False  # `look_again` has something to find
 
     def of(self, namespace: str) -> tuple[str, str] | None:
         """The constraint of a workload: its namespace and the hub's id; None where every member takes it."""
@@ -79,23 +89,47 @@ class Consents:
             found = self._constrained[namespace] = self._is_constrained(namespace)
         return (namespace, self.named.hub_id) if found else None
 
-    def unnamed(self) -> frozenset[str] | None:
-        """All namespaces met, if some of them are not named to the agents yet; else None."""
+    def is_unasked(self, namespace: str) -> bool:
+        """Do agents report consent, and not that of this namespace, because nothing has waited there?"""
+        reporting = any(cluster.consent is not None for cluster in self._clusters.values())
+        return reporting and namespace not in self.named.names
+
+    def would_be(self, namespace: str) -> tuple[str, str] | None:
+        """The constraint of a workload that is only planned: agents are not asked because of it."""
+        if namespace not in self.named.names:
+            return None
+        return (namespace, self.named.hub_id) if self._is_constrained(namespace) else None
+
+    def unnamed(self, now: dt.datetime) -> frozenset[str] | None:
+        """All namespaces met, if some of them are to be named to the agents now; else None."""
         if all(cluster.consent is None for cluster in self._clusters.values()):
             return None
         met = frozenset(self._constrained)
-        if met <= self.named.names or len(self.named.names) >= MOST_NAMES:
+        if met - self.named.beyond <= self.named.names and not self._looks_for_room(now):
             return None
+        self._asked_at = now
         return met
+
+    def took(self, named: AskedNamespaces) -> None:
+        """Follow what `require` has named; namespaces in which nothing waits any more are forgotten."""
+        self.is_stale |= named.beyond != self.named.beyond
+        known = named.names | named.beyond
+        self.named = named
+        self._constrained = {n: is_so for n, is_so in self._constrained.items() if n in known}
 
     def look_again(self) -> frozenset[str]:
         """Namespaces whose workloads get or lose the constraint, after members reported."""
+        self.is_stale = False
         before, self._constrained = self._constrained, {}
         for namespace in before:
             self.of(namespace)
         return frozenset(n for n, was in before.items() if was != self._constrained[n])
 
+    def _looks_for_room(self, now: dt.datetime) -> bool:
+        asked = self._asked_at
+        return bool(self.named.beyond) and (asked is None or now >= asked + _LOOK_FOR_ROOM_EVERY)
+
     def _is_constrained(self, namespace: str) -> bool:
-        if namespace not in self.named.names and len(self.named.names) >= MOST_NAMES:
-            return False  # beyond the bound the agent alone enforces
+        if namespace in self.named.beyond:
+            return False  # the agent alone enforces
         return not all(accepts(cluster, namespace) for cluster in self._clusters.values())

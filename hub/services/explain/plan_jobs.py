@@ -57,6 +57,8 @@ class _Question:
     view: Json
     demand: Demand | None = None
     who: PendingWorkload | None = None
+    consent_unknown: bool = False
+    """No agent has been asked yet whether the namespace accepts the hub."""
 
 
 def facts_of(
@@ -155,7 +157,8 @@ def _question(
         route = index.routes.route(*place, placed=True)
     view |= {"clusterQueue": route.cluster_queue, "reason": route.reason, "message": route.message}
     try:
-        demand = _demand(job, fact.priority, policy, route, balanced=balanced)
+        consent = index.consents.would_be(job.parsed.namespace)
+        demand = _demand(job, fact.priority, policy, route, consent, balanced=balanced)
     except Rejected as refusal:
         return _Question(view | {"reason": str(refusal.code), "message": refusal.detail})
     if route.reason:
@@ -169,11 +172,17 @@ def _question(
         pod_sets=demand.pod_sets, priority=fact.priority, queued_at=to_micros(now),
         local_queue=route.local_queue, demand=demand,
     )  # fmt: skip
-    return _Question(view, demand, who)
+    return _Question(view, demand, who, index.consents.is_unasked(job.parsed.namespace))
 
 
 def _demand(
-    job: Draft, priority: int, policy: Policy | None, route: Route, *, balanced: bool
+    job: Draft,
+    priority: int,
+    policy: Policy | None,
+    route: Route,
+    consent: tuple[str, str] | None,
+    *,
+    balanced: bool,
 ) -> Demand:
     pod_sets = tuple(job.parsed.pod_sets)
     constraints = demands.read_constraints(
@@ -181,6 +190,7 @@ def _demand(
     )
     if route.members is not None:
         constraints = replace(constraints, members=route.members)
+    constraints = replace(constraints, avoided=route.avoided, consent=consent)
     return Demand(
         key=job.uid,
         queue=route.cluster_queue,
@@ -231,9 +241,13 @@ def _answer(asked: _Question, snapshot: Snapshot, profile: Profile, now: dt.date
     found = trial.ask()
     survey = trial.survey(found)
     fits = found.search.mode is Mode.FIT
-    return (
-        asked.view | _said(asked.view, found, survey, fits=fits) | {"clusters": _clusters(survey)}
-    )
+    said = _said(asked.view, found, survey, fits=fits)
+    if fits and asked.consent_unknown:
+        said["message"] += (
+            f", if namespace {asked.view['namespace']} accepts this hub there: "
+            "agents report that once a job waits in it"
+        )
+    return asked.view | said | {"clusters": _clusters(survey)}
 
 
 def _said(view: Json, found: Nominee, survey: Survey, *, fits: bool) -> Json:

@@ -132,10 +132,10 @@ class ScheduleIndex:
         if news.consumed is not None:
             self.consumption.read(news.consumed)
         if news.named is not None:
-            self.consents.named = news.named
+            self.consents.named = replace(news.named, beyond=self.consents.named.beyond)
         is_changed = self._fleet.follow(news, self.keys.since)
         affected = self._follow_stopped_queues(affected, whole=news.whole)
-        if is_changed or news.named is not None:
+        if is_changed or news.named is not None or self.consents.is_stale:
             changed = self.consents.look_again()
             affected = replace(affected, namespaces=affected.namespaces | changed)
         for digest, stored in news.shapes.items():

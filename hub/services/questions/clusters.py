@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.instants import stamp
+from hub.services.consent.shown import list_namespaces
 from hub.services.context.settings import Settings
 from hub.services.index import pool_keys
 from hub.services.index.fleet import read_member, state_of
@@ -18,6 +19,12 @@ from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 from shared.wire import versions
+
+
+def get_namespaces(tx: Transaction, name: str) -> Json:
+    """The namespaces of one member, as `consent.shown` lists them. Raises Rejected: NotFound."""
+    find_cluster(tx, name)
+    return list_namespaces(tx, name)
 
 
 def get_cluster(tx: Transaction, name: str, settings: Settings) -> Json:

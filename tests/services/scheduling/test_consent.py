@@ -140,3 +140,55 @@ async def test_withdrawn_consent_takes_no_new_job(tmp_path: Path) -> None:
         await hub.settle()
         assert (await hub.job(before)).state == "Placed"
         assert (await hub.job(after)).state == "Pending"
+
+
+async def test_a_stream_of_new_namespaces_delays_each_job_by_its_own_wait(tmp_path: Path) -> None:
+    """A member that never reports holds a job up for five seconds after its own namespace was named."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("silent", a_pool(cpu="64", memory="8Gi"), consent=consent(0))
+        names = [f"ci-{number}" for number in range(4)]
+        states = {"revision": 1, "states": dict.fromkeys(names, "Absent")}
+        await hub.cluster("small", a_pool(cpu="8", memory="8Gi"), consent=states)
+        uids = []
+        for name in names:
+            uids += await hub.apply(a_job("one", namespace=name))
+            await hub.settle()
+            hub.clock.advance(4.0)
+        await hub.settle()
+        assert [job.state for job in await hub.jobs(uids)] == ["Placed"] * 3 + ["Pending"]
+
+
+async def test_namespaces_in_which_nothing_waits_make_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the bound the hub forgets those whose jobs were placed, and asks about the new one."""
+    monkeypatch.setattr(consents, "MOST_NAMES", 2)
+    async with running(tmp_path) as hub:
+        states = consent(team_a="Absent", team_b="Absent")
+        await hub.cluster("east", a_pool(cpu="8", memory="8Gi"), consent=states)
+        for name in ("team-a", "team-b", "team-c"):
+            (uid,) = await hub.apply(a_job("one", namespace=name))
+            await hub.settle()
+        assert (await hub.hub.read(consents.load)).names == {"team-c"}
+        assert (await hub.job(uid)).state == "Pending"
+        await hub.cluster(
+            "east", a_pool(cpu="8", memory="8Gi"), consent=consent(2, team_c="Absent")
+        )
+        await hub.settle()
+        assert (await hub.job(uid)).state == "Placed"
+
+
+async def test_beyond_the_bound_the_agent_alone_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job of a namespace that is not named waits for no report."""
+    monkeypatch.setattr(consents, "MOST_NAMES", 1)
+    async with running(tmp_path) as hub:
+        states = consent(team_a=NOT_ACCEPTED)
+        await hub.cluster("east", a_pool(cpu="8", memory="8Gi"), consent=states)
+        first, second = await hub.apply(a_job("one"), a_job("one", namespace="team-b"))
+        await hub.settle()
+        assert (await hub.hub.read(consents.load)).names == {"team-a"}
+        await hub.cluster("east", a_pool(cpu="9", memory="8Gi"), consent=states)
+        await hub.settle()
+        assert [job.state for job in await hub.jobs([first, second])] == ["Pending", "Placed"]

@@ -1,6 +1,7 @@
 """The people of a member accept the hub in the workload's namespace, or its agent created the namespace."""
 
 import datetime as dt
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hub.domain.fleet.clusters import Cluster, accepts
@@ -15,11 +16,11 @@ class Accepted:
     """Rejects clusters whose agent reports that the namespace is not accepted, or has yet to report it.
 
     An agent that reports no consent at all is of a release before it: nothing is rejected. Where a report
-    is still to come the workload takes no other cluster before `reports_due`: which cluster answers
-    first must not decide where it runs.
+    is still to come the workload takes no other cluster before `reports_due`, by namespace: which cluster
+    answers first must not decide where it runs.
     """
 
-    reports_due: dt.datetime | None = None
+    reports_due: Mapping[str, dt.datetime] | None = None
     name: str = "Accepted"
 
     def reject(
@@ -32,7 +33,8 @@ class Accepted:
             return None
         if cluster.consent is not None and namespace not in cluster.consent:
             text = f"its agent has yet to report whether namespace {namespace} accepts this hub"
-            return Rejection(self.name, "AwaitingConsentReport", text, self.reports_due)
+            due = (self.reports_due or {}).get(namespace)
+            return Rejection(self.name, "AwaitingConsentReport", text, due)
         command = f"kubectl label namespace {namespace} {ACCEPT}={hub_id}"
         text = f"namespace {namespace} does not accept this hub; to accept it there: {command}"
         return Rejection(self.name, NOT_ACCEPTED, text)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hub.services.questions.namespaces import list_namespaces
+from hub.services.questions.clusters import get_namespaces
 from shared.consent import NOT_ACCEPTED
 from shared.errors import Rejected
 from tests.services.hubs import Running, a_job, a_pool, running
@@ -23,7 +23,7 @@ async def report(hub: Running, told: dict[str, Any] | None) -> None:
 
 async def listed(hub: Running) -> dict[str, dict[str, Any]]:
     """What the question answers, by name."""
-    told = await hub.hub.read(list_namespaces, "east")
+    told = await hub.hub.read(get_namespaces, "east")
     return {each["name"]: each for each in told["items"]}
 
 
@@ -59,7 +59,7 @@ async def test_a_namespace_that_its_agent_has_not_reported_is_unknown(tmp_path: 
         await report(hub, None)
         await hub.apply(a_job("one"))
         await hub.settle()
-        told = await hub.hub.read(list_namespaces, "east")
+        told = await hub.hub.read(get_namespaces, "east")
         assert told["reportsConsent"] is False
         assert [(each["name"], each["state"]) for each in told["items"]] == [("team-a", "Unknown")]
 
@@ -68,4 +68,4 @@ async def test_a_member_that_does_not_exist_is_named(tmp_path: Path) -> None:
     """As everywhere."""
     async with running(tmp_path) as hub:
         with pytest.raises(Rejected, match="west"):
-            await hub.hub.read(list_namespaces, "west")
+            await hub.hub.read(get_namespaces, "west")
