@@ -18,7 +18,7 @@ from shared.kube.informer import EventType, Informer
 from shared.wire.agent_v1 import Work
 from shared.wire.consent import ConsentReport, NamedNamespaces, NamespaceState
 
-_WRITES = frozenset({"Create", "Start", "Apply"})
+_WRITES = frozenset({"Create", "Start", "Apply", "PatchJob"})
 
 
 class Space(NamedTuple):

@@ -18,6 +18,7 @@ from hub.domain.fleet.free_capacity import NodeAsk
 from hub.domain.fleet.overcommit import squeezed_out
 from hub.domain.fleet.promises import Members
 from hub.domain.placement.framework import Filter, first_rejection
+from hub.domain.placement.plugins.consent import AWAITING_REPORT
 from hub.domain.placement.rehoming import Rehoming
 from hub.domain.plan import Assignment, PodSetAssignment, Reason
 from hub.domain.workloads import admission_checks
@@ -281,7 +282,7 @@ class Reservations:
             rejection = first_rejection(_common(filters), _ANYTHING, cluster, now)
         else:
             rejection = first_rejection(filters, demand.constraints, cluster, now)
-        if rejection is not None:
+        if rejection is not None and rejection.reason != AWAITING_REPORT:
             return f"may no longer take it: {rejection.message}"
         return "has no room for it any more" if row.uid in squeezed else ""
 

@@ -66,7 +66,7 @@ def _message(namespace: str, queues: Sequence[str]) -> str:
     listed = (
         f" ({', '.join(queues[:_NAMED])})"
         if queues
-        else ", of which you see none: ask an administrator of the namespace"
+        else ", in which you see none: a batch administrator of the namespace makes one"
     )
     return (
         "this hub has ClusterQueues, and a job without a queue would run outside their quota: set label "

@@ -193,3 +193,17 @@ async def test_the_states_of_named_namespaces_are_reported(member):
     await eventually(lambda: states_of(member.hub) == wanted)
     await member.accept("finance")
     await eventually(lambda: (states_of(member.hub) or {}).get("finance") == "Labelled")
+
+
+async def test_a_running_job_does_not_grow_once_consent_is_withdrawn(member):
+    """Its parallelism stays, so that no new pod starts there; the Job runs on, and the report says why."""
+    await member.namespace("finance")
+    job = {"namespace": "finance", "run_seconds": "600", "completions": 4}
+    member.hub.put(a_job(parallelism=1, **job))
+    member.start()
+    await member.hub.seen("u-1", "Applied")
+    await member.accept("finance", False)
+    member.hub.put(a_job(parallelism=3, generation=2, **job))
+    await member.hub.until(lambda hub: hub.observed["u-1"].reason == "ChangeRefused")
+    live = await member.kube.get("batch/v1", "Job", "finance", "job")
+    assert live["spec"]["parallelism"] == 1

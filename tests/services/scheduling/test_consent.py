@@ -8,6 +8,7 @@ from hub.services.consent import namespaces as consents
 from hub.services.context import identity
 from shared.consent import NOT_ACCEPTED
 from tests.services.hubs import a_job, a_pool, running
+from tests.services.outside.controller import a_checked_queue, answer
 
 pytestmark = pytest.mark.anyio
 
@@ -192,3 +193,20 @@ async def test_beyond_the_bound_the_agent_alone_decides(
         await hub.cluster("east", a_pool(cpu="9", memory="8Gi"), consent=states)
         await hub.settle()
         assert [job.state for job in await hub.jobs([first, second])] == ["Pending", "Placed"]
+
+
+async def test_a_report_that_is_still_to_come_takes_no_reservation_back(tmp_path: Path) -> None:
+    """An agent is upgraded while a job waits for its check: it begins to report consent."""
+    async with running(tmp_path) as hub:
+        await a_checked_queue(hub, "budget", quota={"cpu": "8", "memory": "8Gi"})
+        await hub.cluster("east", a_pool(cpu="8", memory="8Gi"))
+        (uid,) = await hub.apply(a_job("one", queue="gold"))
+        await hub.settle()
+        assert (await hub.job(uid)).state == "Reserved"
+        await hub.cluster("east", a_pool(cpu="8", memory="8Gi"), consent=consent(0))
+        await hub.settle()
+        assert (await hub.job(uid)).state == "Reserved"
+        await answer(hub, uid, "budget", "Ready")
+        await hub.cluster("east", a_pool(cpu="8", memory="8Gi"), consent=consent(team_a="Absent"))
+        await hub.settle()
+        assert (await hub.job(uid)).state == "Placed"

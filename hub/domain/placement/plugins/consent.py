@@ -3,12 +3,15 @@
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from hub.domain.fleet.clusters import Cluster, accepts
 from hub.domain.plan import Rejection
 from hub.domain.workloads.demand import Constraints
 from shared.consent import NOT_ACCEPTED
 from shared.labels import ACCEPT
+
+AWAITING_REPORT: Final = "AwaitingConsentReport"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class Accepted:
         if cluster.consent is not None and namespace not in cluster.consent:
             text = f"its agent has yet to report whether namespace {namespace} accepts this hub"
             due = (self.reports_due or {}).get(namespace)
-            return Rejection(self.name, "AwaitingConsentReport", text, due)
+            return Rejection(self.name, AWAITING_REPORT, text, due)
         command = f"kubectl label namespace {namespace} {ACCEPT}={hub_id}"
         text = f"namespace {namespace} does not accept this hub; to accept it there: {command}"
         return Rejection(self.name, NOT_ACCEPTED, text)
