@@ -78,7 +78,7 @@ clusters.add_command(
             Column("TENANTS", lambda n: ",".join(n.tenants)),
             Column("TO ACCEPT THE HUB", lambda n: n.command, wide=True),
         ],
-        does="List namespaces of a member: their consent, and who runs there.",
+        does="List namespaces of a member with their consent and jobs.",
         empty="The hub has named no namespace to this member yet.",
         options=[click.argument("cluster", metavar="NAME")],
         name="namespaces",
@@ -192,7 +192,7 @@ def _show_drain(told: Drained) -> None:
 @click.option("--dry-run", is_flag=True, help="Show what becomes of its objects; forget nothing.")
 @click.pass_context
 def remove(ctx: click.Context, names: tuple[str, ...], clean: bool | None, dry_run: bool) -> int:
-    """Forget members that hold no jobs; their agents' credentials end.
+    """Forget members that hold no jobs; their credentials end.
 
     One that may still run jobs is refused: cordon it and let them end; where it is destroyed, use fence.
     Objects stay there, and are taken over when the cluster joins again; --clean empties it first.
@@ -221,7 +221,7 @@ def remove(ctx: click.Context, names: tuple[str, ...], clean: bool | None, dry_r
 def fence(
     ctx: click.Context, name: str, destroyed: bool, confirm: str | None, though_it_answers: bool
 ) -> None:
-    """Write a member off that is destroyed: its jobs start elsewhere.
+    """Write off a destroyed member: its jobs start elsewhere.
 
     Only say so of a cluster whose nodes are gone: where its pods still run, jobs run twice. One
     whose agent answers is refused.
