@@ -1,13 +1,13 @@
 """`POST /v1/plan`: where documents would go, were they applied now, and that nothing comes of asking."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.api.planning import a_batch, planned
 from tests.api.scheduling import scheduling
-from tests.api.serving import Served, a_job
+from tests.api.serving import Served
 from tests.services.hubs import Running, a_pool, a_queue
 
 pytestmark = pytest.mark.anyio
@@ -36,25 +36,6 @@ def best(count: int = 1) -> dict[str, Any]:
         "numberOfClusters": count,
         "affinity": {"clusterAffinity": preferred},
     }
-
-
-def a_batch(
-    name: str = "j", queue: str = "open", cpu: str = "1", namespace: str = "team-a"
-) -> dict[str, Any]:
-    job = a_job(name, namespace, queue=queue)
-    (container,) = job["spec"]["template"]["spec"]["containers"]
-    container["resources"] = {"requests": {"cpu": cpu}}
-    return job
-
-
-async def planned(hub: Served, *documents: dict[str, Any]) -> dict[str, Any]:
-    text = "\n---\n".join(json.dumps(each) for each in documents)
-    reply = await hub.admin.post(
-        "/v1/plan", content=text, headers={"content-type": "application/yaml"}
-    )
-    assert reply.status_code == 200, reply.text
-    found: dict[str, Any] = reply.json()
-    return found
 
 
 class Fleet:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from shared.consent import NOT_ACCEPTED
+from tests.api.planning import a_batch, planned
 from tests.api.scheduling import scheduling
-from tests.api.test_plan import a_batch, planned
 from tests.services.hubs import Running, a_pool, a_queue
 
 pytestmark = pytest.mark.anyio
