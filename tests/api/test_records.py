@@ -175,12 +175,16 @@ async def _of_jobs(hub: Served, live: Any, seen: Seen) -> None:
 async def _of_clusters(hub: Served, live: Any, seen: Seen) -> None:
     grows = {"name": "x", "max_nodes": 2, "nodes": 1, "labels": {}, "taints": []}
     grows |= {"resources": ["cpu"], "shape": [4000]}
-    await live.cluster("d", a_pool(cpu="4", labels={"disk": "fast"}), growing=[grows])
+    told = {"revision": 1, "states": {"team-a": "Labelled"}}
+    await live.cluster(
+        "d", a_pool(cpu="4", labels={"disk": "fast"}), growing=[grows], consent=told
+    )
     for steps in (
         clusters.add_cluster("new", {"region": "north"}),
         clusters.join_token("new"),
         clusters.clusters(),
         clusters.cluster("c"),
+        clusters.namespaces("d"),
         clusters.cordon("c"),
         clusters.cordon("c", on=False),
         clusters.drain("c", dry_run=True),

@@ -15,7 +15,10 @@ pytestmark = pytest.mark.anyio
 MORE = """
 apiVersion: batch/v1
 kind: Job
-metadata: {name: another, namespace: compute-jobs}
+metadata:
+  name: another
+  namespace: compute-jobs
+  labels: {kueue.x-k8s.io/queue-name: local-queue}
 spec:
   suspend: true
   managedBy: roadstead.dev/hub

@@ -3,7 +3,14 @@
 from typing import Any
 
 from roadstead.models.checks import JobChecks, OpenCheck
-from roadstead.models.clusters import Cluster, DeclaredCluster, Drained, Fenced, JoinToken
+from roadstead.models.clusters import (
+    Cluster,
+    DeclaredCluster,
+    Drained,
+    Fenced,
+    JoinToken,
+    MemberNamespace,
+)
 from roadstead.models.explanation import Explanation
 from roadstead.models.hub import (
     AvailabilityRules,
@@ -212,8 +219,8 @@ CALLS: list[Call] = [
     (
         "delete_object",
         ("Kind", "x"),
-        {"group": "g.io", "namespace": "n", "drain": True},
-        f"DELETE {OBJECT}/namespaces/n/x?drain=true",
+        {"group": "g.io", "namespace": "n", "drain": True, "dry_run": True},
+        f"DELETE {OBJECT}/namespaces/n/x?drain=true&dryRun=true",
         None,
         Deleted,
     ),
@@ -284,6 +291,14 @@ CALLS: list[Call] = [
     ("clusters", (), {}, "GET /v1/clusters", None, [Cluster]),
     ("cluster", ("c",), {}, "GET /v1/clusters/c", None, Cluster),
     (
+        "cluster_namespaces",
+        ("c",),
+        {},
+        "GET /v1/clusters/c/namespaces",
+        None,
+        [MemberNamespace],
+    ),
+    (
         "add_cluster",
         ("c",),
         {},
@@ -306,8 +321,8 @@ CALLS: list[Call] = [
     (
         "remove_cluster",
         ("c",),
-        {"objects": "Delete"},
-        "DELETE /v1/clusters/c?propagationPolicy=Delete",
+        {"objects": "Delete", "dry_run": True},
+        "DELETE /v1/clusters/c?propagationPolicy=Delete&dryRun=true",
         None,
         Deleted,
     ),

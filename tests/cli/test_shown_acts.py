@@ -56,8 +56,13 @@ namespace/name is being withdrawn from cluster, then its name is free
     ),
     ("delete job ns/j", [JOB], "Job ns/j deleted\n", ""),
     ("delete workload ns/w", [JOB], "Workload ns/w deleted\n", ""),
-    ("delete cq q", [Answer(filled(Deleted))], "ClusterQueue q result\n", ""),
-    ("delete configmap x -n ns", [Answer(filled(Deleted))], "ConfigMap ns/x result\n", ""),
+    ("delete cq q", [Answer(filled(Deleted, members=[]))], "ClusterQueue q result\n", ""),
+    (
+        "delete configmap x -n ns",
+        [Answer(filled(Deleted, members=[]))],
+        "ConfigMap ns/x result\n",
+        "",
+    ),
     (
         "restored",
         [Answer(filled(Restored, items=[filled(Leftover, seenAt=LATER)]))],

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.anyio
 NAMES = {"name": "all", "namespace": "team-a", "group": "core", "kind": "ConfigMap"}
 PLACES = {
     "/v1/clusters/{name}": ["/v1/clusters/c1"],
+    "/v1/clusters/{name}/namespaces": ["/v1/clusters/c1/namespaces"],
     "/v1/placements/{name}": ["/v1/placements/everywhere"],
     "/v1/placements/{namespace}/{name}": ["/v1/placements/team-a/settings"],
     "/v1/placements/{name}/manifests": ["/v1/placements/everywhere/manifests?cluster=c1"],
