@@ -223,6 +223,7 @@ class Agent:
             self._clock,
             self.meters,
             words,
+            self._held.hub_id,
         )
 
     def _news(self) -> None:

@@ -62,6 +62,8 @@ class MemberPolicy:
         """Why a step is not taken, naming the field and the rule; None: it may be."""
         if step not in _WRITES or work.manifest is None:
             return None
+        if (other := names_another(work)) is not None:
+            return other
         found = self._broken(work, work.manifest)
         if not found:
             return None
@@ -72,13 +74,6 @@ class MemberPolicy:
 
     def _broken(self, work: Work, manifest: Object) -> list[FieldError]:
         metadata = manifest.get("metadata") or {}
-        named = (
-            manifest.get("apiVersion"), manifest.get("kind"), metadata.get("namespace") or "",
-            metadata.get("name"),
-        )  # fmt: skip
-        if named != (work.api_version, work.kind, work.namespace, work.name):
-            text = "the manifest is not of the object that was announced"
-            return [FieldError("metadata", RejectCode.POLICY_VIOLATION, text)]
         held: list[FieldError] = []
         podsecurity.check_metadata(metadata, "metadata", held)
         if held:
@@ -121,6 +116,23 @@ class MemberPolicy:
             return []
         text = f"namespace {name} is {own} in this member"
         return [FieldError(f"metadata.labels[{ENFORCE}]", RejectCode.POLICY_VIOLATION, text)]
+
+
+def names_another(work: Work) -> Trouble | None:
+    """Refuse a work whose manifest is not that of its object: consent is asked for the object alone."""
+    if work.manifest is None:
+        return None
+    metadata = work.manifest.get("metadata") or {}
+    named = (
+        work.manifest.get("apiVersion"),
+        work.manifest.get("kind"),
+        metadata.get("namespace") or "",
+        metadata.get("name"),
+    )
+    if named == (work.api_version, work.kind, work.namespace, work.name):
+        return None
+    text = "metadata: the manifest names another object than the work"
+    return Trouble(REFUSED, f"{RejectCode.POLICY_VIOLATION}: {text}", final=True)
 
 
 VERSION: Final = f"{ENFORCE}-version"

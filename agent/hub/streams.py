@@ -14,6 +14,7 @@ import structlog
 
 from agent.decide.member_policy import MemberPolicy
 from agent.hub.client import HubClient, HubError
+from agent.member.held_jobs import HeldJobs
 from agent.member.job_logs import BATCH_BYTES, Batch, JobLogs, cost_of, end_of
 from agent.member.job_pods import tell_last, tell_pods
 from agent.member.last_words import LastWords
@@ -46,6 +47,7 @@ _UNTOLD_S: Final = 60.0  # a hub that does not answer for so long has forgotten 
 _TRIES: Final = 5  # of telling of pods that failed, while the hub does not answer
 _UID: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.]{0,61}[A-Za-z0-9]")
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
 class Streams:
@@ -60,10 +62,12 @@ class Streams:
         clock: Clock,
         meters: Meters,
         words: LastWords,
+        hub_id: str,
     ) -> None:
         self._hub, self._secret, self._member = hub, secret, member
         self._policy, self._clock, self._meters = policy, clock, meters
         self._words = words
+        self._held = HeldJobs(hub_id)
         self._idle: list[HubClient] = []
         self._answering: set[asyncio.Task[None]] = set()
         self._kube: KubeClient | None = None
@@ -173,9 +177,9 @@ class Streams:
         logs = self._policy.logs == "on"
         try:
             if asked.what == "last":
-                part = await tell_last(kube, asked, logs=logs)
+                part = await tell_last(kube, self._held, asked, logs=logs)
             else:
-                part = await tell_pods(kube, asked, logs=logs)
+                part = await tell_pods(kube, self._held, asked, logs=logs)
         except errors.KubeError as failure:
             part = StreamPart(seq=1, end=end_of(failure))
         await self._deliver(line, asked, part)
@@ -183,6 +187,7 @@ class Streams:
     def _refusal(self, asked: StreamRequest) -> StreamEnd | None:
         """Why this member's own rules keep it from being answered."""
         named = _UID.fullmatch(asked.uid) and _NAMESPACE.fullmatch(asked.namespace)
+        named = named and _NAME.fullmatch(asked.name)
         if not named or podsecurity.check_target(asked.namespace, self._policy.rules):
             text = f"this member tells nothing of namespace {asked.namespace[:63]}"
             return StreamEnd(code=RejectCode.REFUSED_BY_MEMBER, message=text)
@@ -196,7 +201,8 @@ class Streams:
 
     async def _tell_logs(self, line: HubClient, asked: StreamRequest, kube: KubeClient) -> None:
         out: asyncio.Queue[Batch] = asyncio.Queue(_BATCHES)
-        reading = asyncio.create_task(JobLogs(kube, asked, self._clock, out).read())
+        logs = JobLogs(kube, self._held, asked, self._clock, out)
+        reading = asyncio.create_task(logs.read())
         seq = 0
         try:
             while True:

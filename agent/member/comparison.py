@@ -10,6 +10,7 @@ that the manifest does not name.
 from typing import NamedTuple
 
 from agent.decide.decision import Comparison, Trouble
+from agent.decide.member_policy import names_another
 from agent.member.acceptance import Acceptance
 from agent.member.consent import Consent
 from agent.member.refusals import refused
@@ -38,6 +39,8 @@ class Compared(NamedTuple):
 async def compare(client: KubeClient, work: Work, acceptance: Acceptance) -> Compared:
     """Read the object by its name; one that is absent differs as a whole."""
     assert work.manifest is not None
+    if (other := names_another(work)) is not None:
+        return Compared([], trouble=other)
     hub_id, consent = acceptance.hub_id, Consent(client, acceptance)
     try:
         live = await _read(client, work)

@@ -8,9 +8,9 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
+from agent.member.held_jobs import Found, HeldJobs
 from agent.objects import pod_reports
 from agent.objects.log_lines import Lines, ReadLine
-from shared import labels
 from shared.clock import Clock
 from shared.kube import errors
 from shared.kube.client import KubeClient
@@ -36,9 +36,15 @@ class JobLogs:
     """The answer to one question for logs. `read` puts batches of lines into `out`."""
 
     def __init__(
-        self, kube: KubeClient, asked: StreamRequest, clock: Clock, out: "asyncio.Queue[Batch]"
+        self,
+        kube: KubeClient,
+        held: HeldJobs,
+        asked: StreamRequest,
+        clock: Clock,
+        out: "asyncio.Queue[Batch]",
     ) -> None:
-        self._kube, self._asked, self._clock, self._out = kube, asked, clock, out
+        self._kube, self._held = kube, held
+        self._asked, self._clock, self._out = asked, clock, out
         self._tasks: set[asyncio.Task[None]] = set()
         self._seen: set[tuple[str, str, int]] = set()
         self._noted: dict[tuple[str, str], str] = {}
@@ -59,14 +65,14 @@ class JobLogs:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _read(self) -> StreamEnd:
-        pods = await pods_of(self._kube, self._asked)
-        if refusal := await self._refusal(pods):
+        held = await self._held.look(self._kube, self._asked)
+        if refusal := self._refusal(held):
             return refusal
         await self._out.put([])  # the answer begins, though there may be no line for long
         first = True
         while True:
-            self._look(pods)
-            for pod in pods:
+            self._look(held.pods)
+            for pod in held.pods:
                 await self._begin(pod, first=first)
             if not self._asked.follow:
                 await asyncio.gather(*self._tasks)
@@ -75,9 +81,9 @@ class JobLogs:
             await self._clock.sleep(_LOOK_S)
             if self._fault is not None:
                 return self._fault
-            over = not self._tasks and await self._is_over(pods)
-            pods = await pods_of(self._kube, self._asked)
-            if over and not any(True for pod in pods if self._new(pod)):
+            idle = not self._tasks
+            held = await self._held.look(self._kube, self._asked)
+            if idle and self._is_over(held) and not any(map(self._new, held.pods)):
                 return StreamEnd(code=ENDED, message="")
 
     def _look(self, pods: Sequence[Object]) -> None:
@@ -89,12 +95,11 @@ class JobLogs:
         self._looked.set()
         self._looked = asyncio.Event()
 
-    async def _refusal(self, pods: Sequence[Object]) -> StreamEnd | None:
+    def _refusal(self, held: Found) -> StreamEnd | None:
         """Why there is nothing to read, and will not be."""
-        asked = self._asked
+        asked, pods = self._asked, held.pods
         if not pods:
-            over = await job_is_over(self._kube, asked)
-            if over:
+            if held.over:
                 text = "its pods are not there any more: the cluster has removed them"
                 return StreamEnd(code=RejectCode.PODS_REMOVED, message=text)
             if asked.follow and not asked.pod:
@@ -236,13 +241,13 @@ class JobLogs:
         if batch:
             await self._out.put(batch)
 
-    async def _is_over(self, pods: Sequence[Object]) -> bool:
+    def _is_over(self, held: Found) -> bool:
         """Whether nothing more will be written of what was asked for."""
         asked = self._asked
         if asked.pod:
-            mine = [pod for pod in pods if pod["metadata"]["name"] == asked.pod]
+            mine = [pod for pod in held.pods if pod["metadata"]["name"] == asked.pod]
             return all(pod_reports.is_over(pod) for pod in mine)
-        return await job_is_over(self._kube, asked)
+        return held.over
 
 
 _FIRST: Final = frozenset({"sinceSeconds", "tailLines", "sinceTime"})
@@ -258,25 +263,6 @@ def cost_of(line: LogLine) -> int:
     return len(line.line) + len(line.pod) + len(line.container) + _OVERHEAD
 
 
-async def pods_of(kube: KubeClient, asked: StreamRequest) -> list[Object]:
-    """The pods of a job: those that carry its uid, in its namespace, and belong to a Job."""
-    selector = f"{labels.JOB_UID}={asked.uid}"
-    found = await kube.list("v1", "Pod", asked.namespace, selector)
-    return [pod for pod in found.items if _is_of_job(pod)]
-
-
-async def job_is_over(kube: KubeClient, asked: StreamRequest) -> bool:
-    """Whether the member's Job has ended, or is not there any more."""
-    try:
-        job = await kube.get("batch/v1", "Job", asked.namespace, asked.name)
-    except errors.NotFound:
-        return True
-    return any(
-        each.get("type") in {"Complete", "Failed"} and each.get("status") == "True"
-        for each in (job.get("status") or {}).get("conditions") or ()
-    )
-
-
 def end_of(failure: errors.KubeError) -> StreamEnd:
     """A failure of the member's API server, as the end of an answer."""
     text = failure.message[:1000]
@@ -285,11 +271,6 @@ def end_of(failure: errors.KubeError) -> StreamEnd:
         return StreamEnd(code=RejectCode.REFUSED_BY_MEMBER, message=said)
     said = f"the member's API server does not give it: {text}"
     return StreamEnd(code=RejectCode.MEMBER_NOT_ANSWERING, message=said)
-
-
-def _is_of_job(pod: Object) -> bool:
-    owners = pod["metadata"].get("ownerReferences") or ()
-    return any(each.get("kind") == "Job" and each.get("controller") for each in owners)
 
 
 def _waits(pod: Object) -> list[str]:

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from agent.member.job_logs import pods_of
+from agent.member.held_jobs import HeldJobs
 from agent.objects import pod_reports
 from agent.objects.log_lines import Lines, ReadLine
 from shared.kube import errors
@@ -26,22 +26,27 @@ _MOST_ASKED: Final = 10  # pods whose events are read: those that do not do well
 _NOT_WELL: Final = ("Failed", "Pending", "Unknown", "Running", "Succeeded")
 
 
-async def tell_pods(kube: KubeClient, asked: StreamRequest, *, logs: bool) -> StreamPart:
+async def tell_pods(
+    kube: KubeClient, held: HeldJobs, asked: StreamRequest, *, logs: bool
+) -> StreamPart:
     """The whole answer; text of containers only with `logs`. Raises the members of `shared.kube.errors`."""
-    pods, left_out = pod_reports.told(await pods_of(kube, asked), logs=logs)
-    events, unread = await _events(kube, asked, pods, logs=logs)
+    found = await held.look(kube, asked)
+    pods, left_out = pod_reports.told(found.pods, logs=logs)
+    events, unread = await _events(kube, asked, found.jobs, pods, logs=logs)
     ended = StreamEnd(code="Ended")
     return StreamPart(seq=1, pods=pods, left_out=left_out, events=events, unread=unread, end=ended)
 
 
-async def tell_last(kube: KubeClient, asked: StreamRequest, *, logs: bool) -> StreamPart:
+async def tell_last(
+    kube: KubeClient, held: HeldJobs, asked: StreamRequest, *, logs: bool
+) -> StreamPart:
     """The newest pods that failed, and the last lines of the container that did; lines only with `logs`.
 
     A log that can not be read is left out: how the pod failed is told all the same. Raises the members of
     `shared.kube.errors`.
     """
-    found = await pods_of(kube, asked)
-    pods, _ = pod_reports.told(found, logs=logs)
+    found = await held.look(kube, asked)
+    pods, _ = pod_reports.told(found.pods, logs=logs)
     told = [each for each in pods if pod_reports.failed_container(each)]
     told = sorted(told, key=lambda each: (each.finished_at, each.name))[-MOST_FAILED:]
     lines: list[LogLine] = []
@@ -76,15 +81,22 @@ def _as_told(lines: list[ReadLine], pod: str, container: str) -> list[LogLine]:
 
 
 async def _events(
-    kube: KubeClient, asked: StreamRequest, pods: list[PodTold], *, logs: bool
+    kube: KubeClient,
+    asked: StreamRequest,
+    jobs: frozenset[str],
+    pods: list[PodTold],
+    *,
+    logs: bool,
 ) -> tuple[list[EventTold], str]:
-    """The newest events of the Job and of its pods, oldest first; why there are none to be read."""
-    names = [("Job", asked.name)]
+    """The newest events of these Jobs and pods, oldest first; why there are none to be read.
+
+    Events are selected by uid: an object of others can have the same name.
+    """
     worst = sorted(pods, key=lambda pod: _rank(pod.phase))
-    names += [("Pod", pod.name) for pod in worst[:_MOST_ASKED]]
+    uids = [*sorted(jobs), *(pod.uid for pod in worst[:_MOST_ASKED] if pod.uid)]
     found: list[Object] = []
-    for kind, name in names:
-        selector = f"involvedObject.kind={kind},involvedObject.name={name}"
+    for uid in uids:
+        selector = f"involvedObject.uid={uid}"
         try:
             found += (
                 await kube.list("v1", "Event", asked.namespace, field_selector=selector)

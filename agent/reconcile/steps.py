@@ -1,7 +1,9 @@
 """Has one decided step carried out, if it still may be: the lease is looked at right before each start."""
 
-from agent.decide.decision import Decision, Outcome
-from agent.decide.member_policy import MemberPolicy
+from typing import Final
+
+from agent.decide.decision import Decision, Outcome, Trouble
+from agent.decide.member_policy import MemberPolicy, names_another
 from agent.member.applier import Applier
 from agent.member.namespace_watch import NamespaceWatch
 from agent.metrics import Meters
@@ -12,6 +14,9 @@ from agent.works.tracked import TrackedWork
 from shared.clock import Clock
 from shared.failpoints import failpoint
 from shared.wire.agent_v1 import Work
+
+# Steps that use the manifest. The others know the object by the work, or by what was seen of it.
+_OF_MANIFEST: Final = frozenset({"Compare", "Create", "Apply", "Start", "PatchJob", "Nothing"})
 
 
 class Steps:
@@ -43,12 +48,10 @@ class Steps:
             return Outcome()
         failpoint("A05")
         self._meters.steps.labels(decision.do).inc()
-        if decision.do in {"Delete", "DeleteNamespace", "Release"}:
-            return await self._let_go(tracked, decision)
-        if decision.do == "CountPods":
-            return await self._count_pods(tracked)
-        if decision.do == "Abandon":
-            return await self._abandon(tracked)
+        if (refusal := _misnamed(tracked, decision)) is not None:
+            return Outcome(trouble=refusal)
+        if decision.do in {"Delete", "DeleteNamespace", "Release", "CountPods", "Abandon"}:
+            return await self._take_away(tracked, decision)
         if decision.do == "Compare" and tracked.work is not None:
             return await self._compare(tracked, tracked.work)
         if tracked.work is None:
@@ -62,6 +65,13 @@ class Steps:
         if decision.do in {"Start", "PatchJob"}:  # Jobs that exist are never changed by this
             return await self._write(tracked, tracked.work, decision)
         return await self._write(tracked, await self._watch.bounded(tracked.work), decision)
+
+    async def _take_away(self, tracked: TrackedWork, decision: Decision) -> Outcome:
+        if decision.do == "CountPods":
+            return await self._count_pods(tracked)
+        if decision.do == "Abandon":
+            return await self._abandon(tracked)
+        return await self._let_go(tracked, decision)
 
     async def _abandon(self, tracked: TrackedWork) -> Outcome:
         if tracked.work is not None:
@@ -122,3 +132,10 @@ class Steps:
         if live is not None and tracked.doubtful:
             tracked.settle_doubt(await self._applier.dry_run(work, live), self._clock.now())
         return Outcome()
+
+
+def _misnamed(tracked: TrackedWork, decision: Decision) -> Trouble | None:
+    """Refuse a step that would use the manifest of another object than the work's."""
+    if tracked.work is None or decision.do not in _OF_MANIFEST:
+        return None
+    return names_another(tracked.work)

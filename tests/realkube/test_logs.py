@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pytest
 
+from agent.member.held_jobs import HeldJobs
 from agent.member.job_logs import Batch, JobLogs
 from agent.member.job_pods import tell_last, tell_pods
 from shared import labels
@@ -28,6 +29,7 @@ from tests.realkube.plane import Plane, await_true
 pytestmark = [pytest.mark.realkube, pytest.mark.timeout(300), pytest.mark.anyio]
 SPACE: Final = "team-logs"
 NODE: Final = "with-logs"
+HUB_ID: Final = "hub-logs"
 AT: Final = "2026-01-01T00:00:0"
 LINES: Final = [
     (f"{AT}1.5Z", "one"),
@@ -38,19 +40,31 @@ LINES: Final = [
 
 
 def a_job(name: str, **spec: Any) -> dict[str, Any]:
-    """A Job whose pods carry our marks."""
+    """A Job of the agent, whose pods carry its labels."""
+    marks = {labels.JOB_UID: f"uid-{name}", labels.EPOCH: "1"}
     container = {"name": "main", "image": "busybox:1.36"}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": name, "namespace": SPACE},
+        "metadata": {
+            "name": name,
+            "namespace": SPACE,
+            "labels": {**marks, labels.MANAGED_BY: HUB_ID},
+        },
         "spec": {
             "template": {
-                "metadata": {"labels": {labels.JOB_UID: f"uid-{name}", labels.EPOCH: "1"}},
+                "metadata": {"labels": marks},
                 "spec": {"restartPolicy": "Never", "containers": [container], **spec},
             },
         },
     }
+
+
+def create(plane: Plane, *jobs: dict[str, Any]) -> None:
+    """Create Jobs as the agent does: the managed fields name it."""
+    for job in jobs:
+        manager = f"--field-manager={labels.FIELD_MANAGER}"
+        plane.kubectl("create", manager, "-f", "-", stdin=json.dumps(job))
 
 
 def a_node(port: int) -> dict[str, Any]:
@@ -115,7 +129,7 @@ async def read(kube: KubeClient, question: StreamRequest) -> tuple[list[LogLine]
     """All that is told, and how it ends."""
     out: asyncio.Queue[Batch] = asyncio.Queue()
     async with asyncio.timeout(60):
-        end = await JobLogs(kube, question, SystemClock(), out).read()
+        end = await JobLogs(kube, HeldJobs(HUB_ID), question, SystemClock(), out).read()
     return [line for _ in range(out.qsize()) for line in out.get_nowait()], end
 
 
@@ -182,7 +196,7 @@ async def test_an_agent_reads_logs_with_the_rights_of_its_chart(
 ) -> None:
     """Refused until the member's administrator opts in; then lines come in order, whatever breaks off."""
     plane, server = logs
-    plane.create(a_job("talk", nodeName=NODE))
+    create(plane, a_job("talk", nodeName=NODE))
     pod = pod_of(plane, "talk")
     path = f"/containerLogs/{SPACE}/{pod}/main"
     server.lines[path] = list(LINES)
@@ -201,7 +215,7 @@ async def test_an_agent_reads_logs_with_the_rights_of_its_chart(
         tell(plane, pod, "Running", running={"startedAt": f"{AT}0Z"})
         _, end = await read(kube, asked("talk"))
         assert (end.code, server.asked) == ("RefusedByMember", [])
-        part = await tell_pods(kube, asked("talk", "pods"), logs=True)
+        part = await tell_pods(kube, HeldJobs(HUB_ID), asked("talk", "pods"), logs=True)
         assert (part.pods[0].phase, part.unread.partition(":")[0]) == (
             "Running",
             "RefusedByMember",
@@ -230,12 +244,12 @@ async def test_an_agent_reads_logs_with_the_rights_of_its_chart(
 async def test_how_pods_are_is_told_in_the_clusters_words(logs: tuple[Plane, LogServer]) -> None:
     """Unschedulable in the scheduler's words, with its event; killed for memory, started anew, failed."""
     plane, server = logs
-    plane.create(a_job("nowhere", nodeSelector={"no": "node"}), a_job("oom", nodeName=NODE))
+    create(plane, a_job("nowhere", nodeSelector={"no": "node"}), a_job("oom", nodeName=NODE))
     pod = pod_of(plane, "oom")
     async with reader(grant(plane, logs=True)) as kube:
         killed = {"terminated": {"exitCode": 137, "reason": "OOMKilled", "finishedAt": f"{AT}2Z"}}
         tell(plane, pod, "Running", running={"startedAt": f"{AT}3Z"}, restarts=2, last=killed)
-        (told,) = (await tell_pods(kube, asked("oom", "pods"), logs=True)).pods
+        (told,) = (await tell_pods(kube, HeldJobs(HUB_ID), asked("oom", "pods"), logs=True)).pods
         (main,) = told.containers
         assert (told.node, main.restarts, main.last_reason, main.last_exit_code) == (
             NODE,
@@ -245,12 +259,12 @@ async def test_how_pods_are_is_told_in_the_clusters_words(logs: tuple[Plane, Log
         )
         server.lines[f"/containerLogs/{SPACE}/{pod}/main"] = list(LINES)
         tell(plane, pod, "Failed", restarts=2, **killed)
-        last = await tell_last(kube, asked("oom", "last"), logs=True)
+        last = await tell_last(kube, HeldJobs(HUB_ID), asked("oom", "last"), logs=True)
         assert [(each.name, each.reason) for each in last.pods] == [(pod, "OOMKilled")]
         assert [line.line for line in last.lines] == [line for _, line in LINES]
 
         async def unschedulable() -> bool:
-            part = await tell_pods(kube, asked("nowhere", "pods"), logs=True)
+            part = await tell_pods(kube, HeldJobs(HUB_ID), asked("nowhere", "pods"), logs=True)
             found = [each for each in part.pods if each.reason == "Unschedulable"]
             reasons = {each.reason for each in part.events}
             return bool(

@@ -94,11 +94,13 @@ async def test_nobody_waits_any_more(member):
         ({"pod": "nobody"}, 0, "PodNotFound"),
         ({"container": "side"}, 0, "ContainerNotFound"),
         ({"previous": True}, 0, "NotBegun"),
-        ({"uid": "another"}, 0, "NoPodsYet"),
+        ({"uid": "another"}, 0, "PodsRemoved"),
         ({"uid": "another", "name": "none"}, 0, "PodsRemoved"),
         ({"uid": "a,b in (c)"}, 0, "RefusedByMember"),
         ({"namespace": "kube-system"}, 0, "RefusedByMember"),
         ({"namespace": "team/pods"}, 0, "RefusedByMember"),
+        ({"uid": "u-1", "name": "../pods/job"}, 0, "RefusedByMember"),
+        ({"uid": "u-1", "name": ""}, 0, "RefusedByMember"),
     ],
 )
 async def test_what_is_asked_is_answered_in_words(member, asked, lines, code):
