@@ -33,6 +33,10 @@ HELD = an({}, finalizers=["roadstead.dev/result"])
 OTHER = {"roadstead.dev/managed-by": "z"}
 OWNED = {"ownerReferences": [{"kind": "ConfigMap", "name": "gone", "uid": "u"}]}
 KEPT = {"finalizers": ["example.com/keep"]}
+WRITTEN = {"managedFields": [{"manager": "kubectl"}, {"manager": "roadstead"}]}
+BY_OTHERS = {"managedFields": [{"manager": "kubectl"}]}
+NOTE = {"annotations": {"roadstead.dev/spec-hash": "x"}}
+HOLD = {"finalizers": ["roadstead.dev/result"]}
 KEPT_AND_HELD = {"finalizers": ["example.com/keep", "roadstead.dev/result"]}
 
 
@@ -132,6 +136,18 @@ def is_allowed(
         ("UPDATE", "Job", an(MARK), an(MARK), {}, True),
         ("DELETE", "Job", an(MARK), None, {}, True),
         ("DELETE", "Job", an({}), None, {}, False),
+        ("UPDATE", "Secret", an({}, **NOTE), an({}, **NOTE), {}, False),
+        ("UPDATE", "Secret", an({}, **HOLD, **BY_OTHERS), an(MARK, **HOLD), {}, False),
+        ("UPDATE", "Secret", an({}, **NOTE, **WRITTEN), an({}, **NOTE), {}, False),
+        ("UPDATE", "Secret", an({}, **NOTE, **WRITTEN), an(MARK, **NOTE), {}, False),
+        ("UPDATE", "Secret", an({}, **NOTE, **WRITTEN), an(MARK, **NOTE), CREATED, True),
+        ("UPDATE", "Secret", an({}, **NOTE, **BY_OTHERS), an(MARK, **NOTE), CREATED, False),
+        ("UPDATE", "Job", an({}, **NOTE, **BY_OTHERS), an(MARK, **NOTE), {}, False),
+        ("UPDATE", "Job", an({}, **HOLD), an(MARK, **HOLD), ACCEPT, False),
+        ("UPDATE", "Job", an({}, **HOLD, **WRITTEN), an(MARK, **HOLD), {}, True),
+        ("DELETE", "Job", an({}, **HOLD, **BY_OTHERS), None, {}, False),
+        ("DELETE", "Job", an({}, **NOTE), None, {}, False),
+        ("DELETE", "Job", an({}, **HOLD, **WRITTEN), None, {}, True),
     ],
 )  # fmt: skip
 def test_the_policy_judges_the_stored_object(

@@ -13,7 +13,7 @@ import pytest
 from tests.e2e.running import REPOSITORY
 from tests.realkube.gates import chains, world
 from tests.realkube.gates.asking import Json
-from tests.realkube.gates.requests import CHANGES, change_of
+from tests.realkube.gates.requests import ACTIONS, CHANGES, Request, change_of
 from tests.realkube.gates.table import HUB_CLUSTER, MEMBER, Row, rows
 from tests.realkube.gates.world import World
 from tests.realkube.plane import Plane
@@ -138,6 +138,49 @@ def test_a_chain_of_requests_reaches_no_further_in_a_member(
 ) -> None:
     """What the first request may do lets the second do no more than alone."""
     followed(gated, chain)
+
+
+# How the agent's account tries to have a namespace that was taken over count as one that it created.
+NO_UID: Final = chains.labelled(**{"roadstead.dev/job-uid": None})
+WITHDRAWN: Final = chains.labelled(**{"roadstead.dev/accept": None})
+TAKE_OVERS: Final = (
+    pytest.param((("agent", chains.labelled(**world.MANAGED)), ("admin", WITHDRAWN)), id="no-uid"),
+    pytest.param(
+        (("agent", chains.labelled(**world.TAKEN)), ("agent", NO_UID), ("admin", WITHDRAWN)),
+        id="uid-removed-then-withdrawn",
+    ),
+    pytest.param(
+        (("agent", chains.labelled(**world.TAKEN)), ("admin", WITHDRAWN), ("agent", NO_UID)),
+        id="withdrawn-then-uid-removed",
+    ),
+)
+IN_IT: Final = (
+    world.a_job("evil", "withdrawn", labels=world.MANAGED),
+    world.a_secret("evil", "withdrawn", **world.CREATED),
+    world.a_deployment("evil", "withdrawn", **world.CREATED),
+)
+
+
+@each_of("member")
+@pytest.mark.parametrize("steps", TAKE_OVERS)
+@pytest.mark.parametrize("rights", ["agent", "agent+"])
+def test_nothing_is_created_in_a_namespace_whose_consent_is_withdrawn(
+    gated: World, steps: tuple[tuple[str, Json], ...], rights: str
+) -> None:
+    """No order of take-over, withdrawal and changed labels makes it a namespace that the agent created."""
+    asker, space = gated.asker, world.a_namespace("withdrawn", **world.ACCEPT)
+    gated.plane.create(space)
+    try:
+        for who, change in steps:
+            named = rights if who == "agent" else who
+            given = Request(asker, world.IDENTITIES[named], space, change, dry=False)
+            ACTIONS["merge"](given)  # allowed or denied: what follows must be denied
+        for each in IN_IT:
+            said = ACTIONS["create"](Request(asker, world.IDENTITIES[rights], each, {}))
+            assert said.verdict == "gate", f"{each['kind']}: {said.message}"
+            assert "NotAccepted" in said.message
+    finally:
+        gated.plane.kubectl("delete", "namespace", "withdrawn", "--wait=true")
 
 
 @each_of("hub_cluster")

@@ -96,7 +96,7 @@ BY_HUB: Final = annotated(**{"roadstead.dev/mirror-of": "u"})
 UNMARKED: Final = labelled(**dict.fromkeys(world.CREATED))
 OTHER_HUB: Final = labelled(**{"roadstead.dev/managed-by": "hub-2"})
 
-MEMBER: Final = (
+_MEMBER: Final = (
     Chain("released-then-deleted", "agent+", "Secret created", (merge(UNMARKED, "yes"), DENIED)),
     Chain(
         "released-then-marked-again",
@@ -159,6 +159,52 @@ MEMBER: Final = (
         "agent+",
         "Namespace created",
         (merge(labelled(**world.ACCEPT), "gate"), force(labelled(**world.ACCEPT), "gate")),
+    ),
+)
+WITH_TOKENS: Final[Json] = {"spec": {"template": {"spec": {"automountServiceAccountToken": True}}}}
+_MARKED_AND_CHANGED: Final = merged(labelled(**world.MANAGED), {"data": {"key": "other"}})
+MEMBER: Final = (
+    *_MEMBER,
+    *(
+        Chain(
+            "a-copy-of-one-mark-is-changed",
+            "agent+",
+            f"ConfigMap {name}",
+            (
+                force({"data": {"key": "other"}}, "gate"),
+                merge({"data": {"key": "other"}}, "gate"),
+                merge(_MARKED_AND_CHANGED, "gate"),
+                force(_MARKED_AND_CHANGED, "gate"),
+                DENIED,
+            ),
+        )
+        for name in ("noted", "held")
+    ),
+    *(
+        Chain(
+            "a-copy-of-one-mark-is-started",
+            "agent+",
+            f"Job {name}",
+            (
+                merge(labelled(**world.MANAGED), "gate"),
+                force(merged(labelled(**world.MANAGED), START), "gate"),
+                merge(START, "gate"),
+                DENIED,
+            ),
+        )
+        for name in ("noted", "held")
+    ),
+    Chain(
+        "a-token-is-turned-on",
+        "agent+",
+        "Deployment mute",
+        (merge(WITH_TOKENS, "gate"), force(WITH_TOKENS, "gate")),
+    ),
+    Chain(
+        "the-default-is-a-token",
+        "agent+",
+        "Deployment mute",
+        (merge({"spec": {"template": {"spec": {"automountServiceAccountToken": None}}}}, "gate"),),
     ),
 )
 HUB_CLUSTER: Final = (

@@ -20,6 +20,8 @@ from tests.realkube.gates.requests import CHANGES
 
 # Objects: `theirs` are of the member's people, in namespace finance, which accepts no hub. `taken` were taken
 # over, in namespace lent, which accepts the hub. `created` were created by the agent, in namespace made.
+# `noted` and `held` are theirs too, with one annotation or finalizer as the agent writes it, and no label. In
+# lent, pods of `asking` and `silent` get a token, those of `mute` do not.
 # `refused` and `accepted` carry the marks of created objects, in finance and in lent.
 MEMBER: Final = """
 object                 action          agent+  agent  hub    submitter  person  admin  tool
@@ -39,6 +41,20 @@ Job theirs             changes         gate    gate*  role   role       yes     
 Job theirs             status          gate    role   role   role       role    yes    yes
 Job theirs             delete          gate    gate   role   role       yes     yes    yes
 Job theirs             collection      gate    role   role   role       yes     yes    yes
+ConfigMap noted        changes         gate    gate*  role   role       yes     yes    yes
+ConfigMap noted        delete          gate    gate   role   role       yes     yes    yes
+ConfigMap held         changes         gate    gate*  role   role       yes     yes    yes
+ConfigMap held         delete          gate    gate   role   role       yes     yes    yes
+Job noted              changes         gate    gate*  role   role       yes     yes    yes
+Job noted              delete          gate    gate   role   role       yes     yes    yes
+Job held               changes         gate    gate*  role   role       yes     yes    yes
+Job held               delete          gate    gate   role   role       yes     yes    yes
+Job asking             create          gate    gate   role   role       role    yes    yes
+Job silent             create          gate    gate   role   role       role    yes    yes
+Job mute               create          yes     yes    role   role       role    yes    yes
+Deployment asking      create          gate    gate   role   role       role    yes    yes
+Deployment silent      create          gate    gate   role   role       role    yes    yes
+Deployment mute        create          yes     yes    role   role       role    yes    yes
 RoleBinding theirs     changes         gate    role   role   role       yes     yes    yes
 RoleBinding theirs     delete          gate    role   role   role       yes     yes    yes
 Namespace theirs       changes         gate    gate*  role   role       role    yes    yes

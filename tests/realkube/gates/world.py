@@ -84,6 +84,31 @@ def a_namespace(name: str, **labels: str) -> Json:
     return an_object("Namespace", "v1", name, "", labels=labels)
 
 
+NOTED: Final = {"annotations": {"roadstead.dev/spec-hash": "x"}}
+HELD: Final = {"finalizers": ["roadstead.dev/result"]}
+_TOKENS: Final = "automountServiceAccountToken"
+
+
+def copies_of_one_mark() -> dict[str, Json]:
+    """Objects of the member's people that carry one mark, and no label, of the agent's."""
+    found = {}
+    for name, mark in (("noted", NOTED), ("held", HELD)):
+        plain = an_object("ConfigMap", "v1", name, "finance", data={"key": "value"})
+        found[f"ConfigMap {name}"] = merged(plain, {"metadata": mark})
+        found[f"Job {name}"] = merged(a_job(name, "finance"), {"metadata": mark})
+    return found
+
+
+def pods_with_tokens() -> dict[str, Json]:
+    """Pods in a namespace of the member's people: `mute` ones have no token, the others get one."""
+    found = {}
+    for name, says in (("asking", {_TOKENS: True}), ("silent", {}), ("mute", {_TOKENS: False})):
+        spec = {"spec": {"template": {"spec": says}}}
+        found[f"Job {name}"] = merged(a_job(name, "lent", labels=MANAGED), spec)
+        found[f"Deployment {name}"] = merged(a_deployment(name, "lent", **CREATED), spec)
+    return found
+
+
 def members_objects() -> dict[str, Json]:
     """What the rows of a member's table name; Namespaces come first."""
     hold: Json = {"labels": MANAGED, "finalizers": ["roadstead.dev/result"]}
@@ -100,6 +125,8 @@ def members_objects() -> dict[str, Json]:
         "Secret created": a_secret("created", "made", **CREATED),
         "Secret refused": a_secret("refused", "finance", **CREATED),
         "Secret accepted": a_secret("accepted", "lent", **CREATED),
+        **copies_of_one_mark(),
+        **pods_with_tokens(),
         "Deployment theirs": a_deployment("theirs", "finance"),
         "Deployment taken": a_deployment("taken", "lent", **MANAGED),
         "Deployment created": a_deployment("created", "made", **CREATED),
