@@ -119,7 +119,7 @@ class MemberPolicy:
 
 
 def names_another(work: Work) -> Trouble | None:
-    """Refuse a work whose manifest is not that of its object: consent is asked for the object alone."""
+    """Refuse a work whose manifest names another object: consent covers only the work's own."""
     if work.manifest is None:
         return None
     metadata = work.manifest.get("metadata") or {}

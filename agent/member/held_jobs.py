@@ -18,7 +18,7 @@ _MOST_WORKS: Final = 1000  # whose Jobs are remembered
 
 
 class Found(NamedTuple):
-    """What the member holds for a work. `over`: no Job of it runs, or will start another pod."""
+    """Jobs and pods of a work in the member. `over`: no Job of it runs, or will start another pod."""
 
     jobs: frozenset[str] = frozenset()  # uids of its Jobs, deleted ones included
     pods: tuple[Object, ...] = ()

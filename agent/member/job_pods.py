@@ -88,7 +88,7 @@ async def _events(
     *,
     logs: bool,
 ) -> tuple[list[EventTold], str]:
-    """The newest events of these Jobs and pods, oldest first; why there are none to be read.
+    """The newest events of these Jobs and pods, oldest first; or why the agent cannot read them.
 
     Events are selected by uid: an object of others can have the same name.
     """

@@ -1,4 +1,4 @@
-"""Questions for logs and pods whose name is that of somebody else's Job: nothing of that Job is reported."""
+"""Questions for logs and pods that name a Job of others: the agent reports nothing of that Job."""
 
 import pytest
 
@@ -55,7 +55,7 @@ async def answer(member, what, **asked):
 @pytest.mark.parametrize("what", ["logs", "pods", "last"])
 @pytest.mark.parametrize("uid", ["none", "other"])
 async def test_a_job_of_people_is_as_if_it_were_absent(member, what, logs, uid):
-    """The answer is that of a name that nobody uses; copied labels and environment change nothing."""
+    """The answer is that of an absent Job; copied labels and environment change nothing."""
     await member.namespace("finance", accept=False)
     await a_job_of_people(member)
     member.start(policy=MemberPolicy(logs=logs))
@@ -86,7 +86,7 @@ async def finished_and_removed(member):
 
 @pytest.mark.parametrize("restarted", [False, True])
 async def test_a_later_job_of_the_same_name_is_not_in_the_answer(member, restarted):
-    """Once the Job of a work is deleted, only its own events remain; an agent that forgot it has none."""
+    """Once the Job of a work is deleted, only its own events remain; a restarted agent reports no events."""
     member.start(policy=MemberPolicy(logs="on"))
     _, told = await finished_and_removed(member)
     if restarted:

@@ -40,7 +40,7 @@ def a_work(other, action="Compare"):
 
 
 def without_a_member():
-    """Steps before a member that must not be asked; the lease is fresh."""
+    """Steps whose member client takes no request; the lease is fresh."""
     clock, lease, policy = ManualClock(), Lease(60.0), MemberPolicy()
     lease.answered(clock.monotonic(), clock.monotonic())
     watch = NamespaceWatch(NOBODY, Acceptance(HUB_ID, policy), clock, lambda: None)
