@@ -22,10 +22,15 @@ RESTRICTED = {ENFORCE: "restricted"}
 PINNED = {**MARK, **RESTRICTED, PIN: "v1.30"}
 OLDER = {**PINNED, PIN: "v1.0"}
 Json = dict[str, Any]
+ENDING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+WRITTEN = {"managedFields": [{"manager": "kubectl"}, {"manager": "roadstead"}]}
+BY_OTHERS = {"managedFields": [{"manager": "kubectl"}]}
 
 
 def an(labels: Json, **metadata: Any) -> Json:
-    return {"metadata": {"name": "x", "labels": labels, **metadata}}
+    """An object; one with a hub's label was written by the agent, unless the metadata says otherwise."""
+    written = WRITTEN if "roadstead.dev/managed-by" in labels else BY_OTHERS
+    return {"metadata": {"name": "x", "labels": labels, **written, **metadata}}
 
 
 NOTED = an({}, annotations={"roadstead.dev/spec-hash": "x"})
@@ -33,8 +38,6 @@ HELD = an({}, finalizers=["roadstead.dev/result"])
 OTHER = {"roadstead.dev/managed-by": "z"}
 OWNED = {"ownerReferences": [{"kind": "ConfigMap", "name": "gone", "uid": "u"}]}
 KEPT = {"finalizers": ["example.com/keep"]}
-WRITTEN = {"managedFields": [{"manager": "kubectl"}, {"manager": "roadstead"}]}
-BY_OTHERS = {"managedFields": [{"manager": "kubectl"}]}
 NOTE = {"annotations": {"roadstead.dev/spec-hash": "x"}}
 HOLD = {"finalizers": ["roadstead.dev/result"]}
 KEPT_AND_HELD = {"finalizers": ["example.com/keep", "roadstead.dev/result"]}
@@ -148,6 +151,14 @@ def is_allowed(
         ("DELETE", "Job", an({}, **HOLD, **BY_OTHERS), None, {}, False),
         ("DELETE", "Job", an({}, **NOTE), None, {}, False),
         ("DELETE", "Job", an({}, **HOLD, **WRITTEN), None, {}, True),
+        ("UPDATE", "Secret", an(MARK, **BY_OTHERS), an(MARK), ACCEPT, False),
+        ("UPDATE", "Secret", an(CREATED, **BY_OTHERS), an({}), {}, False),
+        ("DELETE", "Secret", an(CREATED, **BY_OTHERS), None, {}, False),
+        ("UPDATE", "Job", an(MARK, **BY_OTHERS), an(MARK), {}, False),
+        ("DELETE", "Job", an(MARK, **BY_OTHERS), None, {}, False),
+        ("DELETE", "Job", an(MARK, **BY_OTHERS), None, ACCEPT, True),
+        ("DELETE", "Job", an(MARK, **BY_OTHERS), None, OTHER, False),
+        ("UPDATE", "Job", an(MARK, **HOLD, **BY_OTHERS, **ENDING), an(MARK, **ENDING), {}, True),
     ],
 )  # fmt: skip
 def test_the_policy_judges_the_stored_object(
@@ -155,9 +166,6 @@ def test_the_policy_judges_the_stored_object(
 ) -> None:
     """Marks that the request brings open nothing; `created-by`, consent and levels stay as they are."""
     assert is_allowed(operation, kind, old, new, space) is allowed
-
-
-ENDING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 
 
 @pytest.mark.parametrize(

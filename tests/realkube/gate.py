@@ -3,7 +3,7 @@
 import contextlib
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from shared import labels
 from tests.attack.hostile import HARDENED, TENANT, hostile_jobs
@@ -13,6 +13,7 @@ from tests.e2e.running import until
 from tests.realkube.plane import Plane, PlaneError
 
 _HUB = {"hub": {"url": "https://192.0.2.1"}}
+MANAGER: Final = "--field-manager=roadstead"  # as the agent writes
 _MARK = {"roadstead.dev/managed-by": "hub-1"}
 # Rights beyond the chart's, so that nothing but the policy is in the way.
 _MORE = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]

@@ -144,10 +144,10 @@ class Plane:
             return str(refused)
         return ""
 
-    def create(self, *objects: Mapping[str, Any]) -> None:
-        """Create objects of any kind, in order."""
+    def create(self, *objects: Mapping[str, Any], manager: str = "kubectl-create") -> None:
+        """Create objects of any kind, in order; `manager` is what their managed fields name."""
         listed = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
-        self.kubectl("create", "-f", "-", stdin=json.dumps(listed))
+        self.kubectl("create", "-f", "-", f"--field-manager={manager}", stdin=json.dumps(listed))
 
     def add_pools(self, pools: Sequence[Mapping[str, Any]]) -> None:
         """Register the fake nodes of `pools` (as in a members file) and wait until they are Ready."""

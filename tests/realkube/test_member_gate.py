@@ -156,7 +156,8 @@ def test_what_is_not_roadsteads_is_out_of_reach(gate: Gate) -> None:
     plane = gate.plane
     mine = marked(harmless_job("mine"))
     mine["spec"]["suspend"] = True
-    plane.create(harmless_job("theirs") | {"spec": mine["spec"]}, mine)
+    plane.create(harmless_job("theirs") | {"spec": mine["spec"]})
+    plane.create(mine, manager="roadstead")
 
     def tried(name: str, *arguments: str) -> str:
         try:
@@ -182,7 +183,7 @@ def test_what_was_taken_may_be_let_go(real_control_plane: Plane, gate: Gate) -> 
     old["spec"]["suspend"] = True
     old["spec"]["template"]["spec"]["hostPID"] = True
     old["metadata"]["finalizers"] = ["roadstead.dev/result"]
-    plane.create(old)
+    plane.create(old, manager="roadstead")
     released = json.dumps({"metadata": {"finalizers": []}})
     for arguments in (
         ("delete", "job", "old", "--wait=false"),

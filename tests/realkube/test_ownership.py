@@ -20,7 +20,7 @@ from shared.wire.agent_v1 import Work
 from tests import waiting
 from tests.agent.scripted_hub import HUB_ID, ScriptedHub, a_job, an_object
 from tests.charts import helm
-from tests.realkube.gate import Gate
+from tests.realkube.gate import MANAGER, Gate
 from tests.realkube.plane import Plane, PlaneError
 
 pytestmark = [pytest.mark.realkube, pytest.mark.timeout(500)]
@@ -124,7 +124,7 @@ def tried(gate: Gate, *arguments: str, stdin: str | None = None) -> str:
 
 def patch(gate: Gate, what: str, body: dict[str, Any], *more: str) -> str:
     """A merge patch of `KIND/NAME` in the namespace."""
-    given = ("--type=merge", "-p", json.dumps(body), *more)
+    given = ("--type=merge", "-p", json.dumps(body), MANAGER, *more)
     return tried(gate, "-n", SPACE, "patch", what, *given)
 
 
@@ -199,7 +199,7 @@ def test_an_overwrite_with_the_mark_in_the_same_patch_is_denied(
     live = json.loads(theirs.kubectl("-n", SPACE, "get", kind, name, "-o", "json"))
     whole = {key: live[key] for key in ("apiVersion", "kind", "data", "spec") if key in live}
     whole |= {"metadata": {"name": name, "namespace": SPACE, "labels": added}}
-    applied = ("apply", "--server-side", "--force-conflicts", "--field-manager=roadstead")
+    applied = ("apply", "--server-side", "--force-conflicts", MANAGER)
     assert DENIED in tried(gate, *applied, "-f", "-", stdin=json.dumps(whole | change))
     assert versions(theirs) == before
 
@@ -253,7 +253,7 @@ def test_what_the_agent_creates_it_changes_and_deletes(gate: Gate, theirs: Plane
     """From the CREATE on, by the mark that only a CREATE writes."""
     theirs.kubectl("label", "namespace", SPACE, f"{labels.ACCEPT}={HUB_ID}")
     mine = json.dumps(secret("mine", **CREATED))
-    assert "created" in tried(gate, "create", "-f", "-", stdin=mine)
+    assert "created" in tried(gate, "create", MANAGER, "-f", "-", stdin=mine)
     assert "patched" in patch(gate, "secret/mine", {"data": {"key": "b3Vycw=="}})
     assert DENIED in patch(gate, "secret/mine", marks({labels.CREATED_BY: None}))
     assert DENIED in patch(gate, "secret/mine", marks({labels.CREATED_BY: "other"}))
@@ -302,7 +302,7 @@ def test_objects_of_an_earlier_release_are_changed_and_not_deleted(
     gate: Gate, theirs: Plane
 ) -> None:
     """They carry `managed-by` without `created-by`, and are changed where the namespace accepts the hub."""
-    theirs.create(secret("old", **MARK))
+    theirs.create(secret("old", **MARK), manager=labels.FIELD_MANAGER)
     change = {"data": {"key": "b3Vycw=="}}
     assert "denied request: NotAccepted" in patch(gate, "secret/old", change)
     theirs.kubectl("label", "namespace", SPACE, f"{labels.ACCEPT}={HUB_ID}")

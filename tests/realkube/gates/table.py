@@ -22,7 +22,8 @@ from tests.realkube.gates.requests import CHANGES
 # over, in namespace lent, which accepts the hub. `created` were created by the agent, in namespace made.
 # `noted` and `held` are theirs too, with one annotation or finalizer as the agent writes it, and no label. In
 # lent, pods of `asking` and `silent` get a token, those of `mute` do not.
-# `refused` and `accepted` carry the marks of created objects, in finance and in lent.
+# `refused` and `accepted` carry the labels of created objects, in finance and in lent;
+# the agent wrote `accepted`, and `refused` are copies that people made.
 MEMBER: Final = """
 object                 action          agent+  agent  hub    submitter  person  admin  tool
 ---------------------  --------------  ------  -----  -----  ---------  ------  -----  ----
@@ -67,7 +68,9 @@ Secret taken           delete          gate    gate   role   role       role    
 Secret taken           collection      gate    role   role   role       role    yes    yes
 Secret refused         create          gate    gate   role   role       yes     yes    yes
 Secret refused         changes         gate    gate*  role   role       yes     yes    yes
-Secret refused         delete          yes     yes    role   role       yes     yes    yes
+Secret refused         delete          gate    gate   role   role       yes     yes    yes
+Job refused            changes         gate    gate*  role   role       yes     yes    yes
+Job refused            delete          gate    gate   role   role       yes     yes    yes
 Secret accepted        create          yes     yes    role   role       role    yes    yes
 Secret accepted        delete          yes     yes    role   role       role    yes    yes
 Deployment taken       changes         yes     yes*   role   role       role    yes    yes

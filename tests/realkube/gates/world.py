@@ -84,6 +84,8 @@ def a_namespace(name: str, **labels: str) -> Json:
     return an_object("Namespace", "v1", name, "", labels=labels)
 
 
+# Objects with these names in the tables have managed fields of the agent, as all that it writes.
+_BY_AGENT: Final = ("taken", "created", "accepted", "system", "asking", "silent", "mute")
 NOTED: Final = {"annotations": {"roadstead.dev/spec-hash": "x"}}
 HELD: Final = {"finalizers": ["roadstead.dev/result"]}
 _TOKENS: Final = "automountServiceAccountToken"
@@ -125,6 +127,7 @@ def members_objects() -> dict[str, Json]:
         "Secret created": a_secret("created", "made", **CREATED),
         "Secret refused": a_secret("refused", "finance", **CREATED),
         "Secret accepted": a_secret("accepted", "lent", **CREATED),
+        "Job refused": a_job("refused", "finance", labels=MANAGED),
         **copies_of_one_mark(),
         **pods_with_tokens(),
         "Deployment theirs": a_deployment("theirs", "finance"),
@@ -202,6 +205,16 @@ def _rights(name: str, kind: str, role: str, namespace: str, subject: str, of: s
 _EVERY: Final = _rights("gates", "ClusterRoleBinding", "cluster-admin", "", EVERY_RIGHT, "Group")
 
 
+def _is_by_agent(name: str) -> bool:
+    return name.split()[1] in _BY_AGENT
+
+
+def _signed(obj: Json) -> Json:
+    """The labels alone, for the agent's field manager: what it is known by."""
+    metadata = {k: v for k, v in obj["metadata"].items() if k in ("name", "namespace", "labels")}
+    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": metadata}
+
+
 @contextlib.contextmanager
 def a_world(
     plane: Plane, objects: Manifests, install: Callable[[Plane], Callable[[], None]]
@@ -210,6 +223,15 @@ def a_world(
     removed = ("delete", "--ignore-not-found", "--wait=true", "-f", "-")
     made = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*objects.values(), _EVERY]})
     plane.kubectl("apply", "-f", "-", stdin=made)
+    by_agent = [each for name, each in objects.items() if _is_by_agent(name)]
+    if by_agent:
+        signed = {
+            "apiVersion": "v1",
+            "kind": "List",
+            "items": [_signed(each) for each in by_agent],
+        }
+        forced = ("apply", "--server-side", "--force-conflicts", "--field-manager=roadstead")
+        plane.kubectl(*forced, "-f", "-", stdin=json.dumps(signed))
     uninstall = install(plane)
     world = World(plane, objects)
     try:
