@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
-_CLOSE_TURNS: Final = 50  # of the loop, which closes a connection within a few
+_CLOSES_S: Final = 0.5  # a transport over TLS goes once the peer has answered its end
 
 
 def until(holds: Callable[[], T], what: str, *, within_s: float = 20.0) -> T:
@@ -38,11 +38,11 @@ async def turns(count: int = 1) -> None:
 
 
 async def ended(task: asyncio.Task[Any]) -> None:
-    """Cancel a task, wait for its end, and let the connections close that it was about to open."""
+    """Cancel a task, wait for its end, and let its connections close, over TLS too."""
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
-    await turns(_CLOSE_TURNS)
+    await asyncio.sleep(_CLOSES_S)
 
 
 def pause(seconds: float, *, why: str) -> None:
