@@ -85,10 +85,14 @@ class Fleet:
         """`members`: node pools by name. `lease_s` 0: the agents' own. `source`: whose code runs."""
         self.folder, self.members, self._lease_s = folder, members, lease_s
         # The schedules create namespaces in the members, which their people have to accept.
-        accepted = {"ROADSTEAD_AGENT_ACCEPTED_NAMESPACES": "*,default"}
+        # Jobs without a queue run beside those of the tight one.
+        given = {
+            "ROADSTEAD_AGENT_ACCEPTED_NAMESPACES": "*,default",
+            "ROADSTEAD_INTAKE_UNQUEUED_JOBS": "Default",
+        }
         self._env = {
             **os.environ,
-            **accepted,
+            **given,
             **env,
             "PYTHONPATH": str(source),
             "PYTHONUNBUFFERED": "1",

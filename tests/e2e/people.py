@@ -116,6 +116,7 @@ class NewMember:
             "agent", f"--hub={server}", f"--join-token={self.folder / 'token'}",
             f"--kubeconfig={self.folder / 'kubeconfig'}",
             f"--credential={self.folder / 'credential'}", "--logs=on",
+            "--accepted-namespaces=default",
         )  # fmt: skip
 
     def agents_end(self) -> int:
