@@ -49,9 +49,10 @@ def fleet_from_charts(
         client = Client(server, token.read_text().strip(), ca=known)
         stack.enter_context(contextlib.closing(client))
         own = {"clientCertificate": {"secret": "agent-tls"}} if ca else {"plainHTTP": True}
+        accepts = {"acceptedNamespaces": "default", **(values or {}).get("policy", {})}
         at = {"hub": {"url": server, **own}}
         agents = [
-            _join(plane, client, folder / name, {**at, **(values or {})}, ca)
+            _join(plane, client, folder / name, {**at, **(values or {}), "policy": accepts}, ca)
             for name, plane in planes.members.items()
         ]
         for agent in agents:
