@@ -12,11 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final, Protocol
+from typing import BinaryIO, Final, Protocol, TypeVar
 
 from roadstead.cli import template
 from shared.parent import PARENT
 
+T = TypeVar("T")
 _LOST: Final = (
     -signal.SIGKILL
 )  # the exit code of a child whose template has ended: it ends with it
@@ -106,7 +107,7 @@ class Forks:
             "folder": str(folder or Path.cwd()),
             "log": str(log),
         }
-        begun: Future[Fork] = Future()
+        begun = _uncancellable(Future[Fork]())
         with self._lock:
             self._starting.append(begun)
             try:
@@ -127,7 +128,7 @@ class Forks:
     def _listen(self) -> None:
         while said := self._hear():
             if "pid" in said:
-                fork = Fork(said["pid"], Future())
+                fork = Fork(said["pid"], _uncancellable(Future[int]()))
                 self._running[fork.pid] = fork
                 with self._lock:
                     begun = self._starting.pop(0)
@@ -149,3 +150,9 @@ class Forks:
             return {}
         found: dict[str, int] = json.loads(said) if said else {}
         return found
+
+
+def _uncancellable(future: "Future[T]") -> "Future[T]":
+    """A task that awaits it may be cancelled; the result comes all the same, and the listener sets it."""
+    future.set_running_or_notify_cancel()
+    return future

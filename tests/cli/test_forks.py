@@ -57,6 +57,17 @@ def test_a_part_gets_its_environment_and_no_other(tmp_path: Path, forks: Forks) 
     assert "loud" in (tmp_path / "log").read_text()
 
 
+def test_a_start_that_nobody_awaits_any_more_disturbs_no_other(
+    tmp_path: Path, forks: Forks
+) -> None:
+    """Ctrl-C while a part starts: the start cannot be cancelled, and later parts still begin and end."""
+    begun = forks.start("given-up", "hub", ["--help"], tmp_path / "log", os.environ)
+
+    assert not begun.cancel()
+    assert started(forks, tmp_path, "hub", "--help").wait(_WITHIN_S) == 0
+    assert begun.result(_WITHIN_S).wait(_WITHIN_S) == 0
+
+
 def test_a_signal_that_ends_a_part_is_its_exit_code(tmp_path: Path, forks: Forks) -> None:
     """Kill -9 ends with -9; the template goes on, and forks the next part."""
     child = a_simulator(forks, tmp_path)
