@@ -3,14 +3,7 @@
 from typing import Any
 
 from roadstead.models.checks import JobChecks, OpenCheck
-from roadstead.models.clusters import (
-    Cluster,
-    DeclaredCluster,
-    Drained,
-    Fenced,
-    JoinToken,
-    MemberNamespace,
-)
+from roadstead.models.clusters import Fenced
 from roadstead.models.explanation import Explanation
 from roadstead.models.hub import (
     AvailabilityRules,
@@ -31,6 +24,7 @@ from roadstead.models.placements import DriftedField, Placement, SettledDrift
 from roadstead.models.plan import Evicted, Plan, Rebalanced, RenderedPlacement
 from roadstead.models.queues import ClusterQueue, LocalQueue, PendingWorkload
 from tests.cli.access_calls import ACCESS
+from tests.cli.cluster_calls import CLUSTERS
 from tests.cli.log_calls import LOGS
 from tests.cli.queue_calls import QUEUES
 from tests.cli.rollout_calls import ROLLOUTS
@@ -288,46 +282,7 @@ CALLS: list[Call] = [
         {"status": {"a": 1}},
         WorkloadState,
     ),
-    ("clusters", (), {}, "GET /v1/clusters", None, [Cluster]),
-    ("cluster", ("c",), {}, "GET /v1/clusters/c", None, Cluster),
-    (
-        "cluster_namespaces",
-        ("c",),
-        {},
-        "GET /v1/clusters/c/namespaces",
-        None,
-        [MemberNamespace],
-    ),
-    (
-        "add_cluster",
-        ("c",),
-        {},
-        "POST /v1/clusters",
-        {"name": "c", "labels": {}, "taints": []},
-        DeclaredCluster,
-    ),
-    (
-        "add_cluster",
-        ("c", {"l": "v"}, [{"key": "t"}], [{"name": "p"}]),
-        {},
-        "POST /v1/clusters",
-        {"name": "c", "labels": {"l": "v"}, "taints": [{"key": "t"}], "pools": [{"name": "p"}]},
-        DeclaredCluster,
-    ),
-    ("join_token", ("c",), {}, "POST /v1/clusters/c/join-token", None, JoinToken),
-    ("cordon", ("c",), {}, "POST /v1/clusters/c/cordon", None, Cluster),
-    ("cordon", ("c",), {"on": False}, "POST /v1/clusters/c/uncordon", None, Cluster),
-    ("remove_cluster", ("c",), {}, "DELETE /v1/clusters/c", None, Deleted),
-    (
-        "remove_cluster",
-        ("c",),
-        {"objects": "Delete", "dry_run": True},
-        "DELETE /v1/clusters/c?propagationPolicy=Delete&dryRun=true",
-        None,
-        Deleted,
-    ),
-    ("drain", ("c",), {}, "POST /v1/clusters/c/drain", {}, Drained),
-    ("drain", ("c",), {"dry_run": True}, "POST /v1/clusters/c/drain", {"dryRun": True}, Drained),
+    *CLUSTERS,
     ("fence", ("c", "d"), {}, "POST /v1/clusters/c/fence", {"confirm": "d"}, Fenced),
     (
         "fence",
