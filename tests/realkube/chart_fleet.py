@@ -18,6 +18,8 @@ from tests.realkube.plane import Fleet, Plane, PlaneError
 _HUB = {
     "hubCluster": {"mode": "inCluster", "objects": True, "showJobs": True},
     "secretsKey": {"secret": {"name": "secrets-key"}},
+    # A Job without a queue runs beside the guide's ClusterQueue.
+    "extraEnv": [{"name": "ROADSTEAD_INTAKE_UNQUEUED_JOBS", "value": "Default"}],
 }
 
 

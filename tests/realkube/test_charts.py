@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from roadstead import Client
-from shared import labels
 from tests.certificates import CA
 from tests.charts import helm
 from tests.charts.examples import EXAMPLES
@@ -168,10 +166,7 @@ def _without_a_rule(planes: Fleet, client: Client, installed: list[Installed]) -
     for plane in planes.members.values():
         change = json.dumps([{"op": "replace", "path": "/rules", "value": rules}])
         plane.kubectl("patch", "clusterrole", "roadstead-agent-jobs", "--type=json", "-p", change)
-    job = yaml.safe_load((REPOSITORY / "examples" / "hello.yaml").read_text())
-    job["metadata"]["namespace"] = "compute-jobs"
-    job["metadata"]["labels"] = {labels.QUEUE_NAME: "local-queue"}
-    client.apply(yaml.safe_dump(job))
+    client.apply((REPOSITORY / "examples" / "hello.yaml").read_text())
     until(lambda: refused(installed), 60, "what is refused is seen")
     assert {what[1:] for what in refused(installed)} == {("agent", "create", "batch/jobs")}
 
