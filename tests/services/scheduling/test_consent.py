@@ -187,12 +187,13 @@ async def test_beyond_the_bound_the_agent_alone_decides(
     async with running(tmp_path) as hub:
         states = consent(team_a=NOT_ACCEPTED)
         await hub.cluster("east", a_pool(cpu="8", memory="8Gi"), consent=states)
-        first, second = await hub.apply(a_job("one"), a_job("one", namespace="team-b"))
+        uids = await hub.apply(a_job("one"), a_job("one", namespace="team-b"))
         await hub.settle()
         assert (await hub.hub.read(consents.load)).names == {"team-a"}
         await hub.cluster("east", a_pool(cpu="9", memory="8Gi"), consent=states)
         await hub.settle()
-        assert [job.state for job in await hub.jobs([first, second])] == ["Pending", "Placed"]
+        found = {job.namespace: job.state for job in await hub.jobs(uids)}
+        assert found == {"team-a": "Pending", "team-b": "Placed"}
 
 
 async def test_a_report_that_is_still_to_come_takes_no_reservation_back(tmp_path: Path) -> None:
