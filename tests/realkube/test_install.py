@@ -138,7 +138,7 @@ def test_the_page_leads_from_nothing_to_a_finished_job_and_back(followed: Follow
     except AssertionError as failed:
         seen = followed.planes.hub.kubectl("get", "jobs,workloads,events", "-A", "-o", "wide")
         raise AssertionError(f"{failed}\n{seen}\n{followed.kubelet.logs()}") from failed
-    assert followed.kubelet.faults == []
+    assert followed.kubelet.faults == [], followed.kubelet.logs()
     for plane in planes:
         left = plane.kubectl("get", "all,clusterroles", "-A", "-o", "name")
         assert "roadstead-" not in left
