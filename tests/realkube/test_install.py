@@ -134,11 +134,15 @@ def test_the_page_leads_from_nothing_to_a_finished_job_and_back(followed: Follow
         assert len(followed.ingress.dealt) == 4, "every hub was asked"
         planes = (followed.planes.hub, east)
         assert [audit.refused(plane.directory) for plane in planes] == [set(), set()]
+        assert followed.kubelet.faults == []
         followed.section("Uninstall")
     except AssertionError as failed:
         seen = followed.planes.hub.kubectl("get", "jobs,workloads,events", "-A", "-o", "wide")
         raise AssertionError(f"{failed}\n{seen}\n{followed.kubelet.logs()}") from failed
-    assert followed.kubelet.faults == [], followed.kubelet.logs()
+    # The agent of a cluster that is no member any more ends with 1, unless Helm takes it away before.
+    assert set(followed.kubelet.faults) <= {"roadstead-agent-0 ended with 1"}, (
+        followed.kubelet.logs()
+    )
     for plane in planes:
         left = plane.kubectl("get", "all,clusterroles", "-A", "-o", "name")
         assert "roadstead-" not in left
