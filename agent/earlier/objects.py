@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from agent.decide.decision import NOT_EMPTY, Outcome
+from agent.member.acceptance import never_accepts
 from agent.member.applier import Applier
 from agent.objects.facts import (
     JOB,
@@ -35,7 +36,6 @@ MANAGER: Final = (
 ENDS_WITHIN_S: Final = 120.0
 _LOOK_EVERY_S: Final = 1.0
 _NEEDED: Final = frozenset({"list", "patch", "delete"})
-_NEVER: Final = "kube-"  # namespaces that accept no hub
 
 
 class Left(NamedTuple):
@@ -171,7 +171,7 @@ class EarlierHub:
         accepted = (live["metadata"].get("labels") or {}).get(labels.ACCEPT, "")
         if accepted == self._to:
             return ""
-        if is_namespace(live) and name.startswith(_NEVER):
+        if is_namespace(live) and never_accepts(name):
             return f"{one.place}: namespace {name} never accepts a hub"
         if accepted not in ("", one.hub_id):
             return f"{one.place}: {live['kind']} {name} accepts hub {accepted}: label it yourself"

@@ -12,11 +12,10 @@ from agent.decide.decision import Trouble
 from agent.decide.member_policy import REFUSED, MemberPolicy
 from agent.objects.facts import Object, is_created, is_written_by_us
 from shared import labels
-from shared.consent import NOT_ACCEPTED
+from shared.consent import NOT_ACCEPTED, accept_command
 from shared.podsecurity.rules import listed, matches
 from shared.wire.consent import NamespaceState
 
-_NEVER: Final = "kube-*"
 _OF_PEOPLE: Final = frozenset({"Labelled", "Named", "NotAccepted"})
 _BY_NAME_ALONE: Final = "default"  # no pattern matches it
 
@@ -34,19 +33,11 @@ class Acceptance:
             return "Absent"
         if _is_made_by(namespace, self.hub_id):
             return "Created"
-        if matches(name, _NEVER) or not self.policy.rules.admits(name):
-            return "NotAccepted"
-        marks = namespace["metadata"].get("labels") or {}
-        if marks.get(labels.ACCEPT) == self.hub_id:
-            return "Labelled"
-        return "Named" if self._names(name) else "NotAccepted"
+        return self._granted(namespace, name)
 
     def consents(self, namespace: Object, name: str) -> bool:
         """Do the member's people accept the hub in a namespace that they made?"""
-        marks = namespace["metadata"].get("labels") or {}
-        if matches(name, _NEVER) or not self.policy.rules.admits(name):
-            return False
-        return marks.get(labels.ACCEPT) == self.hub_id or self._names(name)
+        return self._granted(namespace, name) != "NotAccepted"
 
     def judge(self, namespace: Object, name: str) -> Trouble | None:
         """Refuse writes in a live namespace, or return None: it is usable."""
@@ -54,7 +45,7 @@ class Acceptance:
 
     def refusal(self, name: str) -> Trouble:
         """Refuse writes in a namespace and name the command that grants consent."""
-        command = f"kubectl label namespace {name} {labels.ACCEPT}={self.hub_id}"
+        command = accept_command(f"namespace {name}", self.hub_id)
         text = f"namespace {name} does not accept this hub; its people accept it by: {command}"
         return Trouble(NOT_ACCEPTED, text)
 
@@ -70,9 +61,23 @@ class Acceptance:
         text = f"TokenNotAllowed: {path}: {said}"
         return Trouble(REFUSED, text)
 
+    def _granted(self, namespace: Object, name: str) -> NamespaceState:
+        """The state by what the member's people decided, whoever created the namespace."""
+        if never_accepts(name) or not self.policy.rules.admits(name):
+            return "NotAccepted"
+        marks = namespace["metadata"].get("labels") or {}
+        if marks.get(labels.ACCEPT) == self.hub_id:
+            return "Labelled"
+        return "Named" if self._names(name) else "NotAccepted"
+
     def _names(self, name: str) -> bool:
         listing = self.policy.accepted
         return name in listed(listing) or (name != _BY_NAME_ALONE and matches(name, listing))
+
+
+def never_accepts(namespace: str) -> bool:
+    """Kubernetes' own namespaces accept no hub, whatever their labels say."""
+    return namespace.startswith("kube-")
 
 
 def _is_made_by(namespace: Object, hub_id: str) -> bool:

@@ -7,6 +7,7 @@ The namespace consents (`agent.member.acceptance`), or, for a cluster-scoped obj
 from agent.member.acceptance import Acceptance
 from agent.objects.facts import Object, is_created
 from shared import labels
+from shared.consent import accept_command
 from shared.kube import errors
 from shared.kube.client import KubeClient
 
@@ -41,4 +42,4 @@ class Consent:
     def command(self, kind: str, name: str, namespace: str) -> str:
         """Return the command with which a person of the member consents."""
         target = f"namespace {namespace}" if namespace else f"{kind.lower()} {name}"
-        return f"kubectl label {target} {labels.ACCEPT}={self._hub_id}"
+        return accept_command(target, self._hub_id)

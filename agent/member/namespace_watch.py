@@ -42,7 +42,6 @@ class NamespaceWatch:
         self._acceptance = acceptance
         self._news = news
         self._named = NamedNamespaces(revision=0, names=[])
-        self._names: frozenset[str] = frozenset()
         self._informer: Informer[Space] = Informer(
             client, "v1", "Namespace", transform=self._space, on_event=self._changed, clock=clock
         )
@@ -60,7 +59,7 @@ class NamespaceWatch:
         """Take in which namespaces the hub asks about; None: those as before."""
         if named is None:
             return
-        self._named, self._names = named, frozenset(named.names)
+        self._named = named
         self.revision += 1
         self._news()
 

@@ -8,9 +8,8 @@ import orjson
 from hub.services.consent import namespaces as consents
 from hub.store import clusters, jobs, works
 from hub.store.transaction import Transaction
-from shared.consent import NOT_ACCEPTED
+from shared.consent import NOT_ACCEPTED, accept_command
 from shared.documents import Json
-from shared.labels import ACCEPT
 
 _UNKNOWN: Final = "Unknown"
 
@@ -30,8 +29,8 @@ def list_namespaces(tx: Transaction, cluster: str) -> Json:
         tenants = here.get(name, [])
         if state == NOT_ACCEPTED and tenants:
             state = "Withdrawn"
-        command = f"kubectl label namespace {name} {ACCEPT}={named.hub_id}"
         is_open = state not in {NOT_ACCEPTED, "Withdrawn"}
+        command = "" if is_open else accept_command(f"namespace {name}", named.hub_id)
         items.append(
             {
                 "name": name,
@@ -40,7 +39,7 @@ def list_namespaces(tx: Transaction, cluster: str) -> Json:
                 "jobs": sum(tenant.jobs for tenant in tenants),
                 "queues": _distinct(tenant.queue for tenant in tenants),
                 "tenants": _distinct(tenant.owner for tenant in tenants),
-                "command": "" if is_open else command,
+                "command": command,
             }
         )
     return {"cluster": cluster, "reportsConsent": reports, "items": items}

@@ -8,8 +8,7 @@ from typing import Final
 from hub.domain.fleet.clusters import Cluster, accepts
 from hub.domain.plan import Rejection
 from hub.domain.workloads.demand import Constraints
-from shared.consent import NOT_ACCEPTED
-from shared.labels import ACCEPT
+from shared.consent import NOT_ACCEPTED, accept_command
 
 AWAITING_REPORT: Final = "AwaitingConsentReport"
 
@@ -38,6 +37,6 @@ class Accepted:
             text = f"its agent has yet to report whether namespace {namespace} accepts this hub"
             due = (self.reports_due or {}).get(namespace)
             return Rejection(self.name, AWAITING_REPORT, text, due)
-        command = f"kubectl label namespace {namespace} {ACCEPT}={hub_id}"
+        command = accept_command(f"namespace {namespace}", hub_id)
         text = f"namespace {namespace} does not accept this hub; to accept it there: {command}"
         return Rejection(self.name, NOT_ACCEPTED, text)
