@@ -160,6 +160,15 @@ def accepts(cluster: Cluster, namespace: str) -> bool:
     return states is None or states.get(namespace, NOT_ACCEPTED) != NOT_ACCEPTED
 
 
+def changed_namespaces(
+    before: Mapping[str, str] | None, after: Mapping[str, str] | None
+) -> frozenset[str] | None:
+    """Namespaces whose state two reports tell differently; None: any, as only one of them reports consent."""
+    if before is None or after is None:
+        return frozenset() if before is after else None
+    return frozenset(name for name in before.keys() | after if before.get(name) != after.get(name))
+
+
 def _consent(told: JsonView | None) -> Mapping[str, str] | None:
     return None if told is None else dict(told.get("states") or {})
 

@@ -11,13 +11,13 @@ from typing import Final
 
 from hub.domain.fleet.clusters import Cluster, accepts
 from hub.domain.workloads.states import State
+from hub.services.context import identity
 from hub.store import settings, tallies
 from hub.store.transaction import Transaction
 from shared.consent import MOST_NAMES
 from shared.documents import Json
 
 SETTING: Final = "named_namespaces"
-_HUB_ID: Final = "hub_id"
 _REPORTS_WITHIN: Final = dt.timedelta(seconds=5)
 _LOOK_FOR_ROOM_EVERY: Final = dt.timedelta(minutes=1)  # at the bound
 
@@ -41,7 +41,7 @@ def load(tx: Transaction) -> AskedNamespaces:
     return AskedNamespaces(
         int(stored.get("revision") or 0),
         frozenset(stored.get("names") or ()),
-        str(settings.get(tx, _HUB_ID) or ""),
+        identity.hub_id_of(tx),
         {
             name: dt.datetime.fromisoformat(due)
             for name, due in (stored.get("reports_due") or {}).items()
@@ -80,7 +80,7 @@ class Consents:
         self.named = AskedNamespaces()
         self._constrained: dict[str, bool] = {}  # by each namespace that a workload has
         self._asked_at: dt.datetime | None = None
-        self.is_stale = False  # `look_again` has something to find
+        self._moved: frozenset[str] = frozenset()  # across the bound, since the last look
 
     def of(self, namespace: str) -> tuple[str, str] | None:
         """The constraint of a workload: its namespace and the hub's id; None where every member takes it."""
@@ -112,18 +112,24 @@ class Consents:
 
     def took(self, named: AskedNamespaces) -> None:
         """Follow what `require` has named; namespaces in which nothing waits any more are forgotten."""
-        self.is_stale |= named.beyond != self.named.beyond
+        self._moved |= named.beyond ^ self.named.beyond
         known = named.names | named.beyond
         self.named = named
         self._constrained = {n: is_so for n, is_so in self._constrained.items() if n in known}
 
-    def look_again(self) -> frozenset[str]:
-        """Namespaces whose workloads get or lose the constraint, after members reported."""
-        self.is_stale = False
-        before, self._constrained = self._constrained, {}
-        for namespace in before:
-            self.of(namespace)
-        return frozenset(n for n, was in before.items() if was != self._constrained[n])
+    def look_again(self, reported: frozenset[str] | None) -> frozenset[str]:
+        """Namespaces whose workloads get or lose the constraint.
+
+        `reported`: those of which a member has told another state; None: any.
+        """
+        looked: AbstractSet[str] = self._constrained.keys()
+        if reported is not None:
+            looked = looked & (reported | self._moved)
+        self._moved = frozenset()
+        now = {namespace: self._is_constrained(namespace) for namespace in looked}
+        changed = frozenset(n for n, is_so in now.items() if is_so != self._constrained[n])
+        self._constrained |= now
+        return changed
 
     def _looks_for_room(self, now: dt.datetime) -> bool:
         asked = self._asked_at

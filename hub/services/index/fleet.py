@@ -7,7 +7,7 @@ from dataclasses import replace
 import orjson
 
 from hub.domain import selectors
-from hub.domain.fleet.clusters import Cluster, with_report
+from hub.domain.fleet.clusters import Cluster, changed_namespaces, with_report
 from hub.domain.fleet.promises import Members
 from hub.domain.queueing.pending import Waiting
 from hub.services.index.reader import News
@@ -29,17 +29,15 @@ class FleetNews:
         self._waiting = waiting
         self._suspect_after_s = suspect_after_s
 
-    def follow(self, news: News, key_revisions: Mapping[str, int]) -> bool:
-        """Take in what was declared, reported and heard; True if a member's consent may have changed.
+    def follow(self, news: News, key_revisions: Mapping[str, int]) -> frozenset[str] | None:
+        """Take in what was declared, reported and heard.
 
+        Returns the namespaces whose consent changed in a member; None: that of any may have.
         `key_revisions`: since which revision reports group nodes by each label key.
         """
-        known = (
-            {name: c.consent for name, c in self._members.clusters.items()}
-            if news.clusters
-            else {}
-        )
-        for name in news.clusters_gone - {member.name for member, _ in news.clusters}:
+        told = {member.name for member, _ in news.clusters}
+        before = {name: self._consent_of(name) for name in told | news.clusters_gone}
+        for name in news.clusters_gone - told:
             self._members.drop(name)
             self._stopping.discard(name)
             self._declared.pop(name, None)
@@ -51,9 +49,17 @@ class FleetNews:
                 self._members.declare(replace(cluster, heartbeat_at=at))
                 if self._was_silent(cluster, news):
                     self._waiting.wake_all_for_room()
-        if not (news.clusters or news.clusters_gone):
-            return False
-        return known != {name: c.consent for name, c in self._members.clusters.items()}
+        found: set[str] = set()
+        for name, known in before.items():
+            changed = changed_namespaces(known, self._consent_of(name))
+            if changed is None:
+                return None
+            found |= changed
+        return frozenset(found)
+
+    def _consent_of(self, name: str) -> Mapping[str, str] | None:
+        cluster = self._members.clusters.get(name)
+        return None if cluster is None else cluster.consent
 
     def stopped_queues(self) -> dict[tuple[str, str], tuple[str, ...]]:
         """LocalQueues (namespace, name) that people have stopped → the members in which they have."""

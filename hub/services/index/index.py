@@ -133,11 +133,9 @@ class ScheduleIndex:
             self.consumption.read(news.consumed)
         if news.named is not None:
             self.consents.named = replace(news.named, beyond=self.consents.named.beyond)
-        is_changed = self._fleet.follow(news, self.keys.since)
+        changed = self.consents.look_again(self._fleet.follow(news, self.keys.since))
         affected = self._follow_stopped_queues(affected, whole=news.whole)
-        if is_changed or news.named is not None or self.consents.is_stale:
-            changed = self.consents.look_again()
-            affected = replace(affected, namespaces=affected.namespaces | changed)
+        affected = replace(affected, namespaces=affected.namespaces | changed)
         for digest, stored in news.shapes.items():
             self._shapes[digest] = _decoded(stored)
         for pulse in news.pulses:

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 import orjson
 
+from hub.services.consent import namespaces as consents
 from hub.services.works import declared_rules
 from hub.store import clusters, settings, works
 from hub.store.records.works import Desired
@@ -224,9 +225,8 @@ class ForAll(NamedTuple):
         return told
 
 
-NAMED: Final = "named_namespaces"  # as the scheduler last set them
 FOR_ALL: Final = frozenset(
-    {"pool_keys", declared_rules.SETTING, NAMED}
+    {"pool_keys", declared_rules.SETTING, consents.SETTING}
 )  # the settings of which it is made
 
 
@@ -237,8 +237,8 @@ def at_start(tx: Transaction) -> tuple[list[Desired], ForAll]:
 
 def for_all(tx: Transaction) -> ForAll:
     """What every agent is told now."""
-    stored = settings.get(tx, NAMED) or {"revision": 0, "names": []}
-    named = {"revision": stored["revision"], "names": stored["names"]}
+    asked = consents.load(tx)
+    named = {"revision": asked.revision, "names": sorted(asked.names)}
     return ForAll(pool_keys(tx), declared_rules.load(tx), named)
 
 
