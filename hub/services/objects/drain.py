@@ -39,10 +39,11 @@ def drain_cluster(tx: Transaction, name: str, principal: str, *, carry_out: bool
     rows = workloads.get_many(tx, uids[:MOST_SHOWN])
     left = _placements(tx, name)
     held: dict[str, list[Work]] = {}
-    for work in works.placed_in(tx, name) if left else ():
+    there = works.placed_in(tx, name) if left else []
+    for work in there:
         held.setdefault(work.placed_by, []).append(work)
     leaving = [each.row for each in left if each.verdict.allowed and each.row is not None]
-    outcomes = before.told(before.of_drain(tx, name, uids, leaving))
+    outcomes = before.told(before.of_drain(tx, name, there, uids, leaving))
     told: list[Json] = []
     for each in left:
         assert each.row is not None

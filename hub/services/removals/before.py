@@ -72,11 +72,17 @@ def of_change(
 
 
 def of_drain(
-    tx: Transaction, name: str, jobs: Collection[str], leaving: Sequence[StoredObject]
+    tx: Transaction,
+    name: str,
+    there: Iterable[Work],
+    jobs: Collection[str],
+    leaving: Sequence[StoredObject],
 ) -> list[ObjectFate]:
-    """List the effects if these jobs (uids) and all objects of these placements leave a member."""
+    """List the effects if these jobs (uids) and all objects of these placements leave a member.
+
+    `there`: what placements have in it.
+    """
     specs = {row.uid: row.spec or {} for row in leaving}
-    there = works.placed_in(tx, name)
     going = [_held(work, specs[work.placed_by]) for work in there if work.placed_by in specs]
     going += [_held(w) for w in works.of_uids(tx, sorted(jobs)) if w.cluster == name and w.epoch]
     return _fates(tx, going)
@@ -122,11 +128,12 @@ def _told(each: ObjectFate) -> Json:
 
 def _of_member(tx: Transaction, row: StoredObject, *, cleans: bool) -> list[ObjectFate]:
     """List the effects of deleting a MemberCluster: objects stay, or leave first (`cleans`)."""
+    there = works.placed_in(tx, row.name)
     if not cleans:
-        return fates_of((), [_held(work) for work in works.placed_in(tx, row.name)])
+        return fates_of((), [_held(work) for work in there])
     bound = [b for b in placements.bound_to(tx, row.name) if b.policy_snapshot != FOR_A_JOB]
     rows = objects.get_many(tx, [each.placement for each in bound])
-    return of_drain(tx, row.name, (), list(rows.values()))
+    return of_drain(tx, row.name, there, (), list(rows.values()))
 
 
 def _fates(tx: Transaction, going: Sequence[MemberObject]) -> list[ObjectFate]:
