@@ -22,7 +22,7 @@ _WRITES = frozenset({"Create", "Start", "Apply", "PatchJob"})
 
 
 class Space(NamedTuple):
-    """What is cached of a namespace."""
+    """The cached facts of a namespace."""
 
     state: NamespaceState
     gives_tokens: bool = True  # to pods of the hub

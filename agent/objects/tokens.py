@@ -1,6 +1,6 @@
 """Pods in a namespace of the member's people get no token of a ServiceAccount. Pure.
 
-Its people grant rights to the accounts of their own namespace, and a hub's tenants must not have them
+Its people grant rights to the ServiceAccounts of that namespace; a hub's tenants must not get these rights
 (docs/explain/ownership.md). Namespaces that the agent created are not affected: no account there has rights.
 """
 

@@ -133,7 +133,7 @@ class Tenant(NamedTuple):
 
 
 def tenants_in(tx: Transaction, cluster: str) -> list[Tenant]:
-    """Whose jobs a cluster may hold pods of."""
+    """Owners and queues of the jobs whose pods a cluster may hold."""
     c = workloads.c
     columns = (c.namespace, c.queue, c.owner)
     rows = tx.conn.execute(

@@ -129,7 +129,7 @@ class DrainedPlacement(Record):
 
 
 class Drained(Record):
-    """What leaves a drained member; `blocked` placements stay for now. `members`: the fate of objects."""
+    """Jobs and objects that leave a drained member; `blocked` placements stay for now. `members`: their fates."""
 
     name: str
     carried_out: bool

@@ -68,7 +68,7 @@ class HeldKind(Record):
 
 
 class Deleted(Record):
-    """What became of an object that was to go: `result` is deleted, deleting where it goes in time, or
+    """The outcome of a deletion: `result` is deleted, deleting where it goes in time, or
     wouldDelete of a dry run. `members`: what the deletion does in members.
     """
 

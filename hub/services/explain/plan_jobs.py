@@ -58,7 +58,7 @@ class _Question:
     demand: Demand | None = None
     who: PendingWorkload | None = None
     consent_unknown: bool = False
-    """No agent has been asked yet whether the namespace accepts the hub."""
+    """The hub has asked no agent whether the namespace accepts it."""
 
 
 def facts_of(

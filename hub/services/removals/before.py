@@ -94,7 +94,7 @@ def of_jobs(tx: Transaction, uids: Collection[str]) -> list[ObjectFate]:
 
 
 def counts_of_placement(held: Iterable[Work], spec: JsonView) -> dict[Fate, int]:
-    """Count the objects of a placement by fate, each judged by itself."""
+    """Count the objects of a placement by fate. What else is in a Namespace does not count."""
     return counts_of(fates_of([_held(work, spec) for work in held if work.epoch == 0], ()))
 
 

@@ -130,7 +130,7 @@ def drain(cluster: Json, would: Json, others: Sequence[str], pages: Mapping[str,
 
 
 def removal(members: Sequence[Json]) -> list[Listed]:
-    """What becomes of objects in members, a list for each fate."""
+    """The fates of objects in members, a list for each fate."""
     found: list[Listed] = []
     for member in members:
         for fate, (field, words) in _FATES.items():

@@ -64,7 +64,7 @@ class Selection:
         self._namespaces = namespaces
 
     def covers(self, job: Object) -> bool:
-        """Is the Job in one of them, or in one that says so by its label?"""
+        """Is the Job in a managed namespace, by name or by label?"""
         namespace = self._store.get("namespaces", "", job["metadata"].get("namespace", ""))
         its_labels = (namespace or {"metadata": {}})["metadata"].get("labels") or {}
         chosen = self._namespaces is not None and labels_match(self._namespaces, its_labels)

@@ -1,4 +1,4 @@
-"""Labels, environment and finalizer that somebody wrote make no object ours: managed fields have to agree."""
+"""Labels, environment and finalizer make no object the agent's: the managed fields must name the agent."""
 
 import pytest
 

@@ -17,9 +17,9 @@ AWAITING_REPORT: Final = "AwaitingConsentReport"
 class Accepted:
     """Rejects clusters whose agent reports that the namespace is not accepted, or has yet to report it.
 
-    An agent that reports no consent at all is of a release before it: nothing is rejected. Where a report
-    is still to come the workload takes no other cluster before `reports_due`, by namespace: which cluster
-    answers first must not decide where it runs.
+    An agent that reports no consent at all is of a release before it: nothing is rejected. While a
+    report is due, the workload takes no other cluster (`reports_due`, by namespace): the first cluster to
+    answer must not win by that.
     """
 
     reports_due: Mapping[str, dt.datetime] | None = None
