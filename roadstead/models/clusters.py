@@ -129,7 +129,7 @@ class DrainedPlacement(Record):
 
 
 class Drained(Record):
-    """Jobs and objects that leave a drained member; `blocked` placements stay for now. `members`: their fates."""
+    """Jobs and objects that leave a drained member; `blocked` placements stay. `members`: their fates."""
 
     name: str
     carried_out: bool
