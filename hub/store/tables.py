@@ -64,6 +64,9 @@ objects = Table(
     Column("created_at", Utc, nullable=False),
     Column("updated_at", Utc, nullable=False),
     Column("deleted_at", Utc),  # being deleted: what it caused is being taken back
+    Column(
+        "hub_cluster_uid", String(64)
+    ),  # Namespaces: which one of the hub cluster it is, once seen
     UniqueConstraint("api_group", "kind", "namespace", "name"),
     Index("ix_objects_kind", "kind", "namespace"),
 )

@@ -105,6 +105,7 @@ class Work(Message):
     seen: bool = False  # the hub was told that this epoch exists in the member: never create again
     report_status: bool = False  # objects: tell the status as it is, too
     fresh: bool = False  # first offered in this very session: no earlier one can have started it
+    namespace_id: str | None = None  # of the hub's namespace; None: a hub that does not tell it
 
     def digest_line(self) -> str:
         """The line whose hash enters the digest of the desired set."""

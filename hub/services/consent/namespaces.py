@@ -5,14 +5,14 @@ of different namespaces stay equals where every member takes them.
 """
 
 import datetime as dt
-from collections.abc import Mapping, Set as AbstractSet
+from collections.abc import Iterable, Mapping, Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from hub.domain.fleet.clusters import Cluster, accepts
 from hub.domain.workloads.states import State
 from hub.services.context import identity
-from hub.store import settings, tallies
+from hub.store import objects, settings, tallies
 from hub.store.transaction import Transaction
 from shared.consent import MOST_NAMES
 from shared.documents import Json
@@ -47,6 +47,19 @@ def load(tx: Transaction) -> AskedNamespaces:
             for name, due in (stored.get("reports_due") or {}).items()
         },
     )
+
+
+def ids_of(tx: Transaction, names: Iterable[str]) -> dict[str, str]:
+    """Ids of the hub's namespaces by name (`hub.services.consent.identity`); absent ones are left out."""
+    found = objects.uids_of(tx, [("", "Namespace", "", name) for name in sorted(names)])
+    return {name: uid for (_, _, _, name), uid in found.items()}
+
+
+def renewed(tx: Transaction, name: str) -> None:
+    """A namespace was made, perhaps again: agents are told its id, and report its state anew."""
+    stored: Json = settings.get(tx, SETTING) or {}
+    if name in (stored.get("names") or ()):
+        settings.put(tx, SETTING, {**stored, "revision": int(stored["revision"]) + 1})
 
 
 def require(

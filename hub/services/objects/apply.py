@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 from hub.domain.workloads.origin import Origin, place_of
 from hub.domain.workloads.states import TERMINAL, WithdrawTo
+from hub.services.consent import identity
+from hub.services.consent.namespaces import renewed
 from hub.services.context.rendering import resource_version
 from hub.services.context.settings import Intake
 from hub.services.jobs import bare_intake, held
@@ -173,7 +175,8 @@ def _apply_object(
 ) -> Applied:
     parsed = given.parsed
     if parsed.kind == "Namespace" and not parsed.group:
-        given = replace(given, origin=Origin.ANY)
+        there = given.uid if given.origin == Origin.HUB_CLUSTER else None
+        given = replace(given, origin=Origin.ANY, hub_cluster_uid=there)
     row = objects.find(tx, parsed.group, parsed.kind, parsed.namespace, given.name)
     if row is not None and given.submitted_by and row.origin == given.origin:
         # Whoever changes it did not make it.
@@ -226,11 +229,15 @@ def _settle(
         if given.parsed.namespace:
             ensure_namespaces(tx, {given.parsed.namespace})
         objects.add(tx, new)
+        if given.origin == Origin.ANY:
+            renewed(tx, new.name)
         effects.applied(tx, new)
         _say(tx, new, "Created")
         _say_unheeded(tx, new, given, None)
         _evict(tx, new, given)
         return CREATED, new.uid
+    if new.hub_cluster_uid:
+        identity.read_there(tx, row, new.hub_cluster_uid)
     if row.hash == new.hash and row.api_version == new.api_version:
         if unjudged:
             objects.change(tx, row.uid, annotations=new.annotations)
@@ -264,6 +271,9 @@ def _refuse_change(row: StoredObject, given: Draft) -> None:
 def _replaced(tx: Transaction, given: Draft, row: StoredObject | None) -> StoredObject | None:
     """The object that is changed; None: it is made anew. Raises Rejected where it may not be touched."""
     if row is None:
+        return None
+    if given.hub_cluster_uid and not identity.is_same(row, given.hub_cluster_uid):
+        objects.remove(tx, row.uid)
         return None
     if row.origin == Origin.HUB or _recreated(given, row) or _comes_over(given, row):
         objects.remove(tx, row.uid)

@@ -63,6 +63,7 @@ class Draft:
     may_set_priority: bool = False
     priority_classes: frozenset[str] | None = None
     priority_from: str = ""
+    hub_cluster_uid: str | None = None  # of a Namespace that the hub cluster has
 
     @property
     def is_job(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Final
 from hub.domain.fleet.clusters import Cluster, accepts
 from hub.domain.plan import Rejection
 from hub.domain.workloads.demand import Constraints
-from shared.consent import NOT_ACCEPTED, accept_command
+from shared.consent import NOT_ACCEPTED, refused
 
 AWAITING_REPORT: Final = "AwaitingConsentReport"
 
@@ -37,6 +37,6 @@ class Accepted:
             text = f"its agent has yet to report whether namespace {namespace} accepts this hub"
             due = (self.reports_due or {}).get(namespace)
             return Rejection(self.name, AWAITING_REPORT, text, due)
-        command = accept_command(f"namespace {namespace}", hub_id)
-        text = f"namespace {namespace} does not accept this hub; to accept it there: {command}"
+        state = (cluster.consent or {}).get(namespace, NOT_ACCEPTED)
+        text = refused(namespace, state, hub_id)
         return Rejection(self.name, NOT_ACCEPTED, text)
