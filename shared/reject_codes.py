@@ -57,6 +57,7 @@ class RejectCode(StrEnum):
     HUB_ROLLED_BACK = "HubRolledBack", 409
     JOB_WAITS = "JobWaits", 409
     LOGS_OFF = "LogsOff", 409
+    MANIFEST_AWAITED = "ManifestAwaited", 409
     NAMESPACE_NOT_EMPTY = "NamespaceNotEmpty", 409
     NOT_BEGUN = "NotBegun", 409
     NOT_HANDED_OVER = "NotHandedOver", 409

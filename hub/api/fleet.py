@@ -64,7 +64,7 @@ async def accept_restored(request: Request) -> Response:
 
 @router.post("/v1/restored/{uid}/adopt", response_model=DecidedLeftover)
 @allow(ADMINISTRATOR)
-@refuses(RejectCode.ALREADY_ENDED, RejectCode.INVALID_STATE)
+@refuses(RejectCode.ALREADY_ENDED, RejectCode.INVALID_STATE, RejectCode.MANIFEST_AWAITED)
 async def adopt_leftover(
     request: Request, uid: str, asked: LeftoverDecision | None = None
 ) -> Response:

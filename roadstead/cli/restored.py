@@ -11,6 +11,7 @@ COLUMNS = [
     Column("EPOCH", lambda row: row.epoch),
     Column("THERE", lambda row: row.there),
     Column("HERE", lambda row: f"{row.job} {row.state}" if row.job else "unknown"),
+    Column("MANIFEST", lambda row: row.manifest),
     Column("DECIDED", lambda row: row.decided),
     Column("SEEN", lambda row: age(row.seen_at)),
 ]

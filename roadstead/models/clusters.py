@@ -39,11 +39,12 @@ class Leftover(Record):
     uid: str
     object_uid: str = ""
     epoch: int = 0
-    there: bool = True
+    there: str = ""
     message: str = ""
     job: str = ""
     state: str = ""
     decided: str = ""
+    manifest: str = ""  # "Reported" once the hub can adopt a job that it does not know
     seen_at: dt.datetime | None = None
 
 

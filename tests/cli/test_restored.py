@@ -29,7 +29,7 @@ def test_what_is_left_is_listed():
     assert script.asked == ["GET /v1/restored"]
     assert done.code == 1  # until it is accepted: a script can wait for that
     assert done.lines[0] == "the store is older"
-    heads = ["CLUSTER", "UID", "EPOCH", "THERE", "HERE", "DECIDED", "SEEN"]
+    heads = ["CLUSTER", "UID", "EPOCH", "THERE", "HERE", "MANIFEST", "DECIDED", "SEEN"]
     assert done.lines[3].split() == heads
     assert done.lines[4].split()[:6] == ["north", "u-1", "1", "Succeeded", "team-a/one", "Pending"]
     assert done.lines[5].split()[4] == "unknown"

@@ -71,8 +71,8 @@ stopped
 Not heard since then: awaited
 
 Jobs in members from before it was restored, which are left alone:
-CLUSTER  UID  EPOCH  THERE  HERE       DECIDED  SEEN
-cluster  uid  4      yes    job state  decided  0s
+CLUSTER  UID  EPOCH  THERE  HERE       MANIFEST  DECIDED  SEEN
+cluster  uid  4      there  job state  manifest  decided  0s
 """,
         """\
 Find one there: kubectl get jobs -A -l roadstead.dev/job-uid=UID
@@ -86,8 +86,8 @@ The store is as the hub left it.
 Not heard since then: awaited
 
 Jobs in members from before it was restored, which are left alone:
-CLUSTER  UID  EPOCH  THERE  HERE     DECIDED  SEEN
-cluster  uid  4      yes    unknown  decided  0s
+CLUSTER  UID  EPOCH  THERE  HERE     MANIFEST  DECIDED  SEEN
+cluster  uid  4      there  unknown  manifest  decided  0s
 """,
         """\
 Find one there: kubectl get jobs -A -l roadstead.dev/job-uid=UID

@@ -93,9 +93,11 @@ def test_a_fresh_hub_adopts_a_job_that_runs_and_the_objects(tmp_path: Path):
         told = earlier(fleet, "list")
         assert f"Job lab/train  hub {old}  Running" in told
         earlier(fleet, "adopt", "--hub-id", old, "--to", new, "--yes")
-        until(
-            lambda: [each for each in hub.restored().items if each.uid == uid], 60, "it is listed"
-        )
+
+        def manifests() -> dict[str, str]:
+            return {each.uid: each.manifest for each in hub.restored().items}
+
+        until(lambda: manifests().get(uid) == "Reported", 60, "it is listed with its manifest")
         hub.adopt_leftover(uid)
         until(lambda: hub.job(uid).state == "Running", 60, "the hub has the Job")
         assert pods(fleet) == before

@@ -171,6 +171,7 @@ class SimHub:
             self.die()
             self.world.after(3.0, self.start)
             return None
+        self.checks.answered(cluster, request.session)
         return reply
 
     def held_out(self, cluster: str, request: SyncRequest) -> "Reply | None":

@@ -173,8 +173,6 @@ class Network:
     def _ask(self, sent: Any) -> Any:
         """What the hub says to a request. Raises Rejected."""
         answer = self.hub.answer(self.name, sent.request)
-        if answer is not None:
-            self.hub.checks.answered(self.name, sent.request.session)
         if answer is not None and answer.orders:
             self.hub.checks.ordered(answer.orders, self.member.jobs.values())
             self.world.happens("ordered", self.name)
@@ -190,8 +188,9 @@ class Network:
     def unpark(self, only: Any = None) -> None:
         """There is news for this cluster, or the time of a waiting request is over."""
         for at, (agent, sent) in list(self.parked.items()):
-            if only is None or sent is only:
-                self.parked.pop(at, None)
+            wanted = only is None or sent is only
+            # One that arrives may be news for the others, which then arrive within it.
+            if wanted and self.parked.pop(at, None) is not None:
                 self._arrives(agent, sent, in_vain=only is not None)
 
     def _arrives(self, agent: "Agent", sent: Any, *, in_vain: bool = False) -> None:

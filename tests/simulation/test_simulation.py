@@ -66,6 +66,11 @@ def test_no_seed_breaks_an_invariant_where_the_store_goes_back():
     assert [(each.seed, each.invariant, each.text) for each in played if each.invariant] == []
 
 
+def test_sessions_are_judged_in_the_order_in_which_the_hub_answers_them():
+    """The acceptance of a restored store answers hanging requests of two sessions; the newer one is later."""
+    assert runner.play(draw(302), kind=RestoredRun).text == ""
+
+
 def test_no_seed_breaks_an_invariant_of_hubs_that_share_a_store():
     """Two hubs: they are paused, cut off and killed, hear late, and do not know what they committed."""
     played = [runner.play(draw(seed), kind=ReplicatedRun) for seed in range(1, 9)]

@@ -124,6 +124,8 @@ class LeftoverJob(Model):
     state: State | Literal[""]
     decided: Literal["", "Remove"]
     """What somebody has decided: that its member removes it."""
+    manifest: Literal["Awaited", "Reported", "TooLarge"]
+    """Whether its agent has reported the manifest, which is needed to adopt a job that the hub does not know."""
 
 
 class MemberClusterDetail(MemberCluster):

@@ -83,6 +83,15 @@ def waiting_view(index: ScheduleIndex | None, uid: str) -> WaitingView | None:
     )
 
 
+def held_by_queue(index: ScheduleIndex, namespace: str, queue: str) -> Json:
+    """Why a queue admits nothing that waits in it; {} where it does. In the event loop.
+
+    Of a pending job that the index has yet to read: its row gives the reason of its eviction.
+    """
+    route = index.routes.route(namespace, queue, placed=True)
+    return {"reason": route.reason, "message": route.message} if route.reason else {}
+
+
 def quota_view(index: ScheduleIndex | None, uid: str) -> QuotaView | None:
     """The quota of a workload that waits; None where it does not. In the event loop."""
     lane = None if index is None else index.waiting.find(uid)

@@ -17,7 +17,7 @@ from hub.services.context import timeline
 from hub.services.context.decisions import survey_view
 from hub.services.context.hub import Hub
 from hub.services.explain import avoided, case as cases
-from hub.services.explain.as_it_is_now import quota_view, waiting_view
+from hub.services.explain.as_it_is_now import held_by_queue, quota_view, waiting_view
 from hub.services.explain.case import Case, Findings
 from hub.services.explain.job import explain_job
 from hub.services.explain.wording import LISTED, Names, Wording
@@ -84,7 +84,11 @@ def _by_rule(reason: str, told: Json | None = None) -> list[Json]:
 async def _explained(hub: Hub, uid: str, index: ScheduleIndex | None) -> Json:
     suspect_after_s = hub.settings.scheduling.suspect_after_s
     waiting, quota = waiting_view(index, uid), quota_view(index, uid)
-    return await hub.read(explain_job, uid, waiting, quota, suspect_after_s)
+    told = await hub.read(explain_job, uid, waiting, quota, suspect_after_s)
+    unread = index is not None and waiting is None and told["state"] == State.PENDING
+    if index is not None and unread and told["reason"] != timeline.CODE:
+        told |= held_by_queue(index, told["namespace"], told["queue"])
+    return told
 
 
 def runtimes_of(tx: Transaction, case: Case) -> Runtimes:

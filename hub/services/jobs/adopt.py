@@ -17,7 +17,7 @@ from hub.domain.workloads.states import TERMINAL, State, Transition
 from hub.services.context.settings import Intake
 from hub.services.jobs.accept import submit_jobs
 from hub.services.members import forgotten
-from hub.services.members.forgotten import ForgottenJob
+from hub.services.members.forgotten import ForgottenJob, ManifestState
 from hub.services.reading.draft import draft
 from hub.services.works import accounted
 from hub.store import audit, clusters, doubts, manifests, objects, workloads, works
@@ -41,8 +41,9 @@ def adopt_job(
     """Take over the Job of this uid that `cluster` holds ("": the one cluster that does).
 
     One that the hub has forgotten altogether is submitted again, as its member says that it was written.
-    Raises Rejected: NotFound, where no member holds it, or none says how it was written; InvalidState
-    where several do, or the job is somewhere else; AlreadyEnded; and what `submit_jobs` refuses.
+    Raises Rejected: NotFound, where no member holds it, or its manifest is too large; ManifestAwaited;
+    InvalidState where several hold it, or the job is somewhere else; AlreadyEnded; and what
+    `submit_jobs` refuses.
     """
     left = forgotten.find(tx, uid, cluster)
     row = workloads.get_many(tx, [uid]).get(uid) or _submitted(tx, uid, left, intake)
@@ -66,10 +67,16 @@ def forget_job(tx: Transaction, uid: str, cluster: str, principal: str) -> Json:
 
 def _submitted(tx: Transaction, uid: str, left: ForgottenJob, intake: Intake) -> Workload:
     """The job as a new one, under the uid that it had."""
-    manifest = forgotten.manifest_of(tx, uid, left["cluster"])
+    found, manifest = forgotten.manifest_of(tx, uid, left["cluster"])
+    if found is ManifestState.AWAITED:
+        text = (
+            f"the hub has forgotten this job altogether, and {left['cluster']} has yet to report its manifest: "
+            "try again in some seconds (roadstead restored shows in column MANIFEST when it is Reported)"
+        )
+        raise Rejected(RejectCode.MANIFEST_AWAITED, text)
     if manifest is None:
         text = (
-            "the hub has forgotten this job altogether, and its member does not say how it was written: it "
+            "the hub has forgotten this job altogether, and its manifest is too large to be kept: the job "
             "can be removed there (roadstead admin forget), or left to its end"
         )
         raise Rejected(RejectCode.NOT_FOUND, text)

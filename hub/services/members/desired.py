@@ -224,6 +224,12 @@ class ForAll(NamedTuple):
             told["namespaces"] = self.namespaces
         return told
 
+    def is_news(
+        self, before: "ForAll | None", held: int | None, namespaces_held: int | None
+    ) -> bool:
+        """Is there more to tell an agent that was told `before` last and holds these revisions?"""
+        return self != before or self.told(held, namespaces_held).keys() != {"pool_keys"}
+
 
 FOR_ALL: Final = frozenset(
     {"pool_keys", declared_rules.SETTING, consents.SETTING}

@@ -7,6 +7,7 @@ takes them over; people are shown them for as long as members report them.
 import datetime as dt
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import Final, NotRequired, TypedDict
 
 import orjson
@@ -40,7 +41,7 @@ class ForgottenJob(TypedDict):
     message: str
     seenAt: str
     decided: NotRequired[str]  # REMOVE, once somebody has decided so
-    written: NotRequired[bool]  # how it was written is kept too
+    written: NotRequired[bool]  # its manifest is kept; False: it is too large; not there: not reported yet
 
 
 REMOVE: Final = "Remove"
@@ -48,12 +49,30 @@ REMOVE: Final = "Remove"
 ASKED: Final = "forgotten_asked"
 
 
-def manifest_of(tx: Transaction, uid: str, cluster: str) -> Json | None:
-    """How a Job was written, as far as its member could tell; None where it did not."""
+class ManifestState(StrEnum):
+    """Whether the hub has the manifest of a leftover Job."""
+
+    AWAITED = "Awaited"  # the agent has yet to report it
+    REPORTED = "Reported"
+    TOO_LARGE = "TooLarge"
+
+
+def manifest_of(tx: Transaction, uid: str, cluster: str) -> tuple[ManifestState, Json | None]:
+    """The manifest of a Job as its agent reported it, or why the hub has none."""
+    found = ManifestState.AWAITED
     for object_uid, row in _kept(tx).items():
-        if (row["uid"], row["cluster"]) == (uid, cluster) and row.get("written"):
-            return settings.get(tx, _WRITTEN + object_uid)
-    return None
+        if (row["uid"], row["cluster"]) != (uid, cluster):
+            continue
+        found = _manifest_state(row)
+        if found is ManifestState.REPORTED:
+            return found, settings.get(tx, _WRITTEN + object_uid)
+    return found, None
+
+
+def _manifest_state(row: ForgottenJob) -> ManifestState:
+    if "written" not in row:
+        return ManifestState.AWAITED
+    return ManifestState.REPORTED if row["written"] else ManifestState.TOO_LARGE
 
 
 def find(tx: Transaction, uid: str, cluster: str = "") -> ForgottenJob:
@@ -136,8 +155,8 @@ def note(tx: Transaction, cluster: str, entries: Sequence[Observed]) -> None:
         changed += 1
         if known is not None:
             told = {**known, **told}  # what was decided stays
-        if _write(tx, entry):
-            told["written"] = True
+        if entry.manifest is not None:
+            told["written"] = _write(tx, entry.object_uid, entry.manifest)
         kept[entry.object_uid] = told
     if changed:
         _keep(tx, kept)
@@ -173,6 +192,7 @@ def list_forgotten(tx: Transaction) -> list[Json]:
             {
                 **{name: value for name, value in row.items() if name != "written"},
                 "decided": row.get("decided", ""),
+                "manifest": _manifest_state(row),
                 "objectUid": object_uid,
                 "job": "" if job is None else f"{job.namespace}/{job.name}",
                 "state": "" if job is None else str(job.state),
@@ -223,11 +243,11 @@ def _keep(tx: Transaction, kept: Mapping[str, ForgottenJob]) -> None:
     settings.put(tx, _KEY, dict(kept))
 
 
-def _write(tx: Transaction, entry: Observed) -> bool:
-    """Keep how a Job was written, where its member says so; whether it has."""
-    if entry.manifest is None or len(orjson.dumps(entry.manifest)) > _LONGEST:
+def _write(tx: Transaction, object_uid: str, manifest: Json) -> bool:
+    """Keep the manifest of a Job; False where it is too large."""
+    if len(orjson.dumps(manifest)) > _LONGEST:
         return False
-    settings.put(tx, _WRITTEN + entry.object_uid, entry.manifest)
+    settings.put(tx, _WRITTEN + object_uid, manifest)
     return True
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from hub.services.members import report_order
+from hub.services.members.desired import ForAll
 from hub.services.members.speaking import SpeakingSessions
 from hub.store import clusters
 from hub.store.engine import Database
@@ -120,6 +121,7 @@ class Session:
     observed: ObservedDigest = field(default_factory=ObservedDigest)
     queue_managers: frozenset[str] | None = None  # None: not read yet
     protocol: int = OLDEST  # of its newest request
+    told: ForAll | None = None  # in the newest reply
     tokens: float = BURST
     refilled_at: float = 0.0
     _turn: asyncio.Event = field(default_factory=asyncio.Event)
@@ -175,6 +177,7 @@ class Session:
         self.id, self.began, self.retired = standing.id, standing.began, standing.retired
         self.seq, self.stored = standing.seq, standing.stored
         self.observed = ObservedDigest()
+        self.told = None
         self.end_turn()
 
     def stored_up_to(self, request: SyncRequest) -> None:

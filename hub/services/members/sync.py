@@ -195,6 +195,8 @@ class AgentSync:
         if session.is_newest(request):
             page = await self._page(cluster, desired, session, request)
             rotate = await terms.rotation()
+        if session.is_newest(request):
+            session.told = self._for_all
         told = SyncAnswer(page, refused, taken.orders, need_full, terms.protocol, rotate)
         return self._reply(request, told)
 
@@ -279,6 +281,9 @@ class AgentSync:
     ) -> None:
         """Hold the request until there is news, a newer request, the hub closes, or its time is up."""
         number = desired.number
+        held = request.availability, request.namespaces_held
+        if self._for_all.is_news(session.told, *held):
+            return  # told while no request of it waited, or in a reply that was lost
         if desired.delta(session.id, request.desired) is not None:
             return
         news = (desired.news(number), turn.wait(), self._closing.wait())

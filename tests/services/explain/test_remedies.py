@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from hub.services.context.settings import Queueing, Settings
+from hub.services.index.catalog import drained
+from hub.services.scheduling import preempt
 from tests.services.build import WITHIN, in_cohort, start, states, submit, told, urgent
 from tests.services.hubs import Running, a_job, a_pool, a_queue, running
 
@@ -281,3 +283,23 @@ async def test_a_resource_that_no_flavor_covers_has_a_remedy(tmp_path: Path) -> 
         found = await remedies(hub, uid)
         assert found.keys() == {"Rule"}
         assert "flavor that covers" in found["Rule"]
+
+
+async def test_one_that_a_drain_gave_back_tells_at_once_how_its_queue_goes_on(
+    tmp_path: Path,
+) -> None:
+    """It tells why it waits now, before the scheduler has read its row: no longer why it was evicted."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("a", a_pool(cpu="4"))
+        await hub.apply(*a_queue("gold"))
+        (uid,) = await hub.apply(a_job("one", queue="gold"))
+        await hub.settle()
+        await hub.apply(*a_queue("gold", spec={"stopPolicy": "HoldAndDrain"}))
+        await hub.follow()
+        index = hub.scheduler.index
+        await hub.hub.write(preempt.drain, drained(index.routes, index.holders), 1)
+        assert (await hub.job(uid)).reason == "ClusterQueueStopped"
+        found = await told(hub, uid)
+        assert (found["state"], found["reason"]) == ("Pending", "QueueStopped")
+        assert found["message"] == "ClusterQueue gold is stopped (HoldAndDrain)"
+        assert found["remedies"][0]["message"].endswith("roadstead queues resume gold")

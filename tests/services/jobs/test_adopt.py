@@ -106,16 +106,47 @@ async def test_an_adopted_job_is_charged(tmp_path: Path):
 
 @pytest.mark.parametrize("cluster", ["", "south"])
 async def test_what_no_member_holds_can_not_be_adopted(tmp_path: Path, cluster: str):
-    """Nor what another member holds, nor what the hub has forgotten altogether."""
+    """Nor what another member holds."""
     async with running_hub(tmp_path) as hub:
         uid, _ = await left_in(hub, "north")
         asked = uid if cluster else "nobody"
         with pytest.raises(Rejected, match="hold") as caught:
             await hub.write(adopt.adopt_job, asked, cluster, "ann")
         assert caught.value.code == "NotFound"
-        await left_in(hub, "west", uid="unknown")
-        with pytest.raises(Rejected, match="forgotten this job altogether"):
-            await hub.write(adopt.adopt_job, "unknown", "", "ann")
+
+
+async def listed_manifests(hub: Running) -> list[str]:
+    return [row["manifest"] for row in await hub.hub.read(forgotten.list_forgotten)]
+
+
+async def test_a_job_that_the_hub_has_forgotten_is_not_adopted_before_its_manifest_is_reported(
+    tmp_path: Path,
+):
+    """Its refusal has a code of its own, because a later try is accepted; the list shows the difference."""
+    async with running_hub(tmp_path) as hub:
+        uid, (agent,) = await left_in(hub, "north", uid="unknown")
+        assert await listed_manifests(hub) == ["Awaited"]
+        with pytest.raises(Rejected, match="north has yet to report its manifest") as caught:
+            await hub.write(adopt.adopt_job, uid, "", "ann")
+        assert (caught.value.code, caught.value.code.status) == ("ManifestAwaited", 409)
+        told = {"epoch": 3, "object_uid": "m-north", "manifest": JOB}
+        await agent.sync(a_stray(hub, uid, OLD, **told))
+        assert await listed_manifests(hub) == ["Reported"]
+        await hub.write(adopt.adopt_job, uid, "", "ann")
+        assert (await hub.job(uid)).state == "Offered"
+
+
+async def test_a_forgotten_job_whose_manifest_is_too_large_is_not_adopted(tmp_path: Path):
+    """No later try is accepted, and the refusal names what is left to do."""
+    async with running_hub(tmp_path) as hub:
+        uid, (agent,) = await left_in(hub, "north", uid="unknown")
+        large = JOB | {"status": {"note": "x" * (300 << 10)}}
+        told = {"epoch": 3, "object_uid": "m-north", "manifest": large}
+        await agent.sync(a_stray(hub, uid, OLD, **told))
+        assert await listed_manifests(hub) == ["TooLarge"]
+        with pytest.raises(Rejected, match="too large to be kept") as caught:
+            await hub.write(adopt.adopt_job, uid, "", "ann")
+        assert caught.value.code == "NotFound"
 
 
 async def test_what_the_hub_has_forgotten_is_adopted_as_it_was_written(tmp_path: Path):

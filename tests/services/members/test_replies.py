@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
+from hub.services.consent import namespaces
 from hub.services.index import pool_keys
 from hub.services.members.sessions import Heartbeats, ObservedDigest
 from hub.services.works import declared_rules
@@ -85,6 +86,62 @@ async def test_new_pool_keys_are_told_at_once_and_ever_after(tmp_path: Path):
     async with running_hub(tmp_path) as hub:
         agent.running = hub
         assert (await agent.sync())["pool_keys"] == keys
+
+
+async def names_are(hub: Running, *names: str) -> dict[str, Any]:
+    """Work waits in these namespaces; as agents are told. Returns once the hub answers with them."""
+    made = await hub.write(namespaces.require, namespaces.AskedNamespaces(), frozenset(names))
+    told = {"revision": made.revision, "names": sorted(names)}
+    await waiting.eventually(lambda: hub.sync._for_all.namespaces == told)
+    return told
+
+
+async def test_pool_keys_that_changed_between_two_requests_are_told_at_once(tmp_path: Path):
+    """The next request of an agent does not wait for other news, though none of it hung at the change."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        await agent.sync()
+        keys = await keys_are(hub, "zone")
+        await waiting.eventually(lambda: hub.sync._for_all.pool_keys == keys)
+        told = await asyncio.wait_for(agent.sync(wait_s=20), 5)
+        assert told["pool_keys"] == keys
+
+
+async def test_names_that_changed_between_two_requests_are_told_at_once(tmp_path: Path):
+    """The next request of an agent is answered with the namespaces that it has yet to report."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        await agent.sync(namespaces_held=0)
+        names = await names_are(hub, "team-a")
+        told = await asyncio.wait_for(agent.sync(wait_s=20, namespaces_held=0), 5)
+        assert told["namespaces"] == names
+
+
+async def test_names_in_a_lost_reply_are_told_again_at_once(tmp_path: Path):
+    """An agent that does not hold what its last reply had does not wait for it."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        await agent.sync(namespaces_held=0)
+        names = await names_are(hub, "team-a")
+        lost = (await agent.post(agent.request(namespaces_held=0))).json()
+        assert lost["namespaces"] == names
+        told = await asyncio.wait_for(agent.sync(wait_s=20, namespaces_held=0), 5)
+        assert told["namespaces"] == names
+
+
+async def test_an_agent_that_holds_all_that_is_told_waits(tmp_path: Path):
+    """Its request hangs until there is other news."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        names = await names_are(hub, "team-a")
+        await agent.sync(namespaces_held=0)
+        hangs = asyncio.create_task(
+            agent.sync(wait_s=20, namespaces_held=names["revision"], availability=0)
+        )
+        await waiting.eventually(lambda: hub.sync._sets.of("north")._waiters)
+        assert not hangs.done()
+        keys = await keys_are(hub, "zone")
+        assert (await asyncio.wait_for(hangs, 5))["pool_keys"] == keys
 
 
 async def test_rules_of_availability_are_told_to_agents_that_go_by_others(tmp_path: Path):

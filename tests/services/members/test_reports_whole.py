@@ -282,6 +282,7 @@ async def test_what_is_shown_of_a_forgotten_job(tmp_path):
                 "objectUid": f"m-{uid}",
                 "message": f"Job team-a/{uid}",
                 "there": there,
+                "manifest": "Awaited",
                 "job": job,
                 "state": state,
                 "decided": "",
