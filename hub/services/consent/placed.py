@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from hub.domain.fleet.clusters import Cluster, changed_namespaces
+from hub.domain.fleet.clusters import Cluster, accepts, changed_namespaces
 from hub.domain.placement.plugins.consent import NamespacesAccepted
 from hub.services.consent import namespaces as consents
 from hub.services.consent.namespaces import PLACED, REPORTS_WITHIN, AskedNamespaces
@@ -103,10 +103,16 @@ class PlacedNamespaces:
         self.asked, self._changed = asked, False
 
     def concerned(self, old: Cluster | None, new: Cluster | None) -> set[str]:
-        """Placements that look again, as a member tells the consent of their namespaces differently."""
+        """Placements that look again, as a member accepts the hub in their namespaces, or does no longer."""
         if old is None or new is None:
             return set()
         changed = changed_namespaces(old.consent, new.consent)
         if changed is None:
             return set(self._of)
-        return set().union(*(self._in.get(name, ()) for name in changed))
+        moved = [name for name in changed if _answer(old, name) != _answer(new, name)]
+        return set().union(*(self._in.get(name, ()) for name in moved))
+
+
+def _answer(cluster: Cluster, namespace: str) -> tuple[bool, bool]:
+    """Does its agent report the namespace, and may the hub use it?"""
+    return namespace in (cluster.consent or ()), accepts(cluster, namespace)
