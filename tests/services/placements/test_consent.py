@@ -13,6 +13,7 @@ from shared.conditions import find
 from shared.consent import NOT_ACCEPTED
 from shared.documents import Json
 from tests.services.members.hubs import Running, running_hub
+from tests.services.placements import runs
 from tests.services.placements.fleet import CONFIG, Fleet, capacity, conditions
 from tests.services.placements.policies import n, placement
 
@@ -22,7 +23,7 @@ OBJECTS = CONFIG.rpartition("---")[0]
 GREEN = CONFIG.replace("color: blue", "color: green")
 PLACEMENT = ("ResourcePlacement", "everywhere", "shop")
 NO, YES = {"shop": NOT_ACCEPTED}, {"shop": "Labelled"}
-CLUSTER_WIDE = """
+SHOP = """
 apiVersion: v1
 kind: Namespace
 metadata: {name: shop}
@@ -37,7 +38,8 @@ metadata: {name: spaces}
 spec:
   resourceSelectors:
   - {group: "", version: v1, kind: Namespace, name: shop}
-  - {group: "", version: v1, kind: Namespace, name: team, selectionScope: NamespaceOnly}
+"""
+TEAM = """  - {group: "", version: v1, kind: Namespace, name: team, selectionScope: NamespaceOnly}
 """
 
 
@@ -145,7 +147,7 @@ async def test_each_namespace_of_a_cluster_wide_placement_counts(tmp_path: Path)
     """Namespaces that it selects, with what is in them or alone: one refusal keeps it out."""
     async with running_hub(tmp_path) as hub:
         fleet = await started(hub, m1=YES | {"team": NOT_ACCEPTED}, m2=YES | {"team": "Absent"})
-        await fleet.apply(CLUSTER_WIDE)
+        await fleet.apply(SHOP + TEAM)
         await fleet.sync()
         assert (fleet.held("m1"), fleet.held("m2")) == ([], ["Namespace/shop", "Namespace/team"])
         assert (await fleet.hub.hub.read(consents.load)).names == {"shop", "team"}
@@ -314,3 +316,45 @@ async def test_a_placement_that_is_gone_makes_room(
         await fleet.sync()
         await fleet.apply(CONFIG.replace("shop", "team"))
         assert (await fleet.hub.hub.read(consents.load)).names == {"team"}
+
+
+async def test_a_run_waits_for_the_consent_of_a_member_that_withdrew_it(tmp_path: Path) -> None:
+    """The member keeps its version and fails nothing; once it accepts the hub, the run goes on."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await runs.started(hub, runs.STRATEGY, runs.run("first"))
+        await runs.roll(fleet)
+        await report(fleet, YES, *runs.MEMBERS)
+        await report(fleet, NO, "m3")
+        await fleet.apply(runs.GREEN)
+        await fleet.apply(runs.run("second"))
+        await runs.roll(fleet)
+        assert await runs.colors(fleet) == "ggbg"
+        assert await runs.progress(fleet, "second") == (
+            "UpdateRunProgressing",
+            "stage rest: updating m3, 1 of 2 done",
+        )
+        assert "keeps what it has" in (await told(fleet))["message"]
+        await report(fleet, YES, "m3")
+        await runs.roll(fleet)
+        assert await runs.colors(fleet) == "gggg"
+        assert (await runs.progress(fleet, "second"))[0] == "UpdateRunSucceeded"
+
+
+async def test_a_new_namespace_is_awaited_before_its_version_is_rolled_out(tmp_path: Path) -> None:
+    """A placement that holds its clusters selects one more namespace: no version goes to a refusal."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await started(hub, m1=YES)
+        await fleet.apply(SHOP)
+        await fleet.sync()
+        await fleet.apply(SHOP + TEAM)
+        held = [fleet.held("m1")]
+        await fleet.agents["m1"].sync()
+        held.append(fleet.held("m1"))
+        await report(fleet, YES | {"team": "Absent"}, "m1")
+        await fleet.sync()
+        held.append(fleet.held("m1"))
+        assert held == [
+            ["Namespace/shop"],
+            ["Namespace/shop"],
+            ["Namespace/shop", "Namespace/team"],
+        ]
