@@ -98,7 +98,7 @@ def given_by_runs(indexes: Sequence[str], newest: str, driven: str, left: str) -
 
 
 def begun(index: str, held: str, closed: str) -> Rung:
-    """Whether a cluster was given the newest version. `index`: of the one it has; `held`: why not the newest.
+    """Tell if a cluster was given the newest version. `index`: of the one it has; `held`: why not the newest.
 
     `closed`: why its member takes nothing new.
     """
@@ -115,7 +115,7 @@ def begun(index: str, held: str, closed: str) -> Rung:
 
 def all_begun(clusters: int, held: Sequence[tuple[str, str]], closed: int, left: str) -> Rung:
     """The same over all clusters. `held`: those that have not the newest, and why; `closed`: in how many of
-    them the member's people do not accept the hub; `left`: what is still to be taken back.
+    them the member's people do not accept the hub; `left`: where objects still go.
     """
     if not held:
         text = f"All {clusters} cluster(s) start rolling out the latest resource{left}"

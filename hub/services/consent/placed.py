@@ -1,7 +1,7 @@
 """Namespaces of what placements select: agents report for these too whether they accept the hub.
 
 The controller of placements names them, at most half of all that the hub asks about; beyond that the agent
-alone decides. No object is looked at by itself: a placement's namespaces are known once it is reconciled.
+alone decides. A placement's namespaces are known once it is reconciled; objects are not read for them.
 """
 
 import datetime as dt

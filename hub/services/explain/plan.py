@@ -162,7 +162,7 @@ def _placement(
 
 
 def _unasked(namespaces: Collection[str], fleet: Mapping[str, Cluster]) -> str:
-    """What is not known yet: members report consent only of namespaces that the hub has named."""
+    """The namespaces that agents were not asked about yet, in words, or ""."""
     if not namespaces or all(each.consent is None for each in fleet.values()):
         return ""
     named = sorted(namespaces)

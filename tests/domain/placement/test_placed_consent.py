@@ -58,7 +58,7 @@ def test_each_namespace_of_the_objects_counts(
 
 
 def test_the_refusal_names_one_command_for_all_namespaces() -> None:
-    """At most five namespaces; how many are left out is told."""
+    """At most five namespaces, and the number of the others."""
     names = tuple(f"n{number}" for number in range(7))
     refusing = member("a", dict.fromkeys(names, NOT_ACCEPTED))
     found = NamespacesAccepted(names, "hub-1").verdict(refusing)
@@ -129,7 +129,7 @@ def test_nothing_is_awaited_where_enough_are_chosen() -> None:
 
 
 def test_a_changed_policy_waits_for_no_report() -> None:
-    """What is placed would be taken back meanwhile."""
+    """The hub would withdraw its objects meanwhile."""
     members = [member("a", BOTH), member("b", {})]
     found = decided(TWO, *members, rule=accepts(2 * SECOND, holding="a"), obsolete=["a"])
     assert found.selected == ("a",)

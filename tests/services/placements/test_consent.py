@@ -60,7 +60,7 @@ async def started(hub: Running, **reports: dict[str, str]) -> Fleet:
 
 
 async def told(fleet: Fleet) -> Json:
-    """Condition NotAccepted of the placement; {} where it has none."""
+    """Condition NotAccepted of the placement, or {}."""
     status = await fleet.status(*PLACEMENT)
     found = find(status["conditions"], NOT_ACCEPTED)
     return {} if found is None else dict(found)
@@ -74,7 +74,7 @@ async def of_member(fleet: Fleet, name: str) -> Json:
 
 
 async def colors(fleet: Fleet) -> dict[str, str]:
-    """What each member was given, once all have asked."""
+    """The color that each member was given, once all have asked."""
     found = {}
     for name, agent in fleet.agents.items():
         await agent.sync()
@@ -104,13 +104,12 @@ async def test_a_placement_of_all_leaves_out_a_member_without_consent(tmp_path: 
         status, reason, message = (await of_member(fleet, "m3"))["Scheduled"]
         assert (status, reason, command in message) == ("False", "ScheduleFailed", True)
         await report(fleet, YES, "m3")
-        await fleet.sync()
         assert sorted(await colors(fleet)) == ["m1", "m2", "m3"]
         assert await told(fleet) == {}
 
 
 async def test_the_best_are_picked_among_those_that_accept_the_hub(tmp_path: Path) -> None:
-    """Nothing is said of others while enough are found; a refused one is picked once it is needed."""
+    """While enough are found, no refusal is shown; a member is picked once it is needed and accepts."""
     async with running_hub(tmp_path) as hub:
         fleet = await started(hub, m1=YES, m2=YES, m3=NO)
         await fleet.apply(OBJECTS)
@@ -129,7 +128,7 @@ async def test_the_best_are_picked_among_those_that_accept_the_hub(tmp_path: Pat
 
 
 async def test_a_member_that_is_named_is_refused_without_consent(tmp_path: Path) -> None:
-    """PickFixed has no other choice: the placement says so, and nothing is applied there."""
+    """PickFixed has no other choice: the condition names the member, and nothing is applied there."""
     async with running_hub(tmp_path) as hub:
         fleet = await started(hub, m1=YES, m2=NO)
         fixed = placement(placementType="PickFixed", clusterNames=["m1", "m2"])
@@ -154,7 +153,7 @@ async def test_each_namespace_of_a_cluster_wide_placement_counts(tmp_path: Path)
 
 
 async def test_agents_are_asked_about_new_namespaces_and_awaited(tmp_path: Path) -> None:
-    """The placement waits and says so; it is decided as soon as all have reported."""
+    """The placement waits with reason AwaitingConsentReport, and picks as soon as all have reported."""
     async with running_hub(tmp_path) as hub:
         fleet = await started(hub, m1={}, m2={})
         await fleet.apply(OBJECTS)
@@ -237,7 +236,7 @@ async def test_a_placement_that_goes_takes_back_what_is_there_without_consent(
 async def test_a_changed_policy_takes_nothing_back_where_consent_was_withdrawn(
     tmp_path: Path,
 ) -> None:
-    """What is there stays, as it does while the policy is the same."""
+    """The objects stay, as they do while the policy is the same."""
     async with running_hub(tmp_path) as hub:
         fleet = await started(hub, m1=YES, m2=YES)
         await fleet.apply(CONFIG)
@@ -306,7 +305,7 @@ async def test_beyond_the_bound_the_agent_alone_decides(
 async def test_a_placement_that_is_gone_makes_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its namespaces are asked about no longer once others need the room."""
+    """The hub names its namespaces no longer once others need the room."""
     monkeypatch.setattr(placed, "MOST_PLACED", 1)
     monkeypatch.setattr(consents, "MOST_NAMES", 1)
     async with running_hub(tmp_path) as hub:
@@ -319,7 +318,7 @@ async def test_a_placement_that_is_gone_makes_room(
 
 
 async def test_a_run_waits_for_the_consent_of_a_member_that_withdrew_it(tmp_path: Path) -> None:
-    """The member keeps its version and fails nothing; once it accepts the hub, the run goes on."""
+    """The member keeps its version and fails nothing; once it accepts the hub, the run ends."""
     async with running_hub(tmp_path) as hub:
         fleet = await runs.started(hub, runs.STRATEGY, runs.run("first"))
         await runs.roll(fleet)

@@ -63,7 +63,7 @@ class NamespacesAccepted:
         return None if cluster.name in self.holding else self.verdict(cluster)
 
     def verdict(self, cluster: Cluster) -> Rejection | None:
-        """Why the cluster takes nothing new in these namespaces; None: it does."""
+        """The refusal of a cluster that takes nothing new in these namespaces; None: it does."""
         closed = [each for each in self.namespaces if not accepts(cluster, each)]
         if cluster.consent is None or not closed:
             return None
