@@ -45,6 +45,7 @@ from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.override import Overrides
 from hub.services.placements.place_jobs import (
     NEEDS_ONE,
+    give_reasons_back,
     is_per_object,
     one_cluster,
     place_jobs,
@@ -106,7 +107,7 @@ def reconcile(
     per_object = is_per_object(row.annotations)
     fault = _unsupported(policy, selection, only_compares=compares(spec), per_object=per_object)
     if fault is not None:
-        refuse_all(tx, staged, fault.message, final=False)
+        _refuse(tx, row, staged, fault.message)
         return ReconcileOutcome(
             row, selection, fault, jobs=placements.jobs_of(tx, uid), resource_index=index, pin=pin
         )
@@ -139,6 +140,12 @@ def reconcile(
     bind(tx, outcome, version, index)
     outcome.scheduled = _first_rung(outcome)
     return outcome
+
+
+def _refuse(tx: Transaction, row: StoredObject, runs: Sequence[StoredObject], why: str) -> None:
+    """Runs of a placement that can not be carried out wait, and Jobs that it left out are as any others."""
+    refuse_all(tx, runs, why, final=False)
+    give_reasons_back(tx, row)
 
 
 def _used(row: StoredObject, bound: Iterable[Binding], runs: Iterable[StoredObject]) -> set[int]:
@@ -310,6 +317,7 @@ def _take_back(tx: Transaction, uid: str, row: StoredObject | None) -> None:
     left = [w for w in works.of_placement(tx, uid) if w.action != "Keep" or w.epoch == 0]
     give_up(tx, left, None if row is None else row.spec or {})
     if row is not None:
+        give_reasons_back(tx, row)
         tell(tx, row, being_abandoned(works.of_placement(tx, uid)))
     if left:
         return
