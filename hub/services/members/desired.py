@@ -218,11 +218,21 @@ class ForAll(NamedTuple):
     def told(self, held: int | None, namespaces_held: int | None = None) -> Json:
         """The part of a reply, for an agent that holds these revisions; None: it knows of none."""
         told: Json = {"pool_keys": self.pool_keys}
-        if held is not None and held != self.availability["revision"]:
+        if self._is_other(self.availability, held):
             told["availability"] = self.availability
-        if namespaces_held is not None and namespaces_held != self.namespaces["revision"]:
+        if self._is_other(self.namespaces, namespaces_held):
             told["namespaces"] = self.namespaces
         return told
+
+    def is_news_to(self, held: int | None, namespaces_held: int | None) -> bool:
+        """Would a reply to an agent that holds these revisions tell it others?"""
+        return self._is_other(self.availability, held) or self._is_other(
+            self.namespaces, namespaces_held
+        )
+
+    @staticmethod
+    def _is_other(part: Json, held: int | None) -> bool:
+        return held is not None and held != part["revision"]
 
 
 FOR_ALL: Final = frozenset(

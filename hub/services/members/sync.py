@@ -279,7 +279,7 @@ class AgentSync:
     ) -> None:
         """Hold the request until there is news, a newer request, the hub closes, or its time is up."""
         number = desired.number
-        if desired.delta(session.id, request.desired) is not None:
+        if desired.delta(session.id, request.desired) is not None or self._has_news(request):
             return
         news = (desired.news(number), turn.wait(), self._closing.wait())
         waits = [asyncio.ensure_future(each) for each in news]
@@ -289,6 +289,11 @@ class AgentSync:
         finally:
             for each in waits:
                 each.cancel()
+
+    def _has_news(self, request: SyncRequest) -> bool:
+        """Was something that every agent is told changed while this agent's request was on its way?"""
+        held = request.availability, request.namespaces_held
+        return self._for_all.is_news_to(*held)
 
     async def _page(
         self, cluster: str, desired: ClusterSet, session: Session, request: SyncRequest

@@ -39,7 +39,7 @@ from shared.clock import ManualClock
 from shared.errors import Rejected
 from shared.kinds import parse_job
 from shared.wire.agent_v1 import Observed, SetDigest, SyncReply
-from shared.wire.versions import OLDEST, PROTOCOL_HEADER, RULES_HEADER
+from shared.wire.versions import NAMESPACES_HEADER, OLDEST, PROTOCOL_HEADER, RULES_HEADER
 from tests import waiting
 from tests.prepared import url_of
 from tests.store.build import a_member
@@ -175,6 +175,8 @@ class Agent:
         headers = {"Authorization": f"Bearer {self.credential}"}
         if (held := body.pop("availability", None)) is not None:
             headers[RULES_HEADER] = str(held)
+        if (held := body.pop("namespaces_held", None)) is not None:
+            headers[NAMESPACES_HEADER] = str(held)
         return await self.running.http.post(
             "/agent/v1/sync", content=orjson.dumps(body), headers={**headers, **self._offer()}
         )
