@@ -175,6 +175,7 @@ class Network:
         answer = self.hub.answer(self.name, sent.request)
         if answer is not None:
             self.hub.checks.answered(self.name, sent.request.session)
+            self.hub.checks.said(sent.request.observed.entries)
         if answer is not None and answer.orders:
             self.hub.checks.ordered(answer.orders, self.member.jobs.values())
             self.world.happens("ordered", self.name)

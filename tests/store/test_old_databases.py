@@ -35,6 +35,7 @@ LANDED = {
     "2026_11_24_rollouts.py": "0fd3d1a181ec3d8e165701b9e1fd123620569f669f058d82967029cb32c31e5d",
     "2026_11_26_people.py": "cd1ccb6a10b72c2a8aff23164203cc1aa7d0c3fffa6cf2f304d301c62740fdba",
     "2026_11_27_after.py": "4c930500d58b532d621004e2c78269a5efff85dabad6be4efa3551302a15e8e0",
+    "2026_11_29_unstarted.py": "db42f3bf70e3d92997ee3d192dc6f1d0550f7cae5c3c3c4350f30cb8e55693d9",
 }
 
 # Those in whose dumps the job says who submitted it.
@@ -43,6 +44,7 @@ SAID = {
     "2026_11_24_rollouts",
     "2026_11_26_people",
     "2026_11_27_after",
+    "2026_11_29_unstarted",
 }
 
 # Revisions that no database was ever left at: they landed in one commit with a later one.

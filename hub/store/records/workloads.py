@@ -69,6 +69,7 @@ class Workload(NamedTuple):
     finished_at: dt.datetime | None = None
     deleted_at: dt.datetime | None = None
     owner: str = ""  # who submitted it; "": unknown
+    unstarted: int = 0  # epochs that never started: no attempts
 
 
 class JobPlace(NamedTuple):
@@ -281,6 +282,7 @@ class WorkloadColumns(TypedDict, total=False):
     started_at: dt.datetime | None
     finished_at: dt.datetime | None
     deleted_at: dt.datetime | None
+    unstarted: int
 
 
 class ShapeColumns(TypedDict):
