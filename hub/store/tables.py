@@ -156,6 +156,9 @@ workloads = Table(
     Column(
         "owner", String(253), nullable=False, default="", server_default=""
     ),  # who submitted it; "": unknown
+    Column(
+        "unstarted", NUMBER, nullable=False, default=0, server_default="0"
+    ),  # epochs that never started: no attempts of `retry`
     UniqueConstraint("namespace", "name", "kind", "live"),
     Index("ix_workloads_owner", "owner", "created_at", "uid"),
     Index("ix_workloads_state", "state"),

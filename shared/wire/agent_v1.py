@@ -3,7 +3,6 @@
 The agent says what it observes, the hub answers what the cluster should hold. Both directions are
 deltas guarded by a digest; a full set goes over at session start, on mismatch and every ten minutes.
 A lost, doubled or reordered message delays work, no more (docs/explain/exactly-once.md).
-
 Counters: `incarnation` (hub store rolled back), `term` (paused leader), `session`+`seq` (replays), `epoch`.
 """
 
@@ -262,6 +261,7 @@ class Observed(Message):
     drift: list[Drift] = []
     incarnation: str = ""  # of something not desired: the hub's incarnation that gave it
     manifest: dict[str, Any] | None = None  # of a Job that is to be left alone, where known
+    unstarted: bool = False  # of a Gone: proven that nothing of the epoch ever started, or will
 
     def digest_line(self) -> str:
         """The line whose hash enters the digest of the observed set."""

@@ -73,9 +73,7 @@ async def test_one_that_is_deleted_and_made_again_has_another(tmp_path: Path):
         await it.apply(LAB)
         await until(read(it))
         before = await id_of(it)
-        named = await it.hub.write(
-            lambda tx: consents.require(tx, frozenset({"lab"}))
-        )
+        named = await it.hub.write(lambda tx: consents.require(tx, frozenset({"lab"})))
         await gone(it, "lab")
         await it.apply(LAB)
         await until(read(it))

@@ -141,7 +141,8 @@ def _placement(
     if jobs and len(jobs) == len(resources):
         text = "it selects Jobs alone: their queues let them in, see there"
         alone = {"fulfilled": True, "reason": "JobsAlone", "message": text, "clusters": []}
-        return view | alone, []
+        back = _taken_back(tx, given, (), resources, keeps_jobs=may)
+        return view | alone | {"members": back}, []
     spaces = frozenset(
         each.name if (each.group, each.kind) == NAMESPACE else each.namespace
         for each in resources
@@ -156,7 +157,7 @@ def _placement(
         "reason": "Scheduled" if decided.fulfilled else "ScheduleFailed",
         "message": text,
         "clusters": _clusters(decided),
-        "members": _taken_back(tx, given, decided.selected, resources),
+        "members": _taken_back(tx, given, decided.selected, resources, keeps_jobs=may),
     }
     return view | found, sorted(decided.selected)
 
@@ -174,14 +175,20 @@ def _unasked(namespaces: Collection[str], fleet: Mapping[str, Cluster]) -> str:
 
 
 def _taken_back(
-    tx: Transaction, given: Draft, chosen: Collection[str], resources: Sequence[Resource]
+    tx: Transaction,
+    given: Draft,
+    chosen: Collection[str],
+    resources: Sequence[Resource],
+    *,
+    keeps_jobs: bool,
 ) -> list[Json]:
-    """Objects of the placement that members lose once it is applied."""
+    """Objects and Jobs of the placement that members lose once it is applied."""
     row = _stored(tx, given)
     if row is None:
         return []
     wanted = {(each.group, each.kind, each.namespace, each.name) for each in resources}
-    return before.told(before.of_change(tx, row, given.parsed.spec, chosen, wanted))
+    spec = given.parsed.spec
+    return before.told(before.of_change(tx, row, spec, chosen, wanted, keeps_jobs=keeps_jobs))
 
 
 def _stored(tx: Transaction, given: Draft) -> StoredObject | None:

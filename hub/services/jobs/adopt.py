@@ -70,7 +70,7 @@ def _submitted(tx: Transaction, uid: str, left: ForgottenJob, intake: Intake) ->
     found, manifest = forgotten.manifest_of(tx, uid, left["cluster"])
     if found is ManifestState.AWAITED:
         text = (
-            f"the hub has forgotten this job altogether, and {left['cluster']} has yet to report its manifest: "
+            f"the hub has forgotten this job, and {left['cluster']} has yet to report its manifest: "
             "try again in some seconds (roadstead restored shows in column MANIFEST when it is Reported)"
         )
         raise Rejected(RejectCode.MANIFEST_AWAITED, text)

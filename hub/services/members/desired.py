@@ -218,9 +218,9 @@ class ForAll(NamedTuple):
     def told(self, held: int | None, namespaces_held: int | None = None) -> Json:
         """The part of a reply, for an agent that holds these revisions; None: it knows of none."""
         told: Json = {"pool_keys": self.pool_keys}
-        if self._is_other(self.availability, held):
+        if held is not None and held != self.availability["revision"]:
             told["availability"] = self.availability
-        if self._is_other(self.namespaces, namespaces_held):
+        if namespaces_held is not None and namespaces_held != self.namespaces["revision"]:
             told["namespaces"] = self.namespaces
         return told
 

@@ -41,7 +41,9 @@ class ForgottenJob(TypedDict):
     message: str
     seenAt: str
     decided: NotRequired[str]  # REMOVE, once somebody has decided so
-    written: NotRequired[bool]  # its manifest is kept; False: it is too large; not there: not reported yet
+    written: NotRequired[
+        bool
+    ]  # its manifest is kept; False: it is too large; not there: not reported yet
 
 
 REMOVE: Final = "Remove"

@@ -20,7 +20,7 @@ from hub.services.jobs.revise import revise_job
 from hub.services.objects import effects, evictions
 from hub.services.objects.hand_over import is_handed_over, refuse_meanwhile
 from hub.services.questions import jobs
-from hub.services.queues import cohort_rules
+from hub.services.queues import cohort_rules, unqueued
 from hub.services.queues.defaults import ensure_namespaces, row_of
 from hub.services.queues.refresh import concerns_queues, refresh_queues
 from hub.services.reading.draft import Draft
@@ -215,6 +215,7 @@ def _settle(
 ) -> tuple[str, str]:
     """Create, update or leave one object: what was done, and its uid. Raises Rejected."""
     _require_version(given, row)
+    unqueued.require_quota(tx, given, row, intake.unqueued_jobs)
     row = _replaced(tx, given, row)
     if given.parsed.kind == "Cohort" and given.origin == Origin.REST:
         parents.hang(given.name, str(given.parsed.spec.get("parentName") or ""))

@@ -1,6 +1,4 @@
-"""A namespace of the hub that is deleted and made again does not use what a member holds of the one before."""
-
-import asyncio
+"""A namespace of the hub that is made again does not use what a member holds of the one before."""
 
 import pytest
 
@@ -8,6 +6,7 @@ from agent.decide.member_policy import MemberPolicy
 from agent.member import upkeep
 from shared import labels
 from shared.wire.consent import NamedNamespaces
+from tests import waiting
 from tests.agent.build import a_config_map
 from tests.agent.placed import namespace_of
 from tests.agent.scripted_hub import HUB_ID, a_job, an_object, eventually
@@ -106,7 +105,7 @@ async def test_one_that_holds_something_is_reported_and_kept(member):
     await left_by_people(member)
     named(member, 1, lab="id-2")
     await eventually(lambda: states_of(member.hub).get("lab") == "Replaced")
-    await asyncio.sleep(0.3)  # several looks
+    await waiting.span(0.3, why="several looks")
     assert await member.kube.get("v1", "ConfigMap", "lab", "settings")
 
 
@@ -117,7 +116,7 @@ async def test_profile_jobs_keeps_an_empty_one(member):
     before = (await namespace_of(member, "lab"))["metadata"]["uid"]
     named(member, 1, lab="id-2")
     await eventually(lambda: states_of(member.hub).get("lab") == "Replaced")
-    await asyncio.sleep(0.3)
+    await waiting.span(0.3, why="several looks")
     assert (await namespace_of(member, "lab"))["metadata"]["uid"] == before
 
 
@@ -166,7 +165,9 @@ async def test_a_placement_uses_the_namespace_that_a_job_had_the_agent_create(me
 async def test_mode_report_lets_namespaces_with_jobs_of_the_hub_continue(member):
     """One that holds a Job of ours when the agent starts takes more; another does not."""
     await member.namespace("lab")
-    member.hub.put(a_job("u-1", "job-u-1", namespace="lab", namespace_id="id-1", run_seconds="600"))
+    member.hub.put(
+        a_job("u-1", "job-u-1", namespace="lab", namespace_id="id-1", run_seconds="600")
+    )
     member.start()
     await member.hub.seen("u-1", "Applied")
     await member.stop()

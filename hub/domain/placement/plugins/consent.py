@@ -8,7 +8,7 @@ from typing import Final
 from hub.domain.fleet.clusters import Cluster, accepts
 from hub.domain.plan import Rejection
 from hub.domain.workloads.demand import Constraints
-from shared.consent import NOT_ACCEPTED, refused
+from shared.consent import NOT_ACCEPTED, accept_command, refused
 
 AWAITING_REPORT: Final = "AwaitingConsentReport"
 _MOST_NAMED: Final = 5  # namespaces in a message and its command
@@ -67,13 +67,13 @@ class NamespacesAccepted:
         closed = [each for each in self.namespaces if not accepts(cluster, each)]
         if cluster.consent is None or not closed:
             return None
-        refused = [each for each in closed if each in cluster.consent]
-        if refused:
-            named = " ".join(refused[:_MOST_NAMED])
-            more = len(refused) - _MOST_NAMED
+        told = [each for each in closed if each in cluster.consent]
+        if told:
+            named = " ".join(told[:_MOST_NAMED])
+            more = len(told) - _MOST_NAMED
             left = f" and {more} more" if more > 0 else ""
-            which = f"namespace {named}" if len(refused) == 1 else f"namespaces {named}{left}"
-            verb = "does" if len(refused) == 1 else "do"
+            which = f"namespace {named}" if len(told) == 1 else f"namespaces {named}{left}"
+            verb = "does" if len(told) == 1 else "do"
             command = accept_command(f"namespace {named}", self.hub_id)
             text = f"{which} {verb} not accept this hub; to accept it there: {command}"
             return Rejection(self.name, NOT_ACCEPTED, text)
