@@ -3,7 +3,8 @@
 The set has a digest that changes with every entry, so that a lost or doubled message shows.
 """
 
-from shared.wire.agent_v1 import Desired, DesiredBase, SetDigest, Work
+from shared.wire.agent_v1 import Desired, DesiredBase, Work
+from shared.wire.set_digest import SetDigest
 
 
 class DesiredSet:

@@ -7,7 +7,8 @@ are sent until the hub has answered a request that carried them.
 from collections.abc import Iterable, Iterator
 
 from agent.objects.facts import Object, is_created
-from shared.wire.agent_v1 import Observed, SetDigest, Work
+from shared.wire.agent_v1 import Observed, Work
+from shared.wire.set_digest import SetDigest
 
 
 def with_origin(entry: Observed, work: Work | None, live: Object | None, hub_id: str) -> Observed:

@@ -3,10 +3,10 @@
 The agent says what it observes, the hub answers what the cluster should hold. Both directions are
 deltas guarded by a digest; a full set goes over at session start, on mismatch and every ten minutes.
 A lost, doubled or reordered message delays work, no more (docs/explain/exactly-once.md).
+
 Counters: `incarnation` (hub store rolled back), `term` (paused leader), `session`+`seq` (replays), `epoch`.
 """
 
-import hashlib
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -261,9 +261,7 @@ class Observed(Message):
     drift: list[Drift] = []
     incarnation: str = ""  # of something not desired: the hub's incarnation that gave it
     manifest: dict[str, Any] | None = None  # of a Job that is to be left alone, where known
-    namespace_id: str = Field(
-        default="", max_length=64
-    )  # … and that its namespace was created for
+    namespace_id: str = Field(default="", max_length=64)  # … and that of its namespace
     unstarted: bool = False  # of a Gone: proven that nothing of the epoch ever started, or will
 
     def digest_line(self) -> str:
@@ -370,35 +368,3 @@ class SyncReply(Message):
     namespaces: NamedNamespaces | None = None  # where the agent holds others
     need_full: bool = False  # send the whole observed set (and capacity) next
     next_s: float = 10.0
-
-
-class SetDigest:
-    """Order-free digest of a set of lines, kept up to date by adding and removing lines.
-
-    The sum modulo 2^128 of each line's 16-byte BLAKE2b: independent of order, O(1) per change.
-    """
-
-    __slots__ = ("_hex", "_sum")
-    _MOD = 1 << 128
-
-    def __init__(self) -> None:
-        self._sum = 0
-        self._hex: str | None = ""  # None: to be written anew
-
-    @staticmethod
-    def _hash(line: str) -> int:
-        return int.from_bytes(hashlib.blake2b(line.encode(), digest_size=16).digest(), "big")
-
-    def add(self, line: str) -> None:
-        self._sum = (self._sum + self._hash(line)) % self._MOD
-        self._hex = None
-
-    def remove(self, line: str) -> None:
-        self._sum = (self._sum - self._hash(line)) % self._MOD
-        self._hex = None
-
-    def hex(self) -> str:
-        """32 hexadecimal digits; of the empty set, the empty string."""
-        if self._hex is None:
-            self._hex = f"{self._sum:032x}" if self._sum else ""
-        return self._hex

@@ -9,16 +9,18 @@ and what it lacks has a default, so that releases one minor apart understand eac
     3   objects are abandoned: `Keep` of what is no Job (agents of before leave it as it is); rules of
         applying; `Compare`, which is `Keep` to agents of before: they write nothing; statuses of objects
         (`Work.report_status`)
+    4   works carry the id of their namespace in the hub (`Work.namespace_id`)
 """
 
 import importlib.metadata
 from typing import Final
 
 OLDEST: Final = 1
-NEWEST: Final = 3
+NEWEST: Final = 4
 ABANDONS: Final = 3  # the first in which an agent can leave objects to its member
 COMPARES: Final = 3  # … in which it can compare without writing
 APPLY_RULES: Final = 3  # … in which it knows `force`, `co_ownership` and `compare_all`
+NAMESPACE_IDS: Final = 4  # … in which it knows ids of namespaces
 PROTOCOL_HEADER: Final = (
     "Roadstead-Protocol"  # agent: `1-2`, what it speaks; hub: `2`, what it chose
 )

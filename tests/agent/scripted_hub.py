@@ -22,13 +22,13 @@ from shared.wire.agent_v1 import (
     Order,
     Pools,
     Registered,
-    SetDigest,
     SyncReply,
     SyncRequest,
     Work,
 )
 from shared.wire.availability_rules import AvailabilityRule, AvailabilityRules
 from shared.wire.consent import NamedNamespaces
+from shared.wire.set_digest import SetDigest
 from shared.wire.streams_v1 import STREAMS_PATH
 from tests import waiting
 from tests.agent.scripted_streams import ScriptedStreams

@@ -56,7 +56,9 @@ observe_service = bound(
     restored=restored,
 )
 timeline = bound("hub.services.context.timeline", **_STORE, changes=memory.CHANGES)
-offers = bound("hub.services.works.offer", **_STORE, timeline=timeline)
+offers = bound(
+    "hub.services.works.offer", **_STORE, timeline=timeline, identity=memory.NAMESPACE_IDS
+)
 evict = bound("hub.services.works.evict", **_STORE, withdraw_jobs=withdraw.withdraw_jobs)
 _LOSS = {"evict": evict.evict, "restored": restored}
 cluster_loss = bound("hub.services.works.cluster_loss", **_STORE, **_LOSS)

@@ -361,6 +361,7 @@ CLUSTERS = SimpleNamespace(
 LEFTOVERS = SimpleNamespace(note=nobody, of_jobs=lambda *_: [], list_all=lambda *_: [], drop=nobody,
                             of_cluster=lambda *_: [], PREFIX="earlier_job:")  # fmt: skip
 OBJECTS = SimpleNamespace(get_many=nobody)
+NAMESPACE_IDS = SimpleNamespace(ids_of=lambda *_: {})  # people made all namespaces
 SETTINGS = SimpleNamespace(
     get=lambda tx, name: tx.store.settings.get(name),
     put=_put_setting,

@@ -87,8 +87,20 @@ class MemberNamespace(Model):
     """A namespace of a member that the hub has named to its agent."""
 
     name: str
-    state: Literal["Absent", "Created", "Labelled", "Named", "NotAccepted", "Withdrawn", "Unknown"]
-    """Withdrawn: not accepted, and jobs are still there. Unknown: its agent has not reported it."""
+    state: Literal[
+        "Absent",
+        "Created",
+        "Labelled",
+        "Named",
+        "Continued",
+        "Replaced",
+        "NotAccepted",
+        "Withdrawn",
+        "Unknown",
+    ]
+    """Continued: not accepted, and the agent lets it go on. Replaced: created for an earlier namespace of the
+    hub. Withdrawn: not accepted, and jobs are still there. Unknown: its agent has not reported it.
+    """
     taken_over: bool
     """A placement took it over; it stays when the placement ends."""
     jobs: int

@@ -22,7 +22,8 @@ from hub.store import clusters, settings, works
 from hub.store.records.works import Desired
 from hub.store.transaction import Transaction
 from shared.documents import Json
-from shared.wire.agent_v1 import DesiredBase, SetDigest, desired_line, told_hash
+from shared.wire.agent_v1 import DesiredBase, desired_line, told_hash
+from shared.wire.set_digest import SetDigest
 
 # Removals remembered per cluster; an agent further behind gets the whole set.
 MAX_REMOVED = 10_000

@@ -23,12 +23,8 @@ from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 from shared.session_ids import began_at
-from shared.wire.agent_v1 import (
-    Observed,
-    ObservedSet,
-    SetDigest,
-    SyncRequest,
-)
+from shared.wire.agent_v1 import Observed, ObservedSet, SyncRequest
+from shared.wire.set_digest import SetDigest
 from shared.wire.versions import OLDEST
 
 SYNCS_PER_S: Final = 5.0

@@ -25,7 +25,7 @@ from shared import labels as keys
 from shared.documents import Json, JsonView
 from shared.failpoints import failpoint
 from shared.wire.agent_v1 import told_hash
-from shared.wire.versions import APPLY_RULES, COMPARES, NEWEST
+from shared.wire.versions import APPLY_RULES, COMPARES, NAMESPACE_IDS, NEWEST
 
 _MISSING: Final = "the hub no longer has its manifest"
 
@@ -121,6 +121,8 @@ def work_of(
         return work
     if row.action not in {"Apply", "Compare"}:
         return work
+    if protocol >= NAMESPACE_IDS:
+        work["namespace_id"] = one.namespace_id
     stamp = compose.Stamp(
         hub_id=hub_id,
         incarnation=incarnation,
@@ -167,7 +169,6 @@ def without_manifest(one: PreparedOffer, session: str) -> Json:
         "api_version": row.api_version,
         "kind": row.kind,
         "namespace": row.namespace,
-        "namespace_id": one.namespace_id,
         "name": row.name,
         "hash": told_hash(row.action, one.hash),
         "seen": row.seen,

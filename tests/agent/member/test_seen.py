@@ -136,7 +136,7 @@ def written(namespace):
 )
 def test_a_namespace_that_was_made_for_a_job_is_ours_to_place(obj, ours):
     """One that people labelled, that is a work itself, another hub's, or of another kind is not."""
-    work = an_object(a_namespace(), "id-1")
+    work = an_object({"apiVersion": "v1", **a_namespace()}, "id-1")
     assert _has_no_work(obj, work, HUB_ID) is ours
 
 

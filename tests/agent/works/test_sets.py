@@ -7,7 +7,8 @@ from agent.decide.waves import Waves, wave_of
 from agent.works.desired_set import DesiredSet
 from agent.works.lease import Lease
 from agent.works.observed_set import ObservedSet
-from shared.wire.agent_v1 import Desired, Observed, SetDigest
+from shared.wire.agent_v1 import Desired, Observed
+from shared.wire.set_digest import SetDigest
 from tests.agent.scripted_hub import a_job
 
 

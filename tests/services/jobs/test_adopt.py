@@ -225,7 +225,9 @@ async def test_while_a_backup_is_not_accepted_leftovers_are_shown(tmp_path: Path
 
 
 @pytest.mark.parametrize(("born", "kept"), [("after", True), ("before", False)])
-async def test_an_adopted_job_brings_the_id_of_its_namespace(tmp_path: Path, born: str, kept: bool):
+async def test_an_adopted_job_brings_the_id_of_its_namespace(
+    tmp_path: Path, born: str, kept: bool
+):
     """Its member's namespace is used on; a namespace that the restored store knew keeps its own id."""
     async with running_hub(tmp_path) as hub:
         if born == "before":

@@ -38,7 +38,8 @@ from hub.store.transaction import Transaction
 from shared.clock import ManualClock
 from shared.errors import Rejected
 from shared.kinds import parse_job
-from shared.wire.agent_v1 import Observed, SetDigest, SyncReply
+from shared.wire.agent_v1 import Observed, SyncReply
+from shared.wire.set_digest import SetDigest
 from shared.wire.versions import NAMESPACES_HEADER, OLDEST, PROTOCOL_HEADER, RULES_HEADER
 from tests import waiting
 from tests.prepared import url_of

@@ -14,7 +14,8 @@ from hub.services.index import pool_keys
 from hub.services.members.sessions import Heartbeats, ObservedDigest
 from hub.services.works import declared_rules
 from hub.store import clusters
-from shared.wire.agent_v1 import ObservedSet, SetDigest
+from shared.wire.agent_v1 import ObservedSet
+from shared.wire.set_digest import SetDigest
 from shared.wire.versions import OLDEST
 from tests import waiting
 from tests.services.members.hubs import Agent, Running, a_stray, ran, running_hub, seen
@@ -176,7 +177,7 @@ async def test_a_change_for_all_agents_between_two_requests_is_told_at_once(tmp_
         rules = await asyncio.wait_for(agent.sync(wait_s=20, availability=0), 5)
         assert rules["availability"]["rules"] == [rule]
         names = await asyncio.wait_for(agent.sync(wait_s=20, namespaces_held=0), 5)
-        assert names["namespaces"] == {"revision": 1, "names": ["shop"]}
+        assert names["namespaces"] == {"revision": 1, "names": ["shop"], "ids": {}}
 
 
 async def test_a_session_is_written_down_whole(tmp_path: Path):

@@ -15,7 +15,8 @@ from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 from shared.session_ids import new_session
-from shared.wire.agent_v1 import Observed, ObservedSet, SetDigest, SyncRequest
+from shared.wire.agent_v1 import Observed, ObservedSet, SyncRequest
+from shared.wire.set_digest import SetDigest
 from tests import waiting
 from tests.services.members.hubs import Agent, Running, running_hub, seen
 

@@ -26,7 +26,8 @@ from hub.store import clusters, events, leases, workloads
 from shared.clock import ManualClock
 from shared.errors import Rejected
 from shared.session_ids import new_session
-from shared.wire.agent_v1 import FULL_EVERY_S, ApiServerDown, ObservedSet, SetDigest
+from shared.wire.agent_v1 import FULL_EVERY_S, ApiServerDown, ObservedSet
+from shared.wire.set_digest import SetDigest
 from tests.services.members.hubs import seen
 from tests.store.build import START, a_member, a_workload, call, opened
 

@@ -179,7 +179,7 @@ def _offered(**columns: Any) -> dict[str, Any]:
     options = ApplyOptions(
         when_to_apply="IfNotDrifted", when_to_take_over="Always", placed_by="RP/web", ttl_s=9
     )
-    work = work_of(PreparedOffer(row, options, "new-hash"), "hub-1", "inc", "session-1")
+    work = work_of(PreparedOffer(row, options, "new-hash", "n-id"), "hub-1", "inc", "session-1")
     work.pop("manifest", None)
     return work
 
@@ -194,6 +194,7 @@ def test_the_work_of_an_object_says_how_it_is_to_be_applied() -> None:
         "api_version": "v2",
         "kind": "Widget",
         "namespace": "n",
+        "namespace_id": "n-id",
         "name": "o",
         "hash": "new-hash",
         "seen": True,

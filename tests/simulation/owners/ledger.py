@@ -72,7 +72,9 @@ class Ledger:
         self._accepts_at: dict[str, float] = {}  # the same, by label alone
         self._stands: dict[str, Object] = {}
         self.accepted: set[str] = set()  # uids of namespaces and objects that ever did
-        self._lives: dict[str, str] = {}  # uids of namespaces: the life of the hub's whose Jobs they had
+        self._lives: dict[
+            str, str
+        ] = {}  # uids of namespaces: the life of the hub's whose Jobs they had
         self.store: Any = None
 
     def follow(self, store: Any, writer: Callable[[], str]) -> None:
