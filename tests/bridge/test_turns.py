@@ -195,7 +195,7 @@ async def test_the_hub_clusters_identity_is_looked_at_again_while_it_is_bridged(
 
 
 async def test_a_stop_ends_seconds_after_its_cause(tmp_path: Path):
-    """The hub cluster is looked at every five seconds while Kueue's webhooks stop the bridge."""
+    """The bridge looks at the hub cluster every five seconds while Kueue's webhooks stop it."""
     clock = ManualClock(NOW)
     async with crossing(tmp_path, clock=clock) as (turns, it, _):
         await turns.take()

@@ -291,7 +291,7 @@ class AgentSync:
                 each.cancel()
 
     def _has_news(self, request: SyncRequest) -> bool:
-        """Was something that every agent is told changed while this agent's request was on its way?"""
+        """Did the answers for all agents change while this agent's request was on its way?"""
         held = request.availability, request.namespaces_held
         return self._for_all.is_news_to(*held)
 
