@@ -6,6 +6,7 @@ import pytest
 
 from hub.services.consent import namespaces as consents, placed
 from hub.services.consent.placed import PlacedNamespaces, name_placed
+from hub.store import settings
 from tests.domain.build import a_cluster
 from tests.store.build import call, opened
 
@@ -28,9 +29,9 @@ async def test_a_new_leader_drops_no_name_before_it_has_looked_at_all(tmp_path: 
         await db.write(lambda tx: name_placed(tx, frozenset({"a", "b"})))
         some = frozenset({"c"})
         await db.write(lambda tx: name_placed(tx, some, whole=False))
-        assert await db.read(call(placed.settings.get, consents.PLACED)) == ["a", "b", "c"]
+        assert await db.read(call(settings.get, consents.PLACED)) == ["a", "b", "c"]
         await db.write(lambda tx: name_placed(tx, some))
-        assert await db.read(call(placed.settings.get, consents.PLACED)) == ["c"]
+        assert await db.read(call(settings.get, consents.PLACED)) == ["c"]
 
 
 def test_nothing_is_named_while_no_agent_reports_consent() -> None:
