@@ -98,7 +98,7 @@ class PlacedNamespaces:
     def unnamed(self, fleet: Mapping[str, Cluster], *, whole: bool) -> frozenset[str] | None:
         """All of them, if they are to be named now: they have changed, and some agent reports consent.
 
-        `whole`: every placement has been looked at; until then only new names count.
+        `whole`: the controller has reconciled every placement; until then only new names count.
         """
         if not self._changed or all(each.consent is None for each in fleet.values()):
             return None

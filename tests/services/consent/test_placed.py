@@ -15,7 +15,7 @@ TELLS = {"c": a_cluster(consent={})}
 
 
 async def test_who_has_room_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name that sorts before the others comes after them; what has no room is told to be beyond."""
+    """A name that sorts before the others comes after them; `beyond` lists the names without room."""
     monkeypatch.setattr(placed, "MOST_PLACED", 2)
     async with opened(tmp_path) as db:
         await db.write(lambda tx: name_placed(tx, frozenset({"m", "n"})))
