@@ -77,7 +77,7 @@ def test_mended_drift_is_told_until_it_is_stored():
 
 @pytest.mark.parametrize(("stored", "told"), [(False, ["/a"]), (True, [])])
 def test_mended_drift_that_is_stored_already_is_not_told_again(stored, told):
-    """A fight delays the overwriting, and the hub stores the drift meanwhile: the next entry leaves it out."""
+    """A fight delays the overwriting, and the hub stores the drift meanwhile: the next entry omits it."""
     tracked = tracking(a_live_job())
     tracked.drifts = {"/a": a_drift("/a", '"2"')}
     if stored:
