@@ -55,6 +55,7 @@ class TrackedWork:
     last_job: JobStatus | None = None  # a terminal status outlives the object until acknowledged
     drifts: dict[str, Drift] = field(default_factory=dict)  # present now, by JSON pointer
     overwritten: dict[str, Drift] = field(default_factory=dict)  # mended, not yet reported
+    stored: dict[str, Drift] = field(default_factory=dict)  # that the hub has stored last
     leave: list[drift.Path] = field(default_factory=list)  # drifted where the user allows it
     doubtful: bool = False  # our managed fields were wiped: a dry run must tell
     failed: tuple[int, str, str] = (0, "", "")  # epoch, instant, how: outlasts the pods
@@ -267,10 +268,8 @@ class TrackedWork:
         left = [d for d in found if drift.ignored(d.path, pointers)]
         self.leave = [d.path for d in left if d.hub is not drift.ABSENT]
         kept = [d for d in found if not drift.ignored(d.path, pointers)]
-        self.seen.drifted, self.seen.added = (
-            comparing.has_drifted(kept),
-            comparing.has_added(kept),
-        )
+        self.seen.drifted = comparing.has_drifted(kept)
+        self.seen.added = comparing.has_added(kept)
         if work is None or work.manifest is None:
             self.drifts = {}
         else:
@@ -290,12 +289,11 @@ class TrackedWork:
         self.fights += 1
         self.last_fight = now
         if self.fights > 1:
-            wait = min(_LONGEST_FIGHT_S, 2.0 ** min(self.fights - 2, 6))
-            self.seen.not_before = now + wait
+            self.seen.not_before = now + min(_LONGEST_FIGHT_S, 2.0 ** min(self.fights - 2, 6))
 
     def mend(self) -> None:
-        """Drift is about to be overwritten: what was seen is still reported once."""
-        self.overwritten.update(self.drifts)
+        """Drift is about to be overwritten: if the hub has not stored it yet, it is still reported once."""
+        self.overwritten |= {p: d for p, d in self.drifts.items() if self.stored.get(p) != d}
 
     def reported(self, entry: Observed) -> bool:
         """The hub has stored this entry; True if something may now be done or left out.
@@ -311,11 +309,11 @@ class TrackedWork:
         if entry.reason == NEWER_EPOCH and self.seen.forgotten != entry.object_uid:
             self.seen.forgotten = entry.object_uid
             ended = True
-        if not self.overwritten:
-            return ended
-        for item in entry.drift:
-            self.overwritten.pop(item.path, None)
-        return True
+        self.stored = {item.path: item for item in entry.drift}
+        mended = bool(self.overwritten)
+        for path in self.stored:
+            self.overwritten.pop(path, None)
+        return ended or mended
 
     # --- the entry -------------------------------------------------------------------------------
 

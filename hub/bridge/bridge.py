@@ -277,7 +277,8 @@ class _Crossing:
 
     async def _check(self) -> None:
         now = self._hub.clock.monotonic()
-        if now - self._checked_at >= CHECK_S:
+        every_s = STOPPED_S if self._condition.ends_with_its_cause else CHECK_S
+        if now - self._checked_at >= every_s:
             self._checked_at = now
             with contextlib.suppress(errors.KubeError):  # it will answer another time
                 await self._condition.check(self._client)

@@ -23,6 +23,7 @@ PULSE_S: Final = (
     3.0  # how often the hub cluster is asked whether it answers, and how long it may take
 )
 _MISSED: Final = 2  # questions without an answer in a row, and it counts as silent
+_PASSING: Final = frozenset({"HubClusterChanged", "HubClusterHasKueue"})
 _WEBHOOKS: Final = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 _ADMISSION: Final = "admissionregistration.k8s.io/v1"
 
@@ -50,6 +51,11 @@ class BridgeCondition:
     @property
     def stopped(self) -> bool:
         return bool(self.reason)
+
+    @property
+    def ends_with_its_cause(self) -> bool:
+        """Is it stopped for a reason that a look at the hub cluster takes back?"""
+        return self.reason in _PASSING
 
     async def stop(self, reason: str, message: str) -> None:
         """Act no more until an administrator has decided."""
@@ -128,7 +134,7 @@ class BridgeCondition:
             text = "Kueue's own webhooks serve this cluster: it would admit the hub's Jobs as well"
             await self.stop("HubClusterHasKueue", text)
             return
-        if self.reason in {"HubClusterChanged", "HubClusterHasKueue"}:
+        if self.ends_with_its_cause:
             self.reason = self.message = ""
         await self._look_at_protection(client)
         await self._tell()

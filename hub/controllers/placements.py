@@ -115,8 +115,10 @@ class Placements:
 
     async def _name_namespaces(self) -> None:
         """See that agents report the consent of every namespace in which placements have objects."""
-        if (needed := self._placed.unnamed(self._fleet)) is not None:
-            self._placed.took(await self._hub.write(name_placed, needed))
+        whole = not self._dirty
+        if (needed := self._placed.unnamed(self._fleet, whole=whole)) is not None:
+            asked = await self._hub.write(name_placed, needed, whole=whole)
+            self._placed.took(asked, whole=whole)
 
     async def _let_members_leave(self, term: int) -> None:
         """Those that are being emptied are forgotten once they are."""

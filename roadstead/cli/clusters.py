@@ -208,6 +208,7 @@ def remove(ctx: click.Context, names: tuple[str, ...], clean: bool | None, dry_r
             "deleted": f"{name} removed",
             "deleting": f"{name} leaves: its objects are taken back first",
             "wouldDelete": f"{name} would be removed",
+            "ownedElsewhere": f"{name} is not removed here: {done.message}",
         }
         return "\n".join([words.get(done.result, done.result), *lines_of(done.members)])
 

@@ -19,6 +19,7 @@ from roadstead.models.objects import Deleted
 from roadstead.models.record import Json
 
 _WOULD: Final = "wouldDelete"
+_ELSEWHERE: Final = "ownedElsewhere"
 
 
 class DeletionOptions(NamedTuple):
@@ -67,7 +68,8 @@ def delete(
     NAMESPACE/NAME. What the hub refuses keeps none of the others back; the exit code is 3 then.
 
     For each member it says which objects are deleted, which are released and stay there, and which are
-    left as they are. --dry-run says only this.
+    left as they are. --dry-run says only this. For an object that kubectl made it names the command that
+    deletes it.
     """
     if bool(what) == bool(files):
         raise click.UsageError("Name what is to go: KIND NAME, KIND/NAME, or -f FILE.")
@@ -108,8 +110,8 @@ def _named(hub: Client, what: Sequence[str], namespace: str | None) -> list[Targ
 
 
 def _show(target: Target, raw: Json) -> None:
-    done = raw["result"] != _WOULD
-    say(f"{target.title} {raw['result'] if done else 'would be deleted'}")
+    words = {_WOULD: "would be deleted", _ELSEWHERE: f"is not deleted here: {raw.get('message')}"}
+    say(f"{target.title} {words.get(raw['result'], raw['result'])}")
     for line in lines_of(Deleted.of({"members": [], **raw}).members):
         say(line)
 

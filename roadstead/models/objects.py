@@ -69,11 +69,13 @@ class HeldKind(Record):
 
 class Deleted(Record):
     """The outcome of a deletion: `result` is deleted, deleting where it goes in time, or
-    wouldDelete of a dry run. `members`: what the deletion does in members.
+    wouldDelete of a dry run; ownedElsewhere of a dry run if the object is deleted elsewhere, as `message`
+    says. `members`: what the deletion does in members.
     """
 
     uid: str = ""
     result: str
+    message: str = ""
     members: tuple[MemberRemoval, ...] = ()
 
 

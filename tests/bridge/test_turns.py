@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hub.bridge.bridge import AGAIN_S, CHECK_S, RETRY_S, _words
+from hub.bridge.bridge import AGAIN_S, CHECK_S, RETRY_S, STOPPED_S, _words
 from hub.bridge.kinds import JOB, WORKLOAD
 from hub.domain.workloads.origin import Origin
 from hub.services.context import hub_cluster
@@ -192,6 +192,22 @@ async def test_the_hub_clusters_identity_is_looked_at_again_while_it_is_bridged(
         clock.advance(CHECK_S)
         await turns.take()
         assert it.condition.reason == "HubClusterHasKueue"
+
+
+async def test_a_stop_ends_seconds_after_its_cause(tmp_path: Path):
+    """The bridge looks at the hub cluster every five seconds while Kueue's webhooks stop it."""
+    clock = ManualClock(NOW)
+    async with crossing(tmp_path, clock=clock) as (turns, it, _):
+        await turns.take()
+        await it.kube.create(WEBHOOK, field_manager=FIELDS)
+        clock.advance(CHECK_S)
+        await turns.take()
+        assert it.condition.reason == "HubClusterHasKueue"
+        name = WEBHOOK["metadata"]["name"]
+        await it.kube.delete(WEBHOOK["apiVersion"], WEBHOOK["kind"], "", name)
+        clock.advance(STOPPED_S)
+        await turns.take()
+        assert not it.condition.stopped
 
 
 async def test_what_was_refused_is_tried_again_after_a_while(tmp_path: Path):

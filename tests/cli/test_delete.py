@@ -104,6 +104,18 @@ def test_draining_is_asked_of_queues_alone():
     assert "roadstead delete clusterqueue NAME --drain" in done.err
 
 
+def test_a_dry_run_says_where_an_object_of_kubectl_is_deleted():
+    """With what that does in members; the exit code is 0, as nothing was refused."""
+    counts = {"deleted": 1, "deletedIfEmpty": 0, "released": 0, "withdrawn": 0, "left": 0}
+    there = {"cluster": "m1", **counts, "notReported": 0, "objects": []}
+    said = {"result": "ownedElsewhere", "message": "kubectl delete configmap c -n n"}
+    with answering(Answer({"uid": "u", **said, "members": [there]})) as script:
+        done = run("--server", script.address, "delete", "configmap/n/c", "--dry-run")
+    assert done.code == 0
+    assert done.lines[0] == ("ConfigMap n/c is not deleted here: kubectl delete configmap c -n n")
+    assert any("m1" in line for line in done.lines[1:])
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -171,8 +171,12 @@ class Deletion(Model):
     """What became of the object."""
 
     uid: str
-    result: Literal["deleted", "deleting", "wouldDelete"]
-    """`deleting`: its works in members are withdrawn first; `wouldDelete`: of a dry run."""
+    result: Literal["deleted", "deleting", "wouldDelete", "ownedElsewhere"]
+    """`deleting`: its works in members are withdrawn first. Of a dry run: `wouldDelete`, or `ownedElsewhere`
+    for an object that is deleted elsewhere.
+    """
+    message: str = ""
+    """Where to delete an object that is `ownedElsewhere`."""
     members: list[MemberRemoval] = []
     """What the deletion does in members."""
 

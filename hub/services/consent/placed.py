@@ -45,10 +45,13 @@ def acceptance(
     return NamespacesAccepted(judged, asked.hub_id, due, frozenset(holding))
 
 
-def name_placed(tx: Transaction, needed: frozenset[str]) -> AskedNamespaces:
-    """Name the namespaces of all placements; those that have room already keep it."""
+def name_placed(tx: Transaction, needed: frozenset[str], *, whole: bool = True) -> AskedNamespaces:
+    """Name the namespaces of placements; those that have room already keep it.
+
+    `whole`: these are all placements; else those that a new leader has yet to look at keep their names.
+    """
     stored = settings.get(tx, PLACED) or []
-    kept = [name for name in stored if name in needed][:MOST_PLACED]
+    kept = [name for name in stored if name in needed or not whole][:MOST_PLACED]
     kept += sorted(needed.difference(kept))[: MOST_PLACED - len(kept)]
     if kept != stored:
         settings.put(tx, PLACED, kept)
@@ -92,15 +95,19 @@ class PlacedNamespaces:
         else:
             self._of.pop(uid, None)
 
-    def unnamed(self, fleet: Mapping[str, Cluster]) -> frozenset[str] | None:
-        """All of them, if they are to be named now: they have changed, and some agent reports consent."""
+    def unnamed(self, fleet: Mapping[str, Cluster], *, whole: bool) -> frozenset[str] | None:
+        """All of them, if they are to be named now: they have changed, and some agent reports consent.
+
+        `whole`: the controller has reconciled every placement; until then only new names count.
+        """
         if not self._changed or all(each.consent is None for each in fleet.values()):
             return None
-        return frozenset(self._in)
+        known = self.asked.names | self.asked.beyond
+        return frozenset(self._in) if whole or not known.issuperset(self._in) else None
 
-    def took(self, asked: AskedNamespaces) -> None:
+    def took(self, asked: AskedNamespaces, *, whole: bool) -> None:
         """Follow what `name_placed` has named."""
-        self.asked, self._changed = asked, False
+        self.asked, self._changed = asked, not whole
 
     def concerned(self, old: Cluster | None, new: Cluster | None) -> set[str]:
         """Placements that look again, as a member accepts the hub in their namespaces, or does no longer."""

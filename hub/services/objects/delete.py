@@ -43,14 +43,15 @@ def delete_object(
 ) -> Json:
     """Delete one object; {"result": "deleted" | "deleting", "members": what that does there, read before}.
 
-    `drain`: what a ClusterQueue runs goes first. `dry_run`: only say what follows ("result": "wouldDelete").
+    `drain`: what a ClusterQueue runs goes first. `dry_run`: only say what follows ("result": "wouldDelete",
+    or "ownedElsewhere" with "message" that says where to delete the object).
 
     A placement is only marked: it goes when what it caused is gone; so does a member that is to be emptied
     first (`policy`: Delete or Abandon; "" as its spec says). Raises Rejected: NotFound,
     OwnedElsewhere, PreconditionFailed (another uid), NamespaceNotEmpty, ClusterNotEmpty, QueueNotEmpty.
     """
     row = _find_deletable(tx, (group, kind, namespace, name), principal)
-    _refuse_kept(row, origin, expected)
+    elsewhere = _refuse_kept(row, origin, expected, dry_run=dry_run)
     drains = drain and (group, kind) == (KUEUE, "ClusterQueue")
     if not drains:
         _refuse_if_used(tx, row)
@@ -58,7 +59,8 @@ def delete_object(
     asks = origin == Origin.REST
     members = before.told(_before(tx, row, policy, drains=drains)) if asks else []
     if dry_run:
-        return {"uid": row.uid, "result": "wouldDelete", "members": members}
+        result = "ownedElsewhere" if elsewhere else "wouldDelete"
+        return {"uid": row.uid, "result": result, "message": elsewhere, "members": members}
     if drains:
         _drain(tx, name)
     audit.add(tx, principal, "delete", _path(row), f"origin {origin}")
@@ -95,8 +97,11 @@ def delete_workload(
     return rendering.whole_job(held.as_cancelled(row, tx.now, principal), row.manifest, None)
 
 
-def _refuse_kept(row: StoredObject, origin: str, expected: str) -> None:
-    """Raise Rejected: PreconditionFailed (another uid), OwnedElsewhere."""
+def _refuse_kept(row: StoredObject, origin: str, expected: str, *, dry_run: bool) -> str:
+    """Raise Rejected: PreconditionFailed (another uid), OwnedElsewhere.
+
+    A dry run is not refused because the object came from elsewhere: the answer says where to delete it.
+    """
     if expected and expected != row.uid:
         raise Rejected(
             RejectCode.PRECONDITION_FAILED, f"the object has uid {row.uid}", "preconditions.uid"
@@ -106,9 +111,18 @@ def _refuse_kept(row: StoredObject, origin: str, expected: str) -> None:
         raise Rejected(RejectCode.OWNED_ELSEWHERE, text)
     if row.origin not in {origin, Origin.ANY, Origin.HUB}:
         text = f"{row.kind} {row.name} came from {row.origin}: delete it {place_of(row.origin)}"
-        raise Rejected(RejectCode.OWNED_ELSEWHERE, text)
+        if not dry_run:
+            raise Rejected(RejectCode.OWNED_ELSEWHERE, text)
+        return f"{text}: {_command(row)}" if row.origin == Origin.HUB_CLUSTER else text
     if origin == Origin.REST:
         refuse_meanwhile(row)
+    return ""
+
+
+def _command(row: StoredObject) -> str:
+    """The command that deletes an object on the hub cluster."""
+    where = f" -n {row.namespace}" if row.namespace else ""
+    return f"kubectl delete {row.kind.lower()} {row.name}{where}"
 
 
 def _find_deletable(

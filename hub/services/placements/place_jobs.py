@@ -169,8 +169,8 @@ def give_reasons_back(
 ) -> None:
     """Take reason JobNeedsOneCluster back once the placement that gave it changes or is deleted.
 
-    `left`: Jobs that it leaves out still. Another placement that leaves out one of the others says so again,
-    as the change of the Job concerns it.
+    `left`: Jobs that it leaves out still. Another placement that leaves out one of the others gives it
+    again, as the change of the Job concerns it.
     """
     status = placement.status or {}
     told = find(status.get("conditions"), f"{placement.kind}Scheduled")

@@ -75,6 +75,18 @@ def test_mended_drift_is_told_until_it_is_stored():
     assert [each.path for each in tracked.observed(APPLIED, None).drift] == ["/b"]
 
 
+@pytest.mark.parametrize(("stored", "told"), [(False, ["/a"]), (True, [])])
+def test_mended_drift_that_is_stored_already_is_not_told_again(stored, told):
+    """A fight delays the overwriting, and the hub stores the drift meanwhile: the next entry omits it."""
+    tracked = tracking(a_live_job())
+    tracked.drifts = {"/a": a_drift("/a", '"2"')}
+    if stored:
+        tracked.reported(tracked.observed(APPLIED, None))
+    tracked.mend()
+    tracked.drifts = {}
+    assert [each.path for each in tracked.observed(APPLIED, None).drift] == told
+
+
 def test_of_a_path_that_drifts_again_its_present_value_is_told():
     """Not the one that was mended and is not reported yet; in the order of paths, a hundred at most."""
     tracked = tracking(a_live_job())

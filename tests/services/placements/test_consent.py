@@ -75,7 +75,7 @@ async def of_member(fleet: Fleet, name: str) -> Json:
 
 async def colors(fleet: Fleet) -> dict[str, str]:
     """The color that each member was given, once all have asked."""
-    found = {}
+    found: dict[str, str] = {}
     for name, agent in fleet.agents.items():
         await agent.sync()
         given = [
@@ -159,7 +159,7 @@ async def test_agents_are_asked_about_new_namespaces_and_awaited(tmp_path: Path)
         await fleet.apply(OBJECTS)
         await fleet.apply(n(1))
         named = await fleet.hub.hub.read(consents.load)
-        assert (named.revision, named.names) == (1, {"shop"})
+        assert (named.revision, sorted(named.names)) == (1, ["shop"])
         found = conditions(await fleet.status(*PLACEMENT))
         assert found["ResourcePlacementScheduled"] == ("False", "AwaitingConsentReport")
         await report(fleet, YES, "m1")
@@ -276,8 +276,7 @@ async def test_rebalance_proposes_no_member_without_consent(tmp_path: Path) -> N
         await report(fleet, NO, "m2")
 
         def asked(tx: Any) -> Json:
-            given = (tx, "shop", "everywhere", {}, Settings(), "ann")
-            return rebalance(*given, carry_out=False)
+            return rebalance(tx, "shop", "everywhere", {}, Settings(), "ann", carry_out=False)
 
         found = await fleet.hub.write(asked)
         assert found["stays"] == ["m1"]

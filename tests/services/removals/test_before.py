@@ -13,7 +13,8 @@ from hub.services.objects.delete import delete_object
 from hub.services.objects.drain import drain_cluster
 from hub.services.objects.evict_placement import evict_placement
 from hub.services.reading.draft import draft
-from hub.store import workloads
+from hub.store import objects, workloads
+from shared.errors import Rejected
 from shared.kinds import parse
 from tests.services.members.hubs import Running, running_hub
 from tests.services.placements.fleet import CONFIG, FLEET, JOBS, Fleet
@@ -134,6 +135,24 @@ async def test_a_drain_lists_jobs_and_objects(tmp_path: Path):
             ("m2", "runs", "Withdrawn"),
             ("m2", "settings", "Deleted"),
         ]
+
+
+async def test_a_dry_run_of_what_kubectl_made_names_kubectls_command(tmp_path: Path):
+    """It lists what a deletion there would do; a deletion through REST is refused as before."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await placed(hub)
+        row = await fleet.object("ResourcePlacement", "everywhere", "shop")
+        assert row is not None
+        await hub.write(objects.change, row.uid, origin=Origin.HUB_CLUSTER)
+        what = (FLEET, row.kind, row.namespace, row.name)
+        by: dict[str, Any] = {"origin": Origin.REST, "principal": "ann"}
+        told = await hub.hub.read(delete_object, *what, **by, dry_run=True)
+        assert told["result"] == "ownedElsewhere"
+        assert "kubectl delete resourceplacement everywhere -n shop" in told["message"]
+        assert fates(told["members"]) == [("m2", "settings", "Deleted")]
+        with pytest.raises(Rejected) as refused:
+            await hub.write(delete_object, *what, **by)
+        assert refused.value.code == "OwnedElsewhere"
 
 
 async def test_a_dry_run_deletes_nothing(tmp_path: Path):

@@ -64,8 +64,10 @@ class NamespacesAccepted:
 
     def verdict(self, cluster: Cluster) -> Rejection | None:
         """The refusal of a cluster that takes nothing new in these namespaces; None: it does."""
+        if cluster.consent is None:
+            return None
         closed = [each for each in self.namespaces if not accepts(cluster, each)]
-        if cluster.consent is None or not closed:
+        if not closed:
             return None
         told = [each for each in closed if each in cluster.consent]
         if told:
