@@ -219,7 +219,8 @@ class Whole:
         read = SyncRequest.model_validate_json(wire.model_dump_json())
         read.namespaces_held = request.namespaces_held
         told = self._said_by(cluster, read)
-        if told is not None:  # at once: what was committed may have others answered before this one returns
+        if told is not None:
+            # At once: what was committed may have others answered before this one returns.
             self.checks.answered(cluster, read.session)
         self.checks.consents.reported(cluster, read)
         self._look_at_the_books()

@@ -125,7 +125,7 @@ class LeftoverJob(Model):
     decided: Literal["", "Remove"]
     """What somebody has decided: that its member removes it."""
     manifest: Literal["Awaited", "Reported", "TooLarge"]
-    """Whether its agent has reported the manifest, which is needed to adopt a job that the hub does not know."""
+    """Its manifest, as far as the agent has reported it: needed to adopt a job that the hub does not know."""
 
 
 class MemberClusterDetail(MemberCluster):

@@ -84,7 +84,7 @@ def waiting_view(index: ScheduleIndex | None, uid: str) -> WaitingView | None:
 
 
 def held_by_queue(index: ScheduleIndex, namespace: str, queue: str) -> Json:
-    """Why a queue admits nothing that waits in it; {} where it does. In the event loop.
+    """Reason and message of a queue that admits nothing; {} where it admits. In the event loop.
 
     Of a pending job that the index has yet to read: its row gives the reason of its eviction.
     """
