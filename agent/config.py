@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from agent.decide.member_policy import PROFILES, MemberPolicy
+from agent.decide.member_policy import CONSENT_MODES, PROFILES, MemberPolicy
 from agent.hub.link import is_own_machine
 from shared.podsecurity import Rules
 from shared.wire.agent_v1 import LEASE_S
@@ -48,6 +48,11 @@ GATE_OPTIONS: Final = (
     ("namespaces", "namespaces", "namespaces, as patterns, in which anything is written"),
     ("denied-namespaces", "denied_namespaces", "namespaces, as patterns, in which nothing is"),
     ("accepted-namespaces", "accepted", "namespaces of this cluster's people that accept the hub"),
+    (
+        "consent",
+        "consent",
+        "Enforce, or Report: namespaces that hold the hub's Jobs at start continue",
+    ),
     ("service-accounts", "service_accounts", "service accounts: NAME, NAMESPACE/NAME or *"),
     ("schedulers", "schedulers", "values of schedulerName that pods may have"),
     ("priority-classes", "priority_classes", "priorityClassName, as patterns; system-… in full"),
@@ -128,15 +133,16 @@ def _policy(parser: argparse.ArgumentParser, given: argparse.Namespace) -> Membe
     own = [_OWN_NAMESPACE.read_text().strip()] if _OWN_NAMESPACE.exists() else []
     denied += [each for each in (given.properties_namespace, *own) if each not in denied]
     values["denied_namespaces"] = ",".join(denied)
-    profile, kinds, logs, accepted = (
-        values.pop(name) for name in ("profile", "kinds", "logs", "accepted")
-    )
+    others = ("profile", "kinds", "logs", "accepted", "consent")
+    profile, kinds, logs, accepted, consent = (values.pop(name) for name in others)
     if profile not in PROFILES:
         parser.error(f"--profile {profile}: expected {' or '.join(PROFILES)}")
     if logs not in {"on", "off"}:
         parser.error(f"--logs {logs}: expected on or off")
+    if consent not in CONSENT_MODES:
+        parser.error(f"--consent {consent}: expected {' or '.join(CONSENT_MODES)}")
     try:
-        return MemberPolicy(Rules(**values), profile, kinds, logs, accepted)
+        return MemberPolicy(Rules(**values), profile, kinds, logs, accepted, consent)
     except ValueError as wrong:
         parser.error(str(wrong))
 

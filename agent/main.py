@@ -178,7 +178,7 @@ class Agent:
             adopt=lambda given: self._adopt(hub, given),
         )
         words = LastWords(self._clock, logs=self.settings.policy.logs == "on")
-        reconciler.observer.on_failed = words.failed
+        reconciler.observer.made_jobs.tell = words.failed
         self.meters.lease_left.set_function(lambda: lease.left(self._clock.monotonic()))
         loops = [
             asyncio.create_task(reconciler.run()),

@@ -5,9 +5,24 @@ from typing import Final
 from shared.labels import ACCEPT
 
 NOT_ACCEPTED: Final = "NotAccepted"  # the reason of work whose namespace does not accept the hub
+REPLACED: Final = (
+    "Replaced"  # the state of one that was created for an earlier namespace of its name
+)
+CLOSED: Final = frozenset({NOT_ACCEPTED, REPLACED})  # states of namespaces that take nothing
 MOST_NAMES: Final = 2000  # namespaces that the hub asks agents about
 
 
 def accept_command(target: str, hub_id: str) -> str:
     """The command by which a member's people accept a hub; `target`: kind and name, as `namespace team`."""
     return f"kubectl label {target} {ACCEPT}={hub_id}"
+
+
+def refused(namespace: str, state: str, hub_id: str) -> str:
+    """Why a namespace of a member takes nothing of a hub, and the command that changes it."""
+    command = accept_command(f"namespace {namespace}", hub_id)
+    if state == REPLACED:
+        return (
+            f"namespace {namespace} was created there for an earlier namespace {namespace} of the hub and is "
+            f"not empty; delete it there, or accept what it holds: {command}"
+        )
+    return f"namespace {namespace} does not accept this hub; to accept it there: {command}"

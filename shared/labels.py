@@ -24,6 +24,8 @@ GENERATION = "roadstead.dev/generation"
 INCARNATION = "roadstead.dev/incarnation"
 SPEC_HASH = "roadstead.dev/spec-hash"
 PLACED_BY = "roadstead.dev/placed-by"
+# On a Namespace, written once, on CREATE: the id of the hub's namespace that the agent created it for.
+NAMESPACE_ID = "roadstead.dev/namespace-id"
 
 # Annotations that users may set: the complete list. Any other key with the prefix is refused.
 USER_ANNOTATIONS = frozenset(

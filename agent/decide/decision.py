@@ -57,7 +57,8 @@ class Seen:
 
     live: Object | None = None  # the object that carries our labels with this uid
     ever: bool = False  # this epoch's object was there, started, at some time of this session
-    started: bool = False  # this session asked for the start of this epoch
+    started: bool = False  # this session decided to ask for the start of this epoch, or has asked
+    asked: bool = False  # this session may have sent that request
     vanished: bool = False  # it went away without our asking: look before concluding
     absent_at: float | None = None  # a read past the caches that began then found nothing
     podless_at: float | None = None  # such a read found no pods
@@ -92,7 +93,7 @@ class Seen:
         """What was known of an earlier epoch says nothing of this one."""
         live = self.live
         self.ever = live is not None and epoch_of(live) == epoch and not is_unstarted(live)
-        self.started = False
+        self.started = self.asked = False
         self.closed = ""
         self.absent_at = self.podless_at = None
 
@@ -125,6 +126,7 @@ class Decision:
     propagation: Literal["Foreground", "Background"] = "Foreground"
     patch: Object = field(default_factory=dict)
     urgent: bool = True  # somebody waits for it
+    unstarted: bool = False  # of a Gone: nothing of the epoch was started, and nothing will be
 
 
 def troubled(seen: Seen, moment: Moment) -> Decision | None:

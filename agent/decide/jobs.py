@@ -45,7 +45,7 @@ def decide_job(work: Work, seen: Seen, moment: Moment) -> Decision:
     """The next step for a Job's work."""
     live = seen.live
     if work.action == "Withdraw" and _never_started(work, seen):
-        return Decision("Gone")
+        return Decision("Gone", unstarted=True)
     if not moment.synced:
         return OBSERVING
     if live is not None and epoch_of(live) > work.epoch:

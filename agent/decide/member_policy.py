@@ -24,6 +24,8 @@ from shared.wire.agent_v1 import Work
 REFUSED: Final = "RefusedByMember"
 Profile = Literal["jobs", "objects"]
 PROFILES: Final[tuple[Profile, ...]] = ("jobs", "objects")
+ConsentMode = Literal["Enforce", "Report"]
+CONSENT_MODES: Final[tuple[ConsentMode, ...]] = ("Enforce", "Report")
 _WRITES: Final = frozenset({"Create", "Apply"})  # a patch of a Job changes no pod
 # Who may write these may do anything: they are taken where their group is named in full.
 POWERS: Final = frozenset(
@@ -56,6 +58,9 @@ class MemberPolicy:
     logs: Literal["off", "on"] = "off"  # whether people read pods' logs through the hub
     accepted: str = (
         ""  # namespaces of the member's people that accept the hub, as names and patterns
+    )
+    consent: ConsentMode = (
+        "Enforce"  # Report: namespaces that hold Jobs of the hub at start continue
     )
 
     def refuse(self, work: Work, step: Do) -> Trouble | None:

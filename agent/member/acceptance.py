@@ -1,23 +1,44 @@
 """Decides which namespaces of a member a hub may use, by marks on the namespace and the member's settings.
 
-Usable are a namespace that is absent (the agent creates it), one that the agent created for this hub, one
-that carries `roadstead.dev/accept: HUB-ID`, and one that `ROADSTEAD_AGENT_ACCEPTED_NAMESPACES` names
-(docs/explain/ownership.md).
+Usable are a namespace that is absent (the agent creates it), one that the agent created for this hub and for
+this very namespace of the hub, one that carries `roadstead.dev/accept: HUB-ID`, and one that
+`ROADSTEAD_AGENT_ACCEPTED_NAMESPACES` names (docs/explain/ownership.md).
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from agent.decide.decision import Trouble
 from agent.decide.member_policy import REFUSED, MemberPolicy
-from agent.objects.facts import Object, is_created, is_written_by_us
+from agent.objects.facts import Object, is_created, is_namespace, is_written_by_us
 from shared import labels
-from shared.consent import NOT_ACCEPTED, accept_command
+from shared.consent import CLOSED, NOT_ACCEPTED, refused
 from shared.podsecurity.rules import listed, matches
+from shared.wire.agent_v1 import Work
 from shared.wire.consent import NamespaceState
 
-_OF_PEOPLE: Final = frozenset({"Labelled", "Named", "NotAccepted"})
+_OF_PEOPLE: Final = frozenset({"Labelled", "Named", "Continued", "Replaced", "NotAccepted"})
 _BY_NAME_ALONE: Final = "default"  # no pattern matches it
+
+
+class Space(NamedTuple):
+    """The facts of a namespace by which a hub may use it."""
+
+    made_for: str | None  # see `made_for`
+    granted: NamespaceState  # by the member's people, whoever created it
+    has_token_label: bool = False
+
+    def state(self, wanted: str | None) -> NamespaceState:
+        """The state for a hub whose namespace of this name has the id `wanted`; None: it does not tell."""
+        if self.made_for is not None and wanted in {None, self.made_for}:
+            return "Created"
+        if self.made_for is not None and self.granted == NOT_ACCEPTED:
+            return "Replaced"
+        return self.granted
+
+    def gives_tokens(self, wanted: str | None) -> bool:
+        """May pods of the hub have tokens of ServiceAccounts? Where people decide, only by their label."""
+        return self.has_token_label or self.state(wanted) not in _OF_PEOPLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,32 +48,38 @@ class Acceptance:
     hub_id: str
     policy: MemberPolicy
 
-    def state_of(self, namespace: Object | None, name: str) -> NamespaceState:
-        """The state of a live namespace; None: there is no such namespace."""
+    def state_of(
+        self, namespace: Object | None, name: str, wanted: str | None = None
+    ) -> NamespaceState:
+        """The state of a live namespace; None: there is no such namespace.
+
+        `wanted`: the id that the hub has for its namespace of this name; None: the hub does not tell it.
+        """
         if namespace is None:
             return "Absent"
-        if _is_made_by(namespace, self.hub_id):
-            return "Created"
-        return self._granted(namespace, name)
+        return self.space(namespace, name).state(wanted)
+
+    def space(self, namespace: Object, name: str) -> "Space":
+        """The facts of a live namespace by which it is judged."""
+        marks = namespace["metadata"].get("labels") or {}
+        return Space(
+            made_for(namespace, self.hub_id),
+            self._granted(namespace, name),
+            marks.get(labels.ACCEPT_TOKENS) == "true",
+        )
 
     def consents(self, namespace: Object, name: str) -> bool:
         """Do the member's people accept the hub in a namespace that they made?"""
-        return self._granted(namespace, name) != "NotAccepted"
+        return self._granted(namespace, name) not in CLOSED
 
-    def judge(self, namespace: Object, name: str) -> Trouble | None:
+    def judge(self, namespace: Object, name: str, wanted: str | None) -> Trouble | None:
         """Refuse writes in a live namespace, or return None: it is usable."""
-        return self.refusal(name) if self.state_of(namespace, name) == "NotAccepted" else None
+        state = self.state_of(namespace, name, wanted)
+        return self.refusal(name, state) if state in CLOSED else None
 
-    def refusal(self, name: str) -> Trouble:
+    def refusal(self, name: str, state: NamespaceState) -> Trouble:
         """Refuse writes in a namespace and name the command that grants consent."""
-        command = accept_command(f"namespace {name}", self.hub_id)
-        text = f"namespace {name} does not accept this hub; its people accept it by: {command}"
-        return Trouble(NOT_ACCEPTED, text)
-
-    def gives_tokens(self, namespace: Object, state: NamespaceState) -> bool:
-        """May pods of the hub have tokens of ServiceAccounts? Where people made it, only by their label."""
-        marks = namespace["metadata"].get("labels") or {}
-        return state not in _OF_PEOPLE or marks.get(labels.ACCEPT_TOKENS) == "true"
+        return Trouble(NOT_ACCEPTED, refused(name, state, self.hub_id))
 
     def no_token(self, name: str, path: str) -> Trouble:
         """Refuse a manifest that asks for a token, and name the command that allows it."""
@@ -80,9 +107,23 @@ def never_accepts(namespace: str) -> bool:
     return namespace.startswith("kube-")
 
 
-def _is_made_by(namespace: Object, hub_id: str) -> bool:
-    """Created by the agent: by its mark, or by what earlier releases left on one that they made for Jobs."""
-    if is_created(namespace, hub_id):
-        return True
+def made_for(namespace: Object, hub_id: str) -> str | None:
+    """The id of the hub's namespace that the agent created this one for; None: it did not create it.
+
+    "": created by a release that wrote no id: by the mark, or by what earlier ones left on namespaces that
+    they made for Jobs.
+    """
     marks = namespace["metadata"].get("labels") or {}
-    return is_written_by_us(namespace, hub_id) and labels.JOB_UID not in marks
+    if is_created(namespace, hub_id):
+        return str((namespace["metadata"].get("annotations") or {}).get(labels.NAMESPACE_ID) or "")
+    if is_written_by_us(namespace, hub_id) and labels.JOB_UID not in marks:
+        return ""
+    return None
+
+
+def is_created_for(live: Object, work: Work, hub_id: str) -> bool:
+    """Did the agent create the live object for this work? A Namespace of another id it did not."""
+    if not is_created(live, hub_id):
+        return False
+    tells = is_namespace(live) and work.namespace_id is not None
+    return not tells or made_for(live, hub_id) == work.uid

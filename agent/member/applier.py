@@ -21,13 +21,12 @@ from agent.member.take_over import Permission, TakeOver, stranger
 from agent.objects import drift
 from agent.objects.facts import (
     Object,
-    is_created,
     is_deleting,
     is_made_for,
     owner_of,
     owners_of,
 )
-from agent.objects.manifests import stamped, unstarted
+from agent.objects.manifests import stamped_over, unstarted
 from agent.objects.pods import is_of_copy, is_over, owner_name
 from shared import labels
 from shared.clock import Clock
@@ -74,7 +73,7 @@ class Applier:
             return await self._who_is_there(work)
         except errors.NotFound as missing:
             if missing.of_namespace and make_namespace:
-                trouble = await self._make_namespace(work.namespace)
+                trouble = await self._make_namespace(work.namespace, work.namespace_id)
                 if trouble is not None:
                     return Outcome(trouble=trouble)
                 return await self.create(work, make_namespace=False, mark=mark)
@@ -267,8 +266,7 @@ class Applier:
 
     def _manifest(self, work: Work, live: Object | None, leave: Sequence[drift.Path]) -> Object:
         """Compose the apply. Without a live object it creates one, or the API server refuses it."""
-        created = live is None or is_created(live, self._hub_id)
-        manifest = stamped(work, self._hub_id, created=created)
+        manifest = stamped_over(work, self._hub_id, live)
         if leave:
             manifest = drift.without(manifest, leave)
         held = {"resourceVersion": NO_VERSION}
@@ -302,7 +300,7 @@ class Applier:
 
     async def dry_run(self, work: Work, live: Object) -> Object | None:
         """What a forced apply would make of the live object; None if the server does not say."""
-        manifest = stamped(work, self._hub_id, created=is_created(live, self._hub_id))
+        manifest = stamped_over(work, self._hub_id, live)
         manifest["metadata"]["uid"] = live["metadata"]["uid"]
         try:
             return await self._client.apply(
@@ -335,33 +333,35 @@ class Applier:
         except errors.KubeError:
             return False
 
-    async def _make_namespace(self, name: str) -> Trouble | None:
-        """Create the namespace a Job was submitted to, as users expect; None if it is there now."""
-        namespace = {
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {
-                "name": name,
-                "labels": dict.fromkeys((labels.MANAGED_BY, labels.CREATED_BY), self._hub_id),
-            },
+    async def _make_namespace(self, name: str, wanted: str | None) -> Trouble | None:
+        """Create the namespace a Job was submitted to, as users expect; None if it is there now.
+
+        `wanted`: the id of the hub's namespace; None: a hub that does not tell it.
+        """
+        metadata: Object = {
+            "name": name,
+            "labels": dict.fromkeys((labels.MANAGED_BY, labels.CREATED_BY), self._hub_id),
         }
+        if wanted is not None:
+            metadata["annotations"] = {labels.NAMESPACE_ID: wanted}
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
         try:
             await self._client.create(namespace, field_manager=labels.FIELD_MANAGER)
         except errors.AlreadyExists:
-            return await self._check_namespace(name)
+            return await self._check_namespace(name, wanted)
         except errors.Unavailable as silent:
             return Trouble("Unavailable", silent.message)
         except errors.KubeError as refusal:
             return Trouble("NamespaceMissing", refusal.message)
         return None
 
-    async def _check_namespace(self, name: str) -> Trouble | None:
+    async def _check_namespace(self, name: str, wanted: str | None) -> Trouble | None:
         """Judge a namespace that appeared meanwhile: another step made it, or the member's people."""
         try:
             live = await self._client.get("v1", "Namespace", "", name)
         except errors.KubeError as refusal:
             return Trouble("Retrying", refusal.message)
-        return self._acceptance.judge(live, name)
+        return self._acceptance.judge(live, name, wanted)
 
     async def _get(self, work: Work) -> Object:
         return await self._client.get(work.api_version, work.kind, work.namespace, work.name)

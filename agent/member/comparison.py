@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 from agent.decide.decision import Comparison, Trouble
 from agent.decide.member_policy import names_another
-from agent.member.acceptance import Acceptance
+from agent.member.acceptance import Acceptance, is_created_for
 from agent.member.consent import Consent
 from agent.member.refusals import refused
 from agent.objects import drift
 from agent.objects.drift import ABSENT, Difference, Object
 from agent.objects.facts import is_created, owner_of
 from agent.objects.full_comparison import additions, hidden
-from agent.objects.manifests import stamped
+from agent.objects.manifests import stamped_over
 from shared import labels
 from shared.consent import NOT_ACCEPTED
 from shared.kube import errors
@@ -45,10 +45,10 @@ async def compare(client: KubeClient, work: Work, acceptance: Acceptance) -> Com
     try:
         live = await _read(client, work)
         if live is None:
-            if await consent.tells_absence(work.namespace):
+            if await consent.tells_absence(work):
                 return Compared([Difference((), WHOLE, ABSENT)])
             return _not_accepted(work, consent)
-        ours = is_created(live, hub_id) or owner_of(live, hub_id) == work.uid
+        ours = is_created_for(live, work, hub_id) or owner_of(live, hub_id) == work.uid
         if not ours and not await consent.covers(live):
             return _not_accepted(work, consent)
     except errors.KindNotServed as missing:
@@ -85,7 +85,7 @@ def _not_accepted(work: Work, consent: Consent) -> Compared:
 async def _as_applied(
     client: KubeClient, work: Work, live: Object, hub_id: str, suspected: list[Difference]
 ) -> tuple[list[Difference], str]:
-    manifest = stamped(work, hub_id, created=is_created(live, hub_id))
+    manifest = stamped_over(work, hub_id, live)
     manifest["metadata"]["uid"] = live["metadata"]["uid"]
     try:
         dry = await client.apply(

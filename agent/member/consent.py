@@ -5,11 +5,12 @@ The namespace consents (`agent.member.acceptance`), or, for a cluster-scoped obj
 """
 
 from agent.member.acceptance import Acceptance
-from agent.objects.facts import Object, is_created
+from agent.objects.facts import Object
 from shared import labels
 from shared.consent import accept_command
 from shared.kube import errors
 from shared.kube.client import KubeClient
+from shared.wire.agent_v1 import Work
 
 
 class Consent:
@@ -29,15 +30,15 @@ class Consent:
         holder = await self._client.get("v1", "Namespace", "", namespace)
         return self._acceptance.consents(holder, namespace)
 
-    async def tells_absence(self, namespace: str) -> bool:
-        """May the hub learn that a namespace lacks an object? Raises KubeError."""
-        if not namespace:
+    async def tells_absence(self, work: Work) -> bool:
+        """May the hub learn that the namespace of a work lacks its object? Raises KubeError."""
+        if not work.namespace:
             return True
         try:
-            held = await self._client.get("v1", "Namespace", "", namespace)
+            held = await self._client.get("v1", "Namespace", "", work.namespace)
         except errors.NotFound:
             return True
-        return self._acceptance.consents(held, namespace) or is_created(held, self._hub_id)
+        return self._acceptance.judge(held, work.namespace, work.namespace_id) is None
 
     def command(self, kind: str, name: str, namespace: str) -> str:
         """Return the command with which a person of the member consents."""

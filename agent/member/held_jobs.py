@@ -1,20 +1,78 @@
-"""Finds the Jobs and pods that the agent made for a work: what a question for logs or pods may be about.
+"""Finds the Jobs and pods that the agent made for a work: what is told of pods, and asked about them.
 
 A question gives a uid and a name, and a member may hold other Jobs of that name: those of its people, copies
 with our labels, a later Job of another tenant. Only uids of Jobs decide which pods and events are read.
 """
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from agent.objects.facts import JOB, finished, has_our_fields, owner_of
+import structlog
+
+from agent.objects.facts import JOB, epoch_of, finished, has_our_fields, owner_of
+from agent.objects.pods import job_owner
 from shared import labels
 from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.wire.streams_v1 import StreamRequest
 
 Object = dict[str, Any]
+log = structlog.get_logger(__name__)
 _MOST_WORKS: Final = 1000  # whose Jobs are remembered
+_MOST_HELD: Final = 200  # failed pods of Jobs that are not known yet
+
+
+def work_of(job: Object, hub_id: str) -> str | None:
+    """The uid of the work that the agent made a Job for; None: it did not make it.
+
+    The managed fields are the evidence: a Job of people can have the same labels and environment.
+    """
+    return owner_of(job, hub_id) if has_our_fields(job) else None
+
+
+class MadeJobs:
+    """Knows from the watch of Jobs which ones the agent made, and tells failed pods of these alone.
+
+    A pod can be seen before its Job: it is held until the Job is.
+    """
+
+    def __init__(self, hub_id: str) -> None:
+        self.tell: Callable[[str, int, Object], None] | None = None  # job's uid, epoch, pod
+        self._hub_id = hub_id
+        self._made: dict[str, tuple[str, int]] = {}  # uid in the member: uid of the work, epoch
+        self._held: deque[tuple[str, Object]] = deque(maxlen=_MOST_HELD)
+
+    def seen(self, job: Object) -> None:
+        """A Job as the API server has it: later it is cached without its managed fields."""
+        uid, work = str(job["metadata"].get("uid") or ""), work_of(job, self._hub_id)
+        if work is None or uid in self._made:
+            return
+        self._made[uid] = (work, epoch_of(job))
+        mine = [pod for owner, pod in self._held if owner == uid]
+        if mine:
+            left = [each for each in self._held if each[0] != uid]
+            self._held = deque(left, maxlen=_MOST_HELD)
+        for pod in mine:
+            self.failed(pod)
+
+    def gone(self, uid: str) -> None:
+        """A Job is not there any more."""
+        self._made.pop(uid, None)
+
+    def failed(self, pod: Object) -> None:
+        """Tell a failed pod, if the agent made its Job."""
+        owner = job_owner(pod["metadata"])
+        if self.tell is None or not owner:
+            return
+        made = self._made.get(owner)
+        if made is None:
+            self._held.append((owner, pod))
+            return
+        try:
+            self.tell(*made, pod)
+        except Exception:  # a pod that cannot be told of is still counted
+            log.exception("pod.not_reported", uid=made[0], pod=pod["metadata"].get("name"))
 
 
 class Found(NamedTuple):
@@ -43,7 +101,7 @@ class HeldJobs:
             return Found()
         selector = f"{labels.JOB_UID}={asked.uid}"
         listed = await kube.list("v1", "Pod", asked.namespace, selector)
-        pods = tuple(pod for pod in listed.items if _controller(pod) in jobs)
+        pods = tuple(pod for pod in listed.items if job_owner(pod["metadata"]) in jobs)
         return Found(jobs, pods, job is None or finished(job) is not None)
 
     async def _job(self, kube: KubeClient, asked: StreamRequest) -> Object | None:
@@ -51,8 +109,7 @@ class HeldJobs:
             job = await kube.get(*JOB, asked.namespace, asked.name)
         except errors.NotFound:
             return None
-        ours = has_our_fields(job) and owner_of(job, self._hub_id) == asked.uid
-        return job if ours else None
+        return job if work_of(job, self._hub_id) == asked.uid else None
 
     def _remember(self, asked: StreamRequest, job: Object | None) -> frozenset[str]:
         work = asked.namespace, asked.uid
@@ -64,10 +121,3 @@ class HeldJobs:
         if len(self._known) > _MOST_WORKS:
             self._known.popitem(last=False)
         return jobs
-
-
-def _controller(pod: Object) -> str:
-    """The uid of the Job that controls a pod; "" for none."""
-    owners = pod["metadata"].get("ownerReferences") or ()
-    jobs = (each for each in owners if each.get("kind") == "Job" and each.get("controller"))
-    return next((str(each.get("uid") or "") for each in jobs), "")

@@ -4,14 +4,14 @@ One watch serves all jobs: no request is made per job. A namespace that the hub 
 reported.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
 
 from agent.decide.decision import Do, Trouble
-from agent.member.acceptance import Acceptance
+from agent.member.acceptance import Acceptance, Space
 from agent.objects.facts import Object
 from agent.objects.tokens import asked_at, without_tokens
 from shared.clock import Clock
+from shared.consent import CLOSED
 from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.kube.informer import EventType, Informer
@@ -19,16 +19,6 @@ from shared.wire.agent_v1 import Work
 from shared.wire.consent import ConsentReport, NamedNamespaces, NamespaceState
 
 _WRITES = frozenset({"Create", "Start", "Apply", "PatchJob"})
-
-
-class Space(NamedTuple):
-    """The cached facts of a namespace."""
-
-    state: NamespaceState
-    gives_tokens: bool = True  # to pods of the hub
-
-
-_ABSENT = Space("Absent")
 
 
 class NamespaceWatch:
@@ -42,6 +32,7 @@ class NamespaceWatch:
         self._acceptance = acceptance
         self._news = news
         self._named = NamedNamespaces(revision=0, names=[])
+        self._continued: frozenset[str] = frozenset()
         self._informer: Informer[Space] = Informer(
             client, "v1", "Namespace", transform=self._space, on_event=self._changed, clock=clock
         )
@@ -63,12 +54,29 @@ class NamespaceWatch:
         self.revision += 1
         self._news()
 
+    def continue_in(self, names: Iterable[str]) -> None:
+        """Let these namespaces, which hold Jobs of the hub, continue without consent."""
+        self._continued = frozenset(names)
+        self.revision += 1
+        self._news()
+
+    async def synced(self) -> None:
+        """Wait until all namespaces are listed."""
+        await self._informer.synced.wait()
+
     def told(self) -> ConsentReport | None:
         """The report of all named namespaces; None until they are listed, and for a hub that named none."""
         if not self._named.revision or not self._informer.synced.is_set():
             return None
         states = {name: self._cached(name) for name in self._named.names}
         return ConsentReport(revision=self._named.revision, states=states)
+
+    def of_state(self, state: NamespaceState) -> dict[str, str]:
+        """Named namespaces of a state, each with the id of the hub's namespace."""
+        told = self.told()
+        states = {} if told is None else told.states
+        ids = self._named.ids or {}
+        return {name: ids.get(name, "") for name, found in states.items() if found == state}
 
     async def refuse(self, work: Work, step: Do) -> Trouble | None:
         """Refuse a write, or return None: its namespace accepts the hub, or does not exist yet."""
@@ -78,9 +86,12 @@ class NamespaceWatch:
             space = await self._now(work.namespace)
         except errors.KubeError as failure:
             return Trouble("Unavailable", failure.message)
-        if space.state == "NotAccepted":
-            return self._acceptance.refusal(work.namespace)
-        if space.gives_tokens or step == "Start" or work.manifest is None:
+        if space is None:
+            return None
+        state = self._state(work.namespace, space, work.namespace_id)
+        if state in CLOSED:
+            return self._acceptance.refusal(work.namespace, state)
+        if space.gives_tokens(work.namespace_id) or step == "Start" or work.manifest is None:
             return None
         path = asked_at(work.manifest)
         return self._acceptance.no_token(work.namespace, path) if path else None
@@ -91,28 +102,42 @@ class NamespaceWatch:
             return work
         try:
             space = await self._now(work.namespace)
+            gives_tokens = space is None or space.gives_tokens(work.namespace_id)
         except errors.KubeError:
-            space = Space("NotAccepted", gives_tokens=False)
-        if space.gives_tokens:
+            gives_tokens = False
+        if gives_tokens:
             return work
         return work.model_copy(update={"manifest": without_tokens(work.manifest)})
 
-    async def _now(self, name: str) -> Space:
+    async def _now(self, name: str) -> Space | None:
         """The cached namespace; read past the cache while that is not complete."""
         if self._informer.synced.is_set():
-            return self._informer.cache.get(("", name), _ABSENT)
+            return self._informer.cache.get(("", name))
         try:
             live = await self._client.get("v1", "Namespace", "", name)
         except errors.NotFound:
-            return _ABSENT
+            return None
         return self._space(live)
 
     def _cached(self, name: str) -> NamespaceState:
-        return self._informer.cache.get(("", name), _ABSENT).state
+        space = self._informer.cache.get(("", name))
+        if space is None:
+            return "Absent"
+        return self._state(name, space, self._wanted(name))
+
+    def _wanted(self, name: str) -> str | None:
+        """The id that a created namespace must have; "" where the hub has none of this name."""
+        ids = self._named.ids
+        return None if ids is None else ids.get(name, "")
+
+    def _state(self, name: str, space: Space, wanted: str | None) -> NamespaceState:
+        state = space.state(wanted)
+        if state not in CLOSED or name not in self._continued:
+            return state
+        return "Named" if wanted is None else "Continued"  # such a hub knows no other state
 
     def _space(self, namespace: Object, _previous: Space | None = None) -> Space:
-        state = self._acceptance.state_of(namespace, namespace["metadata"]["name"])
-        return Space(state, self._acceptance.gives_tokens(namespace, state))
+        return self._acceptance.space(namespace, namespace["metadata"]["name"])
 
     def _changed(self, event: EventType, old: Space | None, new: Space | None) -> None:
         if event == "DELETED" or old != new:

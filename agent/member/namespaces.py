@@ -81,15 +81,7 @@ async def delete_namespace(
             return Outcome(live=live, trouble=Trouble(NOT_EMPTY, found.message))
         if not found.is_empty:
             return await _keep(client, live, found, began)
-        metadata = live["metadata"]
-        last = await client.delete(
-            "v1",
-            "Namespace",
-            "",
-            name,
-            uid=metadata["uid"],
-            resource_version=metadata.get("resourceVersion"),
-        )
+        last = await _delete(client, live)
     except errors.NotFound:
         return Outcome(absent_at=began)
     except errors.Conflict as changed:
@@ -97,6 +89,28 @@ async def delete_namespace(
     except errors.KubeError as refusal:
         return Outcome(trouble=refused(refusal))
     return Outcome(live=last) if last is not None else Outcome(absent_at=began)
+
+
+async def delete_if_empty(client: KubeClient, live: Object, hub_id: str) -> str:
+    """Delete a namespace that the agent created and that holds nothing; why it stays, or "".
+
+    Raises KubeError.
+    """
+    if is_deleting(live) or not is_created(live, hub_id):
+        return "it is being deleted, or others created it"
+    found = await _contents(client, live["metadata"]["name"], hub_id)
+    if not found.is_empty:
+        return found.message
+    await _delete(client, live)
+    return ""
+
+
+async def _delete(client: KubeClient, live: Object) -> Object | None:
+    """Delete exactly this version of a namespace."""
+    metadata = live["metadata"]
+    version = metadata.get("resourceVersion")
+    at = ("v1", "Namespace", "", metadata["name"])
+    return await client.delete(*at, uid=metadata["uid"], resource_version=version)
 
 
 def _of_profile_jobs() -> Contents:
@@ -111,7 +125,8 @@ async def _keep(client: KubeClient, live: Object, found: Contents, began: float)
         "resourceVersion": metadata.get("resourceVersion"),
         "labels": {labels.JOB_UID: None, labels.EPOCH: None},
     }
-    notes = [key for key in metadata.get("annotations") or {} if key.startswith(labels.PREFIX)]
+    given = metadata.get("annotations") or {}
+    notes = [k for k in given if k.startswith(labels.PREFIX) and k != labels.NAMESPACE_ID]
     if notes:
         patch["annotations"] = dict.fromkeys(notes)
     await client.merge_patch(

@@ -5,12 +5,12 @@ tells a listener, and keeps in the indexes that decisions and capacity read.
 """
 
 import asyncio
-from collections.abc import Callable
 from typing import Protocol
 
 import structlog
 
 from agent.member.capacity import Ledger, NodeView, node_view
+from agent.member.held_jobs import MadeJobs
 from agent.objects.facts import JOB, Object, epoch_of, fence_of, owner_of
 from agent.objects.pods import JobPods, PodView, view
 from shared import labels
@@ -70,7 +70,7 @@ class Observer:
         self.ledger = Ledger()
         self.kinds: list[str] = []
         self.kubernetes_version = ""
-        self.on_failed: Callable[[str, int, Object], None] | None = None  # job's uid, epoch, pod
+        self.made_jobs = MadeJobs(hub_id)
         self.revision = 0  # grows when queue managers, kinds or the version change
 
     async def start(self) -> None:
@@ -103,7 +103,7 @@ class Observer:
             self._client,
             api_version,
             kind,
-            transform=_slim_job if key == JOB else _whole,
+            transform=self._job_view if key == JOB else _whole,
             on_event=self._object,
             label_selector=f"{labels.MANAGED_BY}={self._hub_id}",
             clock=self._clock,
@@ -138,6 +138,11 @@ class Observer:
         """Our object of this address, as cached."""
         informer = self._informers.get((api_version, kind))
         return informer.cache.get((namespace, name)) if informer else None
+
+    def job_namespaces(self) -> set[str]:
+        """Namespaces that hold Jobs of this hub, as cached."""
+        informer = self._informers.get(JOB)
+        return {namespace for namespace, _ in informer.cache} if informer else set()
 
     def queue_managers(self) -> list[str]:
         """`namespace/name` of the LocalQueues that a queue manager serves, stopped ones included."""
@@ -174,6 +179,7 @@ class Observer:
         member_uid = job["metadata"].get("uid") or ""
         if event == "DELETED":
             self._job_of_object.pop(member_uid, None)
+            self.made_jobs.gone(member_uid)
         elif uid is not None and member_uid not in self._job_of_object:
             self._job_of_object[member_uid] = (uid, epoch_of(job))
 
@@ -185,17 +191,12 @@ class Observer:
             if known is not None:
                 seen.job_uid, seen.epoch = known
         if seen.phase == "Failed" and (previous is None or previous.phase != "Failed"):
-            self._failed(seen, pod)
+            self.made_jobs.failed(pod)
         return seen
 
-    def _failed(self, seen: PodView, pod: Object) -> None:
-        """Report a failed pod. A pod that cannot be reported stays in the cache all the same."""
-        if not (seen.job_uid and seen.owner and self.on_failed is not None):
-            return
-        try:
-            self.on_failed(seen.job_uid, seen.epoch, pod)
-        except Exception:  # a pod that cannot be reported is still counted
-            log.exception("pod.not_reported", uid=seen.job_uid, pod=pod["metadata"].get("name"))
+    def _job_view(self, job: Object, previous: Object | None) -> Object:
+        self.made_jobs.seen(job)
+        return _slim_job(job, previous)
 
     def _pod(self, event: EventType, old: PodView | None, new: PodView | None) -> None:
         if event == "DELETED":

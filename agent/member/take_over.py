@@ -7,7 +7,7 @@ rule says: without it the answer does not even tell whether the object differs.
 from typing import NamedTuple
 
 from agent.decide.decision import Outcome, Trouble
-from agent.member.acceptance import Acceptance
+from agent.member.acceptance import Acceptance, made_for
 from agent.member.consent import Consent
 from agent.objects import drift
 from agent.objects.facts import Object, epoch_of, is_created, is_written_by_us, owner_of
@@ -48,7 +48,7 @@ class TakeOver:
         if owner is not None:
             text = f"the name is held by {owner} until that is gone"
             return Permission(Outcome(trouble=Trouble("NameTaken", text), taken_by=owner))
-        if _has_no_work(live, self._hub_id):
+        if _has_no_work(live, work, self._hub_id):
             return Permission(Outcome(live=live), force=True)  # whatever the take-over rule says
         refusal = await self._refusal(work, live)
         if refusal:
@@ -108,7 +108,13 @@ def _differences(work: Work, live: Object) -> list[drift.Difference]:
     return found
 
 
-def _has_no_work(live: Object, hub_id: str) -> bool:
-    """Ours, and of no work: a namespace that was created for a Job, or kept when its work ended."""
-    is_free = live["kind"] == "Namespace" and not _labels(live).get(labels.JOB_UID)
-    return is_free and is_written_by_us(live, hub_id)
+def _has_no_work(live: Object, work: Work, hub_id: str) -> bool:
+    """Ours, and of no work: a namespace that was created for a Job, or kept when its work ended.
+
+    One that was created for another namespace of the hub is taken over by its people's consent alone.
+    """
+    if live["kind"] != "Namespace" or _labels(live).get(labels.JOB_UID):
+        return False
+    if work.namespace_id is None:  # the hub does not tell ids
+        return is_written_by_us(live, hub_id)
+    return made_for(live, hub_id) == work.uid

@@ -1,6 +1,6 @@
 """What is written for one work: the manifest with our marks, and the patches of a Job. Pure."""
 
-from agent.objects.facts import Object, outdated
+from agent.objects.facts import Object, is_created, is_namespace, outdated
 from shared import finalizers, labels
 from shared.generated import clean_template, is_generated
 from shared.wire.agent_v1 import Work
@@ -106,12 +106,29 @@ def stamped(work: Work, hub_id: str, *, created: bool = False) -> Object:
         labels.JOB_UID: work.uid,
         labels.EPOCH: str(work.epoch),
     }
+    notes = {
+        k: v for k, v in (metadata.get("annotations") or {}).items() if k != labels.NAMESPACE_ID
+    }
     metadata["annotations"] = {
         labels.GENERATION: str(work.generation),
         labels.SPEC_HASH: work.hash,
-        **(metadata.get("annotations") or {}),
+        **notes,
     }
     return {**work.manifest, "metadata": metadata}
+
+
+def stamped_over(work: Work, hub_id: str, live: Object | None) -> Object:
+    """The manifest, stamped, as it is applied over the live object; None: it is created.
+
+    A Namespace says for which namespace of the hub it was created, and says so as long as it lives.
+    """
+    manifest = stamped(work, hub_id, created=live is None or is_created(live, hub_id))
+    if is_namespace(work.manifest or {}):
+        marks = None if live is None else live["metadata"].get("annotations")
+        kept = work.uid if live is None else (marks or {}).get(labels.NAMESPACE_ID)
+        if kept:
+            manifest["metadata"]["annotations"][labels.NAMESPACE_ID] = kept
+    return manifest
 
 
 def unstarted(work: Work, hub_id: str, mark: str = "") -> Object:

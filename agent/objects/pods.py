@@ -86,7 +86,7 @@ def view(pod: Object, previous: PodView | None) -> PodView:
         size=size,
         job_uid=marks.get(labels.JOB_UID) or "",
         epoch=number(marks.get(labels.EPOCH) or "") or 0,
-        owner=_job_owner(metadata),
+        owner=job_owner(metadata),
         owner_name=owner_name(metadata),
         started=_started(status) or (previous.started if previous is not None else ""),
         reason=reason,
@@ -173,7 +173,7 @@ def _requests(spec: Object) -> dict[str, int]:
 def is_over(pod: Object) -> bool:
     """Whether a pod has ended and nobody owns it, so that nobody has to count its end."""
     ended = (pod.get("status") or {}).get("phase") in _ENDED
-    return ended and not _job_owner(pod["metadata"])
+    return ended and not job_owner(pod["metadata"])
 
 
 def is_of_copy(owner: str, job: str) -> bool:
@@ -184,7 +184,8 @@ def is_of_copy(owner: str, job: str) -> bool:
     return bool(owner and job) and owner != job
 
 
-def _job_owner(metadata: Object, field: str = "uid") -> str:
+def job_owner(metadata: Object, field: str = "uid") -> str:
+    """The uid of the Job that controls a pod, or another field of that reference; "" for none."""
     for owner in metadata.get("ownerReferences") or ():
         if owner.get("kind") == "Job" and owner.get("controller"):
             return str(owner.get(field) or "")
@@ -193,7 +194,7 @@ def _job_owner(metadata: Object, field: str = "uid") -> str:
 
 def owner_name(metadata: Object) -> str:
     """The name of the Job that a pod belongs to, "" for none."""
-    return _job_owner(metadata, "name")
+    return job_owner(metadata, "name")
 
 
 def _started(status: Object) -> str:

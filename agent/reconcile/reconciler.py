@@ -20,6 +20,7 @@ from agent.member.acceptance import Acceptance
 from agent.member.applier import Applier
 from agent.member.namespace_watch import NamespaceWatch
 from agent.member.observer import KindKey, Observer
+from agent.member.upkeep import NamespaceUpkeep
 from agent.metrics import Meters
 from agent.objects.facts import JOB, Object, finished, is_unstarted, outdated
 from agent.objects.rules import AvailabilityRules
@@ -64,11 +65,11 @@ class Reconciler:
         self.rules = AvailabilityRules()
         self.observed = ObservedSet()
         self.observer = Observer(client, hub_id, self, clock)
-        policy = policy or MemberPolicy()
+        self._policy = policy = policy or MemberPolicy()
         self._applier = Applier(client, hub_id, clock, policy)
         self.watch = NamespaceWatch(client, Acceptance(hub_id, policy), clock, news)
-        self._hub_id, self._lease = hub_id, lease
-        self._news, self._clock = news, clock
+        self._upkeep = NamespaceUpkeep(client, self.watch, self.observer, hub_id, clock)
+        self._hub_id, self._lease, self._news, self._clock = hub_id, lease, news, clock
         self._resync = Resync(self.tracked_works, self.observer, self._applier, clock, self)
         self._copies = Copies(hub_id, self.observer, self._applier, lease, clock)
         self._waves = Waves()
@@ -181,7 +182,7 @@ class Reconciler:
         await self.observer.start()
         loops = [self._decide_due(), self._work_queue.gather(), self._timers.run()]
         loops += [each.run() for each in (self._resync, self._removals, self._copies)]
-        loops += [self.jobs_read.run(), self.watch.run()]
+        loops += [self.jobs_read.run(), self.watch.run(), self._upkeep.run(self._policy)]
         loops += [self._step() for _ in range(_STEPS_AT_ONCE)]
         tasks = [asyncio.create_task(loop) for loop in loops]
         try:

@@ -44,6 +44,12 @@ class Steps:
 
     async def carry_out(self, tracked: TrackedWork, decision: Decision) -> Outcome:
         """Do what was decided; an empty outcome where that has lost its object or its right."""
+        outcome = await self._outcome_of(tracked, decision)
+        if decision.do == "Start":  # refused before its request was sent, it starts nothing
+            tracked.seen.started = tracked.seen.asked
+        return outcome
+
+    async def _outcome_of(self, tracked: TrackedWork, decision: Decision) -> Outcome:
         if self._lease.revoked:
             return Outcome()
         failpoint("A05")
@@ -124,6 +130,7 @@ class Steps:
                 left = self._lease.left(self._clock.monotonic())
                 if left <= 0:
                     return Outcome()
+                tracked.seen.asked = True
                 return await self._applier.start(work, decision.patch, left)
             case "PatchJob":
                 return await self._applier.patch_job(work, decision.patch)

@@ -257,11 +257,7 @@ class TrackedWork:
         if dry is None or work is None or work.manifest is None or live is None:
             return
         suspected = drift.compared(work.manifest, live)
-        real = [
-            difference
-            for difference in suspected
-            if not drift.same(drift.at(dry, difference.path), difference.member)
-        ]
+        real = [d for d in suspected if not drift.same(drift.at(dry, d.path), d.member)]
         self._found(real, rfc3339(now))
 
     def _found(self, found: list[drift.Difference], now_text: str) -> None:
@@ -348,6 +344,7 @@ class TrackedWork:
             incarnation=incarnation_of(live) if work is None else "",
             manifest=self.written if self.is_left_over() else None,
             status=self._status(decision),
+            unstarted=decision.unstarted,
         )
 
     def _status(self, decision: Decision) -> Object | None:

@@ -88,7 +88,7 @@ def _judged(rights: Rights, given: Draft) -> Draft | Rejected:
         said, field = f"no job in queue {queue} of namespace {parsed.namespace}", _NAMESPACE
     elif kind == (KUEUE, "LocalQueue"):
         if rights.allows(Verb.CREATE, Noun.QUEUES, parsed.namespace):
-            return given
+            return replace(given, within_quotas=not rights.allows(Verb.CHANGE, Noun.QUOTAS))
         said = f"no LocalQueue in namespace {parsed.namespace}: its batch administrator may"
         field = _NAMESPACE
     elif kind in _QUOTAS:

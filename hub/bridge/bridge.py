@@ -194,7 +194,7 @@ class _Crossing:
         self._mirror.unchanged = self._writeback.was_seen
         self._checks = CheckConditions(hub, self._sources)
         self._approvals = Approvals(hub, self._sources)
-        self._records = Records(hub, client, self._recorder.wake)
+        self._records = Records(hub, client, self._recorder.wake, self._sources.making)
         self._old = OldEvictions(hub, client, self._sources)
         self._workloads = WorkloadObjects(hub, client, self._sources, term)
         self._checked_at = self._retried_at = hub.clock.monotonic()

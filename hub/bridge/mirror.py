@@ -105,6 +105,7 @@ class Mirror:
 
         What is at the places of `later` is left for another turn.
         """
+        later = {*later, *(("", "Namespace", "", name) for name in self._sources.making)}
         places, self._sources.changed = self._sources.changed, set(later)
         places.difference_update(later)
         found = [(place, *each) for place in places if (each := self._sources.get(place))]

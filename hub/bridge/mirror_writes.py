@@ -1,10 +1,9 @@
 """The requests that write mirrors: each names exactly the object, and the version, that was looked at."""
 
-from collections.abc import Mapping
-
 from hub.bridge import shown
 from hub.bridge.slimming import is_too_large
 from hub.bridge.sources import Source
+from hub.services.consent import identity
 from hub.services.context.hub import Hub
 from hub.services.mirror import shown as store
 from hub.store.records.objects import StoredObject
@@ -19,10 +18,11 @@ from shared.kube.client import KubeClient, Object
 _BY = labels.BRIDGE_FIELD_MANAGER
 
 
-async def create(client: KubeClient, wanted: Json, hub: Hub) -> Object:
+async def create(client: KubeClient, wanted: Json, hub: Hub, making: set[str]) -> Object:
     """Make a mirror, and its namespace where that is missing, as the hub has it. Raises KubeError.
 
-    Not for what is told of a placement there: it goes with its namespace.
+    Not for what is told of a placement there: it goes with its namespace. `making`: names of Namespaces that
+    the bridge makes just now.
     """
     failpoint("H25")
     try:
@@ -30,8 +30,7 @@ async def create(client: KubeClient, wanted: Json, hub: Hub) -> Object:
     except errors.NotFound as missing:
         if not missing.of_namespace or wanted["kind"] == STATUS_COPY:
             raise
-        name = wanted["metadata"]["namespace"]
-        await _make_namespace(client, name, await hub.read(store.labels_of_namespace, name))
+        await _make_namespace(client, wanted["metadata"]["namespace"], hub, making)
         made = await client.create(wanted, field_manager=_BY)
     failpoint("H26")
     return made
@@ -79,11 +78,18 @@ async def hand_over(client: KubeClient, source: Source, live: Object) -> None:
     await client.replace(made, field_manager=_BY)
 
 
-async def _make_namespace(client: KubeClient, name: str, given: Mapping[str, str]) -> None:
-    # What is read back from there is the hub's from then on: selectors of queues go by its labels.
-    metadata = {"name": name, "labels": dict(given)}
-    made = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+async def _make_namespace(client: KubeClient, name: str, hub: Hub, making: set[str]) -> None:
+    """Make a Namespace; the hub knows that it is its own before it reads it back.
+
+    Selectors of queues go by the labels of what is read back.
+    """
+    metadata = {"name": name, "labels": dict(await hub.read(store.labels_of_namespace, name))}
+    wanted = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+    making.add(name)
     try:
-        await client.create(made, field_manager=_BY)
+        made = await client.create(wanted, field_manager=_BY)
+        await hub.write(identity.made_there, name, made["metadata"]["uid"])
     except errors.AlreadyExists:
         return
+    finally:
+        making.discard(name)

@@ -98,11 +98,14 @@ def slimmed(kind: str, obj: Object, _previous: Live | None) -> Live:
 class Records:
     """Brings records level with the store."""
 
-    def __init__(self, hub: Hub, client: KubeClient, wake: Callable[[], None]) -> None:
-        """`wake`: called where others have changed something."""
+    def __init__(
+        self, hub: Hub, client: KubeClient, wake: Callable[[], None], making: set[str]
+    ) -> None:
+        """`wake`: called where others have changed something. `making`: see `mirror_writes.create`."""
         self._hub = hub
         self._client = client
         self._wake = wake
+        self._making = making
         self._informers: dict[str, Informer[Live]] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._live: dict[str, dict[Key, Live]] = {}  # what is there, by placement
@@ -331,7 +334,7 @@ class Records:
         before = live.conditions if live is not None else ()
         obj = object_of(*wanted, before, self._hub.clock.now())
         if live is None:
-            made = await mirror_writes.create(self._client, obj, self._hub)
+            made = await mirror_writes.create(self._client, obj, self._hub, self._making)
         else:
             obj["metadata"] |= {"uid": live.uid, "resourceVersion": live.version}
             made = await self._client.replace(obj, field_manager=labels.BRIDGE_FIELD_MANAGER)

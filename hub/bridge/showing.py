@@ -289,7 +289,7 @@ class Showing:
         if wanted is None:
             return
         self._wrote += 1
-        made = await mirror_writes.create(self._client, wanted, self._hub)
+        made = await mirror_writes.create(self._client, wanted, self._hub, self._sources.making)
         self._written[row.uid] = _Written("", shown.look(made))
         self._settle(row.uid)
 

@@ -55,6 +55,9 @@ class Sources:
         self._by_uid: dict[str, Place] = {}  # by uid of the object, and of the row that it shows
         self._shows: dict[str, str] = {}  # uid of a mirror: of the hub's row that it shows
         self.changed: set[Place] = set()
+        self.making: set[str] = (
+            set()
+        )  # Namespaces that the bridge makes: read once the hub knows that
         self.absent: list[Absence] = []
 
     def __iter__(self) -> Iterator[Source]:

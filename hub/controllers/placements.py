@@ -14,6 +14,8 @@ from typing import Any, Final
 import structlog
 
 from hub.domain.fleet.clusters import Cluster
+from hub.services.consent import namespaces as consents
+from hub.services.consent.placed import PlacedNamespaces, name_placed
 from hub.services.context.hub import Hub
 from hub.services.objects import leave, left_behind
 from hub.services.placements import index
@@ -59,6 +61,7 @@ class Placements:
         self._due: dict[str, dt.datetime] = {}  # when to look at those again that time makes ready
         self._told: set[str] = set()  # runs of which it was said that their placement is not there
         self._unread: dict[str, set[str]] = {}  # keys that have changed, by kind
+        self._placed = PlacedNamespaces()
         self._loaded = False
         self._orphans_at = self._leaving_at = 0.0  # when to look for them again
         self._changes = hub.subscribe(*_FOLLOWED)
@@ -104,10 +107,16 @@ class Placements:
         for start in range(0, len(batch), _TOGETHER):
             few = batch[start : start + _TOGETHER]
             await asyncio.gather(*(self._one(uid, term) for uid in few))
+        await self._name_namespaces()
         if self._dirty and batch:
             return 0.0
         await self._take_back_orphans(term)
         return self._until_due()
+
+    async def _name_namespaces(self) -> None:
+        """See that agents report the consent of every namespace in which placements have objects."""
+        if (needed := self._placed.unnamed(self._fleet)) is not None:
+            self._placed.took(await self._hub.write(name_placed, needed))
 
     async def _let_members_leave(self, term: int) -> None:
         """Those that are being emptied are forgotten once they are."""
@@ -132,6 +141,7 @@ class Placements:
         self._changes.take()
         if self._loaded:
             self._index, self._fleet = PlacementIndex(), {}
+            self._placed = PlacedNamespaces()
             for each in (
                 self._silent,
                 self._dirty,
@@ -151,6 +161,7 @@ class Placements:
         for row in await self._hub.read(index.load_runs):
             self._index.runs.put(row)
         self._fleet = await self._hub.read(read_fleet)
+        self._placed = PlacedNamespaces(await self._hub.read(consents.load))
         self._loaded = True
 
     async def _follow(self, keys: Any) -> None:
@@ -182,6 +193,7 @@ class Placements:
                 self._dirty |= set(self._index.uids())
             elif row is None:
                 self._dirty |= self._of_its_queues(uid)
+                self._placed.put(uid, frozenset())
                 if self._index.drop(uid):  # what it held may be another's now
                     self._dirty |= {uid} | self._index.unsettled
             elif row.kind in PLACEMENT_KINDS:
@@ -206,6 +218,7 @@ class Placements:
         news = False
         for name in names:
             old, new = self._fleet.get(name), found.get(name)
+            self._dirty |= self._placed.concerned(old, new)
             if new is None:
                 self._fleet.pop(name, None)
             else:
@@ -274,7 +287,7 @@ class Placements:
             overrides = frozenset(self._index.overrides)
             of = self._hub.settings.scheduling
             given = (uid, self._fleet_now(), term, overrides, of.profile, of.suspect_after_s)
-            runs = self._index.runs.of(uid), self._hub.settings.rollouts
+            runs = self._index.runs.of(uid), self._hub.settings.rollouts, self._placed.asked
             after = await self._hub.write(reconcile_with_status, *given, *runs)
         except Exception as fault:  # noqa: BLE001 - one placement must not stop the others
             log.warning("placement failed", uid=uid, fault=f"{type(fault).__name__}: {fault}")
@@ -282,6 +295,7 @@ class Placements:
             self._failed[uid] = self._hub.clock.monotonic() + EVERY_S
             return
         self._index.watch(uid, after.watched)
+        self._placed.put(uid, after.namespaces)
         if after.unsettled:
             self._index.unsettled.add(uid)
         else:

@@ -86,6 +86,24 @@ def uids_of(
     return found
 
 
+def namespace_of(tx: Transaction, hub_cluster_uid: str) -> StoredObject | None:
+    """The hub's Namespace that is the one of this uid on the hub cluster.
+
+    A row that has not been seen there yet is known by its own uid.
+    """
+    c = objects.c
+    there = func.coalesce(c.hub_cluster_uid, c.uid) == hub_cluster_uid
+    return _first(tx, select(objects).where(c.kind == "Namespace", c.api_group == "", there))
+
+
+def forget_hub_cluster_uids(tx: Transaction) -> None:
+    """Of all Namespaces: take the first that is read on the hub cluster for the hub's."""
+    seen = objects.c.hub_cluster_uid.is_not(None)
+    uids = [uid for (uid,) in tx.conn.execute(select(objects.c.uid).where(seen))]
+    tx.conn.execute(update(objects).where(seen).values(hub_cluster_uid=None))
+    tx.touch("objects", *uids)
+
+
 def list_kind(
     tx: Transaction,
     group: str,

@@ -70,6 +70,15 @@ def jobs_on(tx: Transaction, clusters: Iterable[str], states: Sequence[str]) -> 
     ]
 
 
+def namespaces_on(tx: Transaction, cluster: str, states: Sequence[str]) -> dict[str, int]:
+    """How many Jobs in the given states a cluster has, by namespace."""
+    c = workloads.c
+    query = select(c.namespace, func.count()).where(
+        c.cluster == cluster, c.state.in_(states), c.kind == "Job"
+    )
+    return {row[0]: row[1] for row in tx.conn.execute(query.group_by(c.namespace))}
+
+
 def offered_unseen(tx: Transaction, clusters: Iterable[str]) -> list[UnseenJob]:
     """Workloads that the given clusters were offered and that were never seen there."""
     c, held = workloads.c, works.c

@@ -347,6 +347,19 @@ def live_jobs(tx: Transaction, namespace: str) -> list[Workload]:
     return read(tx, query)
 
 
+def jobs_with_reason(tx: Transaction, namespaces: Sequence[str], reason: str) -> list[str]:
+    """Uids of live Jobs in these namespaces whose reason to wait is this one."""
+    c = workloads.c
+    found: list[str] = []
+    for start in range(0, len(namespaces), CHUNK):
+        some = namespaces[start : start + CHUNK]
+        query = select(c.uid).where(
+            c.namespace.in_(some), c.kind == "Job", c.live.is_(True), c.reason == reason
+        )
+        found += tx.conn.execute(query).scalars()
+    return found
+
+
 def job_traits(tx: Transaction, uids: Sequence[str]) -> list[JobTraits]:
     """What decides which placements these Jobs concern."""
     c = workloads.c

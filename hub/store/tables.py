@@ -64,6 +64,9 @@ objects = Table(
     Column("created_at", Utc, nullable=False),
     Column("updated_at", Utc, nullable=False),
     Column("deleted_at", Utc),  # being deleted: what it caused is being taken back
+    Column(
+        "hub_cluster_uid", String(64)
+    ),  # Namespaces: which one of the hub cluster it is, once seen
     UniqueConstraint("api_group", "kind", "namespace", "name"),
     Index("ix_objects_kind", "kind", "namespace"),
 )
@@ -153,6 +156,9 @@ workloads = Table(
     Column(
         "owner", String(253), nullable=False, default="", server_default=""
     ),  # who submitted it; "": unknown
+    Column(
+        "unstarted", NUMBER, nullable=False, default=0, server_default="0"
+    ),  # epochs that never started: no attempts of `retry`
     UniqueConstraint("namespace", "name", "kind", "live"),
     Index("ix_workloads_owner", "owner", "created_at", "uid"),
     Index("ix_workloads_state", "state"),

@@ -81,6 +81,7 @@ _STANDING = Lookup(
             ),
             workloads.c.started_at,
             workloads.c.cluster,
+            workloads.c.unstarted,
         )
         .select_from(works)
         .outerjoin(workloads, workloads.c.uid == works.c.uid)

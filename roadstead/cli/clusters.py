@@ -146,7 +146,8 @@ def uncordon(ctx: click.Context, names: tuple[str, ...]) -> int:
 def drain(ctx: click.Context, name: str, dry_run: bool, output: str) -> int:
     """Empty a member: its jobs start elsewhere, its objects leave.
 
-    It is cordoned first. Objects leave as disruption budgets allow.
+    It is cordoned first. Objects leave as disruption budgets allow. A job whose namespace no other
+    cluster accepts waits; the answer names the command that accepts it.
 
     Exit code 1 where disruption budgets keep something there: drain again later.
     """
@@ -166,6 +167,8 @@ def _show_drain(told: Drained) -> None:
         click.echo(f"  {job.namespace}/{job.name}  {job.state}")
     for line in lines_of(told.members):
         click.echo(line)
+    for space in told.waiting:
+        click.echo(f"  {space.message}")
     for each in told.placements:
         place = "/".join(part for part in (each.namespace, each.name) if part)
         word = leaves if each.allowed else "stays"

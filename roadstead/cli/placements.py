@@ -7,6 +7,7 @@ import click
 from roadstead.cli import revisions
 from roadstead.cli.nouns import list_verb, show_verb
 from roadstead.cli.output import age, answer_option, client, show_one
+from roadstead.cli.removals import lines_of
 from roadstead.cli.rendered import manifests_of
 from roadstead.cli.tables import Column, indented, wrapped
 from roadstead.client import Client
@@ -212,6 +213,7 @@ def _leaves(told: Evicted) -> str:
     lines = [f"{told.kind} {name} {word}", *wrapped(told.message, "  ")]
     if told.allowed:
         lines.append(f"  {told.object_count} object(s), {told.job_count} job(s)")
+        lines += lines_of(told.members)
     if told.eviction:
         lines.append(f"  {told.kind}Eviction {told.eviction}")
     return "\n".join(lines)

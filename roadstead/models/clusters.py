@@ -129,8 +129,19 @@ class DrainedPlacement(Record):
     objects_unknown: int = 0
 
 
+class DrainedNamespace(Record):
+    """A namespace of jobs that leave a drained member, and that no other member accepts."""
+
+    namespace: str
+    job_count: int
+    message: str = ""
+
+
 class Drained(Record):
-    """Jobs and objects that leave a drained member; `blocked` placements stay. `members`: their fates."""
+    """Jobs and objects that leave a drained member; `blocked` placements stay. `members`: their fates.
+
+    `waiting`: whose jobs will wait, as no other member accepts them.
+    """
 
     name: str
     carried_out: bool
@@ -139,6 +150,7 @@ class Drained(Record):
     placements: tuple[DrainedPlacement, ...] = ()
     blocked: int = 0
     members: tuple[MemberRemoval, ...] = ()
+    waiting: tuple[DrainedNamespace, ...] = ()
 
 
 class Fenced(Record):

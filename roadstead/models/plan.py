@@ -119,7 +119,10 @@ class Rebalanced(Record):
 
 
 class Evicted(Record):
-    """What a placement loses in one cluster, or would. `eviction`: the object that was made of it."""
+    """What a placement loses in one cluster, or would. `eviction`: the object that was made of it.
+
+    `members`: objects and Jobs that leave, with their fates.
+    """
 
     kind: str
     namespace: str = ""
@@ -130,4 +133,5 @@ class Evicted(Record):
     message: str = ""
     object_count: int = 0
     job_count: int = 0
+    members: tuple[MemberRemoval, ...] = ()
     eviction: str = ""

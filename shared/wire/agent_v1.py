@@ -3,7 +3,6 @@
 The agent says what it observes, the hub answers what the cluster should hold. Both directions are
 deltas guarded by a digest; a full set goes over at session start, on mismatch and every ten minutes.
 A lost, doubled or reordered message delays work, no more (docs/explain/exactly-once.md).
-
 Counters: `incarnation` (hub store rolled back), `term` (paused leader), `session`+`seq` (replays), `epoch`.
 """
 
@@ -105,6 +104,7 @@ class Work(Message):
     seen: bool = False  # the hub was told that this epoch exists in the member: never create again
     report_status: bool = False  # objects: tell the status as it is, too
     fresh: bool = False  # first offered in this very session: no earlier one can have started it
+    namespace_id: str | None = None  # of the hub's namespace; None: a hub that does not tell it
 
     def digest_line(self) -> str:
         """The line whose hash enters the digest of the desired set."""
@@ -261,6 +261,7 @@ class Observed(Message):
     drift: list[Drift] = []
     incarnation: str = ""  # of something not desired: the hub's incarnation that gave it
     manifest: dict[str, Any] | None = None  # of a Job that is to be left alone, where known
+    unstarted: bool = False  # of a Gone: proven that nothing of the epoch ever started, or will
 
     def digest_line(self) -> str:
         """The line whose hash enters the digest of the observed set."""

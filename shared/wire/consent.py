@@ -6,7 +6,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from shared.consent import MOST_NAMES
 
-NamespaceState = Literal["Absent", "Created", "Labelled", "Named", "NotAccepted"]
+NamespaceState = Literal[
+    "Absent", "Created", "Labelled", "Named", "Continued", "Replaced", "NotAccepted"
+]
 _Revision = Annotated[int, Field(ge=0, le=2**63 - 1)]
 _Name = Annotated[str, Field(max_length=63)]
 
@@ -18,6 +20,10 @@ class NamedNamespaces(BaseModel):
 
     revision: _Revision
     names: list[_Name] = Field(max_length=MOST_NAMES)
+    ids: dict[_Name, Annotated[str, Field(max_length=64)]] | None = Field(
+        default=None, max_length=MOST_NAMES
+    )
+    """Ids of the hub's namespaces; None: a hub that does not tell them, and knows no state of theirs."""
 
 
 class ConsentReport(BaseModel):

@@ -157,3 +157,57 @@ async def test_a_hub_that_allows_jobs_without_a_queue_does_not_warn_of_them(tmp_
     async with fleet(tmp_path, *in_cohort("a", "4"), limits=DEFAULT) as hub:
         assert (await by_submit(hub, job("j")))["queue"] == "default"
         assert await conditions(hub) == []
+
+
+@contextlib.asynccontextmanager
+async def batch_administrator(
+    tmp_path: Any, *before: dict[str, Any], limits: Settings | None = None, **where: Any
+) -> AsyncIterator[tuple[Served, Any]]:
+    """A fleet, and a client of somebody who is bound in team-a, or elsewhere."""
+    async with fleet(tmp_path, *before, limits=limits) as hub:
+        where = where or {"namespaces": ["team-a"]}
+        await bound(hub, "of-a", "batch-administrator", users=["bat"], **where)
+        yield hub, await a_user(hub, "bat")
+
+
+TO_DEFAULT = named_default("LocalQueue", clusterQueue="default")
+
+
+@pytest.mark.parametrize(
+    "before", [(), (job("earlier"),)], ids=["none before", "the hub's before"]
+)
+async def test_a_batch_administrator_makes_no_queue_outside_every_quota(tmp_path, before):
+    """Neither where the hub provided LocalQueue `default` before: jobs without a queue stay refused."""
+    async with batch_administrator(tmp_path, *before, *in_cohort("a", "4")) as (hub, bat):
+        reply = await bat.post("/v1/apply", json=TO_DEFAULT)
+        assert (reply.status_code, reply.json()["code"]) == (403, "Forbidden"), reply.text
+        assert "no limits" in reply.json()["detail"]
+        assert (await by_submit(hub, job("j")))["code"] == "QueueRequired"
+        own = named_default("LocalQueue", clusterQueue="a")
+        assert (await bat.post("/v1/apply", json=own)).status_code == 200
+
+
+async def test_who_administers_the_queues_may_lift_the_limits(tmp_path):
+    """An administrator, and a batch administrator of all namespaces, who may change ClusterQueues too."""
+    for where in ({"namespaces": None}, None):
+        kept = tmp_path / str(bool(where))
+        async with batch_administrator(kept, *in_cohort("a", "4"), **(where or {})) as (hub, bat):
+            who = hub.admin if where is None else bat
+            assert (await who.post("/v1/apply", json=TO_DEFAULT)).status_code == 200
+            assert (await by_submit(hub, job("j")))["queue"] == "default"
+
+
+@pytest.mark.parametrize(
+    ("before", "limits"),
+    [
+        ((), None),
+        ((*in_cohort("a", "4"), TO_DEFAULT), None),
+        (tuple(in_cohort("a", "4")), DEFAULT),
+    ],
+    ids=["no queues yet", "it is there already", "jobs need no queue"],
+)
+async def test_a_queue_that_undoes_nothing_is_taken(tmp_path, before, limits):
+    """While the hub takes jobs without a queue, and where such a LocalQueue is stored already."""
+    async with batch_administrator(tmp_path, *before, limits=limits) as (_, bat):
+        changed = {**TO_DEFAULT, "metadata": {**TO_DEFAULT["metadata"], "labels": {"a": "b"}}}
+        assert (await bat.post("/v1/apply", json=changed)).status_code == 200

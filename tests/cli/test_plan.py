@@ -172,6 +172,7 @@ def test_an_eviction_says_what_leaves_and_what_was_made_of_it():
     shown = evicted("--dry-run", allowed=True)
     assert (shown.code, shown.lines[0]) == (0, "kind namespace/name would leave cluster")
     assert shown.lines[1:3] == ["  why", "  2 object(s), 1 job(s)"]
+    assert "    kind namespace/name  fate: message (inside, ...)" in "\n".join(shown.lines)
     done = evicted(allowed=True, eviction="p-x")
     assert done.lines[0] == "kind namespace/name leaves cluster"
     assert done.lines[-1] == "  kindEviction p-x"

@@ -27,6 +27,8 @@ PROOFS: Final = (
     "tests/agent/member/test_acceptance.py",
     "tests/agent/reconcile/test_consent.py",
     "tests/services/scheduling/test_consent.py",
+    "tests/services/placements/test_consent.py",
+    "tests/domain/placement/test_placed_consent.py",
     "tests/services/placements/test_queue_jobs.py",
 )
 

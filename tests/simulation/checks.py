@@ -26,6 +26,7 @@ class Checks(Losses):
         super().__init__()
         self.running: dict[str, dict[str, str]] = {}  # job uid: pod uid → cluster
         self.begun: dict[tuple[str, int], str] = {}  # job uid, epoch: the object that was started
+        self.unstarted: set[tuple[str, int]] = set()  # job uid, epoch: said to never start
         self.placed: set[tuple[str, int]] = set()
         self.released: dict[tuple[str, int], str] = {}  # by which transition
         self.completed: dict[str, str] = {}  # job uid: where
@@ -106,6 +107,8 @@ class Checks(Losses):
             return
         me = job["metadata"]["uid"]
         other = self.begun.setdefault((uid, epoch), me)
+        if (uid, epoch) in self.unstarted:
+            raise Violation("R-04", f"epoch {epoch} of {uid} is said to never start, and does")
         if other != me and (uid, epoch) not in self.torn:
             raise Violation("R-04", f"epoch {epoch} of {uid} begins again: {other}, then {me}")
 
@@ -186,10 +189,25 @@ class Checks(Losses):
         """The hub's store is to be an older copy: what nobody can tell it any more is not held against it."""
         self.restored = True
         self.lost.append({key: dict(row) for key, row in self.store.works.items()})
-        for known in (self.sessions, self.released, self.begun, self.completed):
+        for known in (
+            self.sessions,
+            self.released,
+            self.begun,
+            self.completed,
+            self.unstarted,
+        ):
             known.clear()
 
     # --- told by the network ---------------------------------------------------------------------
+
+    def said(self, entries: Iterable[Any]) -> None:
+        """R-04: what an agent says to have never started did not, and does not start afterwards."""
+        for entry in entries:
+            if not entry.unstarted:
+                continue
+            if (entry.uid, entry.epoch) in self.begun:
+                raise Violation("R-04", f"epoch {entry.epoch} of {entry.uid} has started")
+            self.unstarted.add((entry.uid, entry.epoch))
 
     def answered(self, cluster: str, session: str) -> None:
         """R-06: who was superseded is answered no more."""

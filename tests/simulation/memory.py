@@ -179,7 +179,7 @@ def new_workload(tx: Transaction, uid: str, name: str, **given: Any) -> None:
         "generation": 1, "placement": "", "ttl_s": None, "requeues": 0, "requeue_at": None,
         "created_at": tx.now, "queued_at": tx.now, "ran_s": 0, "placed_at": None,
         "evictions": None, "evicted": None, "checks": None, "cluster_queue": "q", "queue": "",
-        "max_runtime_s": None, "started_at": None,
+        "max_runtime_s": None, "started_at": None, "unstarted": 0,
     }  # fmt: skip
     row.update(given)
     tx.store.workloads[uid] = row
@@ -263,7 +263,7 @@ def standing(tx: Transaction, cluster: str, uids: Sequence[str]) -> dict[str, St
             job["completions"], job["pods_ready"],
             None if job["annotations"] is None else orjson.dumps(job["annotations"]),
             None if job["set_aside"] is None else orjson.dumps(job["set_aside"]),
-            job["started_at"], job["cluster"] or "",
+            job["started_at"], job["cluster"] or "", job["unstarted"],
         )  # fmt: skip
     return found
 

@@ -173,6 +173,8 @@ class Network:
     def _ask(self, sent: Any) -> Any:
         """What the hub says to a request. Raises Rejected."""
         answer = self.hub.answer(self.name, sent.request)
+        if answer is not None:
+            self.hub.checks.said(sent.request.observed.entries)
         if answer is not None and answer.orders:
             self.hub.checks.ordered(answer.orders, self.member.jobs.values())
             self.world.happens("ordered", self.name)

@@ -35,6 +35,8 @@ LANDED = {
     "2026_11_24_rollouts.py": "0fd3d1a181ec3d8e165701b9e1fd123620569f669f058d82967029cb32c31e5d",
     "2026_11_26_people.py": "cd1ccb6a10b72c2a8aff23164203cc1aa7d0c3fffa6cf2f304d301c62740fdba",
     "2026_11_27_after.py": "4c930500d58b532d621004e2c78269a5efff85dabad6be4efa3551302a15e8e0",
+    "2026_11_29_namespaces.py": "98cd651285ea6159c18648ac885e3f2faaa3732617a766256be0852e9357188b",
+    "2026_11_29_unstarted.py": "a1f0b389879f98a2092dd7cd316c63dc1c55ce7f254938bfb1203f6e73d1e7ed",
 }
 
 # Those in whose dumps the job says who submitted it.
@@ -43,6 +45,8 @@ SAID = {
     "2026_11_24_rollouts",
     "2026_11_26_people",
     "2026_11_27_after",
+    "2026_11_29_namespaces",
+    "2026_11_29_unstarted",
 }
 
 # Revisions that no database was ever left at: they landed in one commit with a later one.

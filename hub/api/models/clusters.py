@@ -125,7 +125,7 @@ class LeftoverJob(Model):
     decided: Literal["", "Remove"]
     """What somebody has decided: that its member removes it."""
     manifest: Literal["Awaited", "Reported", "TooLarge"]
-    """Its manifest, as far as the agent has reported it: needed to adopt a job that the hub does not know."""
+    """Has its agent reported the manifest? To adopt a job that the hub does not know takes it."""
 
 
 class MemberClusterDetail(MemberCluster):
@@ -220,6 +220,15 @@ class DrainedPlacement(Model):
     """Objects there of which the agent has not reported whether it created them."""
 
 
+class DrainedNamespace(Model):
+    """A namespace of jobs that leave a drained member, and that no other member accepts."""
+
+    namespace: str
+    job_count: int
+    message: str
+    """What they wait for, with the command by which a member's people accept the namespace."""
+
+
 class DrainedCluster(Model):
     """What leaves a drained member: jobs at once, objects as budgets allow."""
 
@@ -234,6 +243,8 @@ class DrainedCluster(Model):
     """Placements that stay for now: ask again later."""
     members: list[MemberRemoval]
     """What leaves now, jobs and objects, and what becomes of each."""
+    waiting: list[DrainedNamespace]
+    """At most 200 namespaces whose jobs will wait: each other member reports NotAccepted for them."""
 
 
 class Restored(Model):

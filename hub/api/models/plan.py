@@ -181,5 +181,7 @@ class EvictionAnswer(Model):
     """Objects that it has there."""
     job_count: int
     """Jobs of it that are there and have not ended: they wait for a cluster again."""
+    members: list[MemberRemoval]
+    """Objects and Jobs that leave, and what becomes of each in the member."""
     eviction: str
     """Name of the eviction that was made; empty of what is only shown."""

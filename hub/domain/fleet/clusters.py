@@ -18,7 +18,7 @@ import numpy.typing as npt
 from hub.domain import selectors
 from hub.domain.selectors import Taint
 from shared import properties, quantity
-from shared.consent import NOT_ACCEPTED
+from shared.consent import CLOSED, NOT_ACCEPTED
 from shared.documents import JsonView
 from shared.errors import Rejected
 
@@ -157,7 +157,7 @@ class Cluster:
 def accepts(cluster: Cluster, namespace: str) -> bool:
     """May the hub use a namespace of the cluster, as its agent reports?"""
     states = cluster.consent
-    return states is None or states.get(namespace, NOT_ACCEPTED) != NOT_ACCEPTED
+    return states is None or states.get(namespace, NOT_ACCEPTED) not in CLOSED
 
 
 def changed_namespaces(

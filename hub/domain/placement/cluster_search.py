@@ -17,7 +17,8 @@ from hub.domain.fleet.free_capacity import NodeAsk, Room
 from hub.domain.fleet.scale_up import Growth
 from hub.domain.placement import near_misses
 from hub.domain.placement.fitting import CLOSED, Fitting
-from hub.domain.placement.framework import Filter, Sieved, sieve
+from hub.domain.placement.framework import Filter, Sieved, held_back, sieve
+from hub.domain.placement.never_fits import could_ever_hold
 from hub.domain.placement.scoring.backlog import Backlog
 from hub.domain.placement.scoring.balance import Balance, Terms
 from hub.domain.placement.scoring.levels import Levels
@@ -189,7 +190,7 @@ class ClusterSearch:
         return PreferringPicker(self._picker(demand, asks), self._picker(_anyhow(demand), asks))
 
     def _picker(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> ClusterPicker:
-        sieved, allowed = self._sieve(demand.constraints)
+        sieved, allowed = self._sieve(demand)
         closed = allowed & ~self._fitting(demand, asks).open
         no_room, _ = near_misses.verdicts(
             self._room, self._asked(demand, asks), closed, self._clusters, _NO_ROOM_LISTED
@@ -209,7 +210,7 @@ class ClusterSearch:
 
     def allowed(self, demand: Demand) -> BoolArray:
         """Per cluster: may the demand go there at all, room aside?"""
-        return self._sieve(_anyhow(demand).constraints)[1]
+        return self._sieve(_anyhow(demand))[1]
 
     def standing(self, demand: Demand, asks: tuple[NodeAsk, ...], at: int) -> Score:
         """How cluster `at` stands for a demand."""
@@ -235,7 +236,7 @@ class ClusterSearch:
     def explain(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> NoChoice:
         """Why no cluster holds it, and which came nearest."""
         demand = _anyhow(demand)
-        sieved, allowed = self._sieve(demand.constraints)
+        sieved, allowed = self._sieve(demand)
         asked = self._asked(demand, asks)
         no_room, nearest = near_misses.verdicts(self._room, asked, allowed, self._clusters)
         told = (*no_room, *sieved.rejected[: near_misses.VERDICTS - len(no_room)])
@@ -257,7 +258,7 @@ class ClusterSearch:
     def survey(self, demand: Demand, asks: tuple[NodeAsk, ...], uid: str) -> Survey:
         """How every cluster stands for job `uid` now; takes nothing."""
         given, demand = demand, _anyhow(demand)
-        sieved, allowed = self._sieve(demand.constraints)
+        sieved, allowed = self._sieve(demand)
         asked, room = self._asked(demand, asks), self._room.copy()
         needs = [(need, pod_set.count) for pod_set, _, need in asked]
         there = np.flatnonzero(allowed).tolist()
@@ -293,7 +294,7 @@ class ClusterSearch:
         preferred = demand.profile if policy is None else policy.preferred
         if not demand.profile and not any(p.sorter for p in preferred):
             return self._balance(demand, preferred, asks)
-        among = None if demand.profile else self._sieve(demand.constraints)[0].passed
+        among = None if demand.profile else self._sieve(demand)[0].passed
         key = (preferred, among)
         ranking = self._rankings.get(key)
         if ranking is None:
@@ -318,22 +319,26 @@ class ClusterSearch:
         fitting = self._fittings.get(key)
         if fitting is None:
             needs = [(need, p.count) for p, _, need in self._asked(demand, asks)]
-            allowed = self._sieve(demand.constraints)[1]
-            fitting = Fitting(self._room, needs, allowed, self._guard(demand.constraints))
-            self._fittings[key] = fitting
+            allowed, guard = self._sieve(demand)[1], self._guard(demand.constraints)
+            fitting = self._fittings[key] = Fitting(self._room, needs, allowed, guard)
         return fitting
 
-    def _sieve(self, constraints: Constraints) -> tuple[Sieved, BoolArray]:
+    def _sieve(self, demand: Demand) -> tuple[Sieved, BoolArray]:
+        constraints = demand.constraints
         found = self._sieved.get(constraints)
         if found is None:
-            clusters = self._clusters
-            if _by_availability(constraints):
-                clusters = self._as_promised()
-            sieved = sieve(self._filters, constraints, clusters, self._now)
-            names = self._room.layout.names
-            allowed = np.fromiter((n in sieved.passed for n in names), np.bool_, len(names))
-            found = self._sieved[constraints] = (sieved, allowed)
-        return found
+            by_room = _by_availability(constraints)
+            clusters = self._as_promised() if by_room else self._clusters
+            found = self._among(sieve(self._filters, constraints, clusters, self._now))
+            self._sieved[constraints] = found
+        if not found[0].awaited:
+            return found
+        could_hold = could_ever_hold(demand.pod_sets, self._clusters, self._room.layout)
+        return self._among(held_back(found[0], could_hold))
+
+    def _among(self, sieved: Sieved) -> tuple[Sieved, BoolArray]:
+        names = self._room.layout.names
+        return sieved, np.fromiter((n in sieved.passed for n in names), np.bool_, len(names))
 
     def _as_promised(self) -> dict[str, Cluster]:
         """Clusters whose availability counts what the room says is promised."""
@@ -347,11 +352,8 @@ class ClusterSearch:
         return self._measured
 
     def _guard(self, constraints: Constraints) -> "_Guard | None":
-        return (
-            _Guard(constraints, self._clusters, self._room)
-            if _by_availability(constraints)
-            else None
-        )
+        by_room = _by_availability(constraints)
+        return _Guard(constraints, self._clusters, self._room) if by_room else None
 
 
 def _anyhow(demand: Demand) -> Demand:

@@ -6,7 +6,7 @@ changes with every placement. Preferences are array rules: see `hub.domain.place
 """
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -37,6 +37,7 @@ class Sieved:
     passed: frozenset[str]
     rejected: tuple[Verdict, ...]
     again_at: dt.datetime | None = None  # the first instant at which time alone changes this
+    awaited: tuple[Verdict, ...] = ()  # those whose rejection may hold the workload (`hold_until`)
 
 
 def sieve(
@@ -56,25 +57,31 @@ def sieve(
         else:
             rejected.append(Verdict(cluster.name, rejection))
     coming = [until for _, until in constraints.set_aside if now < until < FOR_GOOD]
-    held = _held(rejected, now)
-    if held is not None and held.hold_until is not None and passed:
-        rejected += [Verdict(name, held) for name in passed]
-        passed.clear()
-        coming.append(held.hold_until)
+    rejected.sort(key=lambda v: v.cluster)
     return Sieved(
         frozenset(passed),
-        tuple(sorted(rejected, key=lambda v: v.cluster)),
+        tuple(rejected),
         min(coming, default=None),
+        tuple(v for v in rejected if (v.rejection.hold_until or now) > now),
     )
 
 
-def _held(rejected: Sequence[Verdict], now: dt.datetime) -> Rejection | None:
-    """A rejection that keeps the workload from other clusters too, named after the clusters it is about."""
-    held = [v for v in rejected if (v.rejection.hold_until or now) > now]
-    if not held:
-        return None
-    names = ", ".join(sorted(verdict.cluster for verdict in held)[:_NAMED])
-    return held[0].rejection._replace(message=f"waits a moment for the report of {names}")
+def held_back(sieved: Sieved, could_hold: Container[str]) -> Sieved:
+    """Keep a workload from all clusters while those are awaited that could hold it were they empty.
+
+    No other filter rejects an awaited cluster: the one that awaits reports is asked last.
+    """
+    held = [v for v in sieved.awaited if v.cluster in could_hold]
+    if not held or not sieved.passed:
+        return sieved
+    names = ", ".join(verdict.cluster for verdict in held[:_NAMED])
+    why = held[0].rejection._replace(message=f"waits a moment for the report of {names}")
+    rejected = [*sieved.rejected, *(Verdict(name, why) for name in sieved.passed)]
+    return Sieved(
+        frozenset(),
+        tuple(sorted(rejected, key=lambda v: v.cluster)),
+        min(at for at in (sieved.again_at, why.hold_until) if at is not None),
+    )
 
 
 def first_rejection(

@@ -63,6 +63,18 @@ def why_never(
     return "; ".join(part for part in (lacking, near) if part) or "no cluster is large enough"
 
 
+def could_ever_hold(
+    pod_sets: Sequence[PodSet], clusters: Mapping[str, Cluster], layout: Layout
+) -> frozenset[str]:
+    """The clusters on whose empty nodes each single pod fits, and those that may add nodes."""
+    large = np.ones(len(layout.names), dtype=np.bool_)
+    for pod_set in pod_sets:
+        large &= layout.large_enough(layout.need(pod_set.requests, NodeAsk()))
+    return frozenset(
+        name for at, name in enumerate(layout.names) if large[at] or clusters[name].growing
+    )
+
+
 def _idle(layout: Layout) -> Room:
     """All nodes empty, and those that may come."""
     growth = None if layout.sites is None else Growth.of(layout.sites)

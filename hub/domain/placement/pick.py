@@ -17,6 +17,7 @@ from hub.domain.fleet.free_capacity import Layout, Room
 from hub.domain.placement import because, registry
 from hub.domain.placement.framework import Filter, first_rejection
 from hub.domain.placement.plugins.affinity import satisfies
+from hub.domain.placement.plugins.consent import NamespacesAccepted
 from hub.domain.placement.plugins.eligibility import Eligible, Standing
 from hub.domain.placement.plugins.naming import Named
 from hub.domain.placement.scoring.preferences import Ranking
@@ -26,6 +27,7 @@ from hub.domain.workloads.placement_policy import Policy
 
 SCHEDULED: Final = "Scheduled"
 NOT_SCHEDULED: Final = "ScheduleFailed"
+MOST_NAMED: Final = 3  # clusters in a message
 
 
 class Scores(NamedTuple):
@@ -46,6 +48,7 @@ class Decision:
     reason: str
     message: str
     leaves: bool = False  # it is there until who replaces it is available
+    cause: str = ""  # reason of the filter that rejected it
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class Decisions:
 
     `fulfilled`: as many as the policy wants were found. `wanted` None: however many may. `order`: all
     names, best first: as they were picked; who competed, by topology score, affinity score and name, the
-    larger first; who may not.
+    larger first; who may not. `awaited`: clusters whose reports a pick waits for, at most until `again_at`.
     """
 
     decisions: tuple[Decision, ...]
@@ -63,6 +66,8 @@ class Decisions:
     message: str
     notes: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
+    awaited: tuple[str, ...] = ()
+    again_at: dt.datetime | None = None
 
     @property
     def selected(self) -> tuple[str, ...]:
@@ -132,6 +137,8 @@ class _Picker:
         self._filters = filters
         self._kept = {n: s for n, s in chosen.items() if self._stays(n)}
         self._rejections: dict[str, str] = {}
+        self._causes: dict[str, str] = {}  # reasons of the filters that rejected clusters
+        self._awaited: dict[str, dt.datetime] = {}  # reports that are due, by cluster
         self._open = [c for c in self._clusters.values() if self._may(c)]
         self._affinity: dict[str, int] = {}
         self._topology: dict[str, int] = {}  # of who competed last, and was not picked
@@ -149,10 +156,17 @@ class _Picker:
         """Does a cluster that is not chosen yet pass the filters?"""
         if cluster.name in self._kept:
             return False
-        rejection = first_rejection(self._filters, self._constraints, cluster, self._now)
-        if rejection is not None:
-            self._rejections[cluster.name] = rejection.message
-        return rejection is None
+        return self._passes(self._filters, cluster)
+
+    def _passes(self, filters: Sequence[Filter], cluster: Cluster) -> bool:
+        rejection = first_rejection(filters, self._constraints, cluster, self._now)
+        if rejection is None:
+            return True
+        self._rejections[cluster.name] = rejection.message
+        self._causes[cluster.name] = rejection.reason
+        if rejection.hold_until is not None and rejection.hold_until > self._now:
+            self._awaited[cluster.name] = rejection.hold_until
+        return False
 
     def pick_all(self) -> Decisions:
         """Every cluster that passes; all scores are 0."""
@@ -160,16 +174,17 @@ class _Picker:
         return self._decide(picked, None, fulfilled=True)
 
     def pick_fixed(self) -> Decisions:
-        """The named clusters; only eligibility counts, not taints or affinity."""
-        plain = [f for f in self._filters if isinstance(f, Eligible | Standing | Named)]
+        """The named clusters; only eligibility and consent count, not taints or affinity."""
+        counted = Eligible | Standing | Named | NamespacesAccepted
+        plain = [f for f in self._filters if isinstance(f, counted)]
+        self._rejections.clear()
+        self._causes.clear()
+        self._awaited.clear()
         picked: dict[str, Scores] = {}
         for name, cluster in self._clusters.items():
-            rejection = first_rejection(plain, self._constraints, cluster, self._now)
             stays = name in self._kept and name in self._policy.cluster_names
-            if rejection is None or stays:
+            if stays or self._passes(plain, cluster):
                 picked[name] = Scores()
-            else:
-                self._rejections[name] = rejection.message
         named = set(self._policy.cluster_names)
         self._unknown = sorted(named - self._clusters.keys())
         return self._decide(picked, len(named), fulfilled=len(picked) == len(named))
@@ -184,6 +199,9 @@ class _Picker:
         for name, _ in by_score[wanted:]:
             self._rejections[name] = "more clusters were picked than are wanted now"
         self._rank()
+        if self._awaited and len(picked) < wanted and not self._obsolete:
+            self._settled = f"waits a moment for the report of {_few(self._awaited)}"
+            self._open = []
         fleet, repairs = self._clusters.values(), not self._compatible
         spreading = Spreading(self._policy.spread, fleet, picked, repairs=repairs)
         while len(picked) < wanted and (best := self._best(picked, spreading)) is not None:
@@ -247,7 +265,13 @@ class _Picker:
         found = "found all clusters needed" if fulfilled else "could not find all clusters needed"
         message = f"scheduler {found}: {len(yes)} found, {asked} wanted"
         order = (*self._in_order(picked), *(d.cluster for d in no))
-        return Decisions((*yes, *no), wanted, fulfilled, message, self._notes, order)
+        waits = {} if wanted is not None and fulfilled else self._awaited
+        if waits:
+            message = f"{message}; waits a moment for the report of {_few(waits)}"
+        awaited, again_at = tuple(sorted(waits)), min(waits.values(), default=None)
+        return Decisions(
+            (*yes, *no), wanted, fulfilled, message, self._notes, order, awaited, again_at
+        )
 
     def _in_order(self, picked: Collection[str]) -> list[str]:
         """As they were picked; where nothing was scored the larger name first."""
@@ -266,7 +290,8 @@ class _Picker:
         else:
             affinity = topology = 0
         message = f'Cluster "{name}" was not picked: {why}'
-        return Decision(name, False, affinity, topology, NOT_SCHEDULED, message)
+        cause = self._causes.get(name, "") if name in self._rejections else ""
+        return Decision(name, False, affinity, topology, NOT_SCHEDULED, message, cause=cause)
 
     def _tied(self, name: str, scores: Scores, picked: Mapping[str, Scores]) -> str:
         """What kept a cluster out that scored as high as the last one picked; "" if none scored so."""
@@ -277,6 +302,11 @@ class _Picker:
         bound = last in self._obsolete and name not in self._obsolete
         by = "what is placed there already" if bound else because.by_name()
         return because.tie(scores.affinity, last, by)
+
+
+def _few(names: Collection[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(sorted(names)[:MOST_NAMED]) + more
 
 
 def _not_there(name: str) -> Decision:

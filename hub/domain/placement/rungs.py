@@ -5,13 +5,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
-from shared.conditions import Condition, find, set_condition
+from shared.conditions import Condition, find, remove, set_condition
+from shared.consent import NOT_ACCEPTED
 from shared.documents import Json, JsonView
 
 Status = Literal["True", "False", "Unknown"]
 _NO_OVERRIDES: Final = "No override rules are configured for the selected resources"
 BY_RUNS: Final = "RolloutControlledByExternalController"  # KubeFleet's reason
 _MOST_OVERRIDES: Final = 3  # named in a message
+_MOST_REFUSALS: Final = 3
 
 
 class Rung(NamedTuple):
@@ -93,6 +95,62 @@ def given_by_runs(indexes: Sequence[str], newest: str, driven: str, left: str) -
     ]
     text = f"Staged update runs give the versions: {', '.join(told)}; {driven}{left}"
     return Rung("RolloutStarted", "Unknown", BY_RUNS, text)
+
+
+def begun(index: str, held: str, closed: str) -> Rung:
+    """Tell if a cluster was given the newest version. `index`: of the one it has; `held`: why not the newest.
+
+    `closed`: why its member takes nothing new.
+    """
+    if not held:
+        text = "Detected the new changes on the resources and started the rollout process"
+        return Rung("RolloutStarted", "True", "RolloutStarted", text)
+    has = f"it has version {index}" if index else "it was given nothing yet"
+    if closed:
+        text = f"The newest version is not rolled out here, {has}: {closed}"
+        return Rung("RolloutStarted", "False", NOT_ACCEPTED, text)
+    text = f"The rollout is held back by the rollout strategy, {has}: {held}"
+    return Rung("RolloutStarted", "False", "RolloutNotStartedYet", text)
+
+
+def all_begun(clusters: int, held: Sequence[tuple[str, str]], closed: int, left: str) -> Rung:
+    """The same over all clusters. `held`: those that have not the newest, and why; `closed`: in how many of
+    them the member's people do not accept the hub; `left`: where objects still go.
+    """
+    if not held:
+        text = f"All {clusters} cluster(s) start rolling out the latest resource{left}"
+        return Rung("RolloutStarted", "True", "RolloutStarted", text)
+    by, reason = "held back by the rollout strategy", "RolloutNotStartedYet"
+    if closed == len(held):
+        by, reason = "not accepted", NOT_ACCEPTED
+    first, why = held[0]
+    text = (
+        f"The rollout is {by} in {len(held)} of {clusters} cluster(s), first {first}: {why}{left}"
+    )
+    return Rung("RolloutStarted", "False", reason, text)
+
+
+def not_accepted(text: str) -> Rung:
+    """Said of a cluster whose member takes nothing new."""
+    return Rung(NOT_ACCEPTED, "True", NOT_ACCEPTED, f"it keeps what it has: {text}")
+
+
+def with_refusals(
+    conditions: Sequence[Condition] | None,
+    refusals: Mapping[str, str],
+    generation: int,
+    now: dt.datetime,
+) -> list[Condition]:
+    """A placement's conditions with `NotAccepted` while clusters miss something, else without it.
+
+    `refusals`: by cluster, in words.
+    """
+    if not refusals:
+        return remove(conditions, NOT_ACCEPTED)
+    told = [refusals[name] for name in sorted(refusals)]
+    more = len(told) - _MOST_REFUSALS
+    text = "; ".join(told[:_MOST_REFUSALS]) + (f"; and {more} more" if more > 0 else "")
+    return set_condition(conditions, NOT_ACCEPTED, "True", NOT_ACCEPTED, text, now, generation)
 
 
 def overridden(fault: str, overrides: Sequence[JsonView], left_out: Sequence[str]) -> Rung:

@@ -11,17 +11,20 @@ succeeded; one that failed is not.
 """
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from hub.domain.placement.rungs import (
     Rung,
     Status,
+    all_begun,
     all_overridden,
     applicable,
+    begun,
     given_by_run,
     given_by_runs,
+    not_accepted,
     overridden,
     timed,
 )
@@ -93,6 +96,7 @@ class Target:
     items: Sequence[Item] = ()
     index: str = ""  # of the version that it was given; "": none yet
     held: str = ""  # why it is not the newest, in words
+    closed: str = ""  # why its member takes nothing new
     fault: str = ""  # why overrides make nothing of the newest
     overrides: Sequence[JsonView] = ()  # of what it was given: kind, namespace, name, generation
     reported: Sequence[Json] = ()  # what objects say of themselves there, where it is asked for
@@ -117,6 +121,7 @@ class Picture:
     left_out: Sequence[str] = ()
     compares: bool = False
     driven: str | None = None
+    unaccepted: Collection[str] = ()  # of `refused`, those that miss it for want of consent
     leftovers: Sequence[
         str
     ] = ()  # where something is still to be taken back, and why it is not yet
@@ -170,10 +175,10 @@ RUNGS: Final = (
 
 def _target_status(target: Target, picture: Picture, before: JsonView, now: dt.datetime) -> Json:
     rungs = [Rung("Scheduled", "True", "Scheduled", target.message), _begun(target, picture)]
-    begun = rungs[-1].status == "True"
-    if begun:
+    started = rungs[-1].status == "True"
+    if started:
         rungs.append(overridden(target.fault, target.overrides, picture.left_out))
-    if begun and not target.fault:
+    if started and not target.fault:
         rungs += [
             Rung(
                 "WorkSynchronized",
@@ -185,6 +190,8 @@ def _target_status(target: Target, picture: Picture, before: JsonView, now: dt.d
         ]
         if rungs[-1].status == "True" and not picture.compares:
             rungs.append(_available(target.items))
+    if target.closed:
+        rungs.append(not_accepted(target.closed))
     status: Json = {
         "clusterName": target.cluster,
         "observedResourceIndex": target.index or _unless_by_runs(picture),
@@ -237,12 +244,7 @@ def _begun(target: Target, picture: Picture) -> Rung:
     """Whether a cluster was given the newest version; by runs, any."""
     if picture.driven is not None and _by_runs(target):
         return given_by_run(target.index, picture.driven)
-    if not target.held:
-        text = "Detected the new changes on the resources and started the rollout process"
-        return Rung("RolloutStarted", "True", "RolloutStarted", text)
-    has = f"it has version {target.index}" if target.index else "it was given nothing yet"
-    text = f"The rollout is held back by the rollout strategy, {has}: {target.held}"
-    return Rung("RolloutStarted", "False", "RolloutNotStartedYet", text)
+    return begun(target.index, target.held, target.closed)
 
 
 def _applied(items: Sequence[Item]) -> Rung:
@@ -332,15 +334,11 @@ def _all_begun(picture: Picture) -> Rung:
     indexes = [each.index for each in picture.targets if _by_runs(each)]
     if picture.driven is not None and indexes:
         return given_by_runs(indexes, str(picture.resource_index), picture.driven, left)
-    held = [each for each in picture.targets if each.held]
-    if held:
-        text = (
-            f"The rollout is held back by the rollout strategy in {len(held)} of "
-            f"{len(picture.targets)} cluster(s), first {held[0].cluster}: {held[0].held}{left}"
-        )
-        return Rung("RolloutStarted", "False", "RolloutNotStartedYet", text)
-    text = f"All {len(picture.targets)} cluster(s) start rolling out the latest resource{left}"
-    return Rung("RolloutStarted", "True", "RolloutStarted", text)
+    waits = [each for each in picture.targets if each.held]
+    waits.sort(key=lambda each: bool(each.closed))
+    held = [(each.cluster, each.held) for each in waits]
+    closed = sum(bool(each.closed) for each in waits)
+    return all_begun(len(picture.targets), held, closed, left)
 
 
 def _sum(
@@ -359,13 +357,13 @@ def _sum(
 
 
 def _refusals(picture: Picture, before: JsonView, now: dt.datetime) -> list[Json]:
-    """Clusters that were not picked; named only while clusters are missing.
+    """Clusters that were not picked; named only while clusters are missing, or for want of consent.
 
     One that holds a Job all the same, which its queue placed there, is listed once: as a target.
     """
-    if picture.scheduled.status == "True":
-        return []
     targets = {each.cluster for each in picture.targets}
+    if picture.scheduled.status == "True":
+        targets |= picture.refused.keys() - set(picture.unaccepted)
     refused = [each for each in picture.refused.items() if each[0] not in targets]
     old = {each.get("clusterName"): each for each in before.get("placementStatuses") or ()}
     return [

@@ -50,7 +50,8 @@ class Holding:
 
     `wanted`: it is chosen; `given`: something was given to it; `current`: what it would be given now;
     `ready`: all of that is there and available; `untold`: all is there, for less than the period, and some
-    kind does not tell; `failed`: some of it could not be applied; `leaving`: all of it is being taken back.
+    kind does not tell; `failed`: some of it could not be applied; `leaving`: all of it is being taken back;
+    `closed`: the member's people take nothing new.
     """
 
     cluster: str
@@ -61,6 +62,7 @@ class Holding:
     untold: bool = False
     failed: bool = False
     leaving: bool = False
+    closed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +87,12 @@ def next_step(holdings: Iterable[Holding], target: int, budget: RollingUpdate) -
     """Which clusters begin, change and end now. `target`: how many the policy wants.
 
     Earlier ones go first; of those that have something to lose, what is taken back before what changes.
+    A wanted cluster that is closed keeps what it has and is given nothing. It counts neither as wanted nor as
+    unavailable.
     """
-    every = list(holdings)
+    listed = list(holdings)
+    every = [each for each in listed if not (each.wanted and each.closed)]
+    target = max(0, target - (len(listed) - len(every)))
     ready = [each for each in every if each.given and each.ready]
     leaving = sum(each.leaving for each in ready)
     least = target - share(budget.max_unavailable, target)

@@ -137,7 +137,7 @@ def beyond(epoch: int, now: dt.datetime) -> int:
 
 
 def attempt(epoch: int) -> int:
-    """Which attempt at its job an epoch is."""
+    """How many epochs of its job were given up to this one: attempts, and those that never started."""
     return epoch % _ATTEMPTS
 
 

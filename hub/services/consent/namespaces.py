@@ -5,20 +5,21 @@ of different namespaces stay equals where every member takes them.
 """
 
 import datetime as dt
-from collections.abc import Mapping, Set as AbstractSet
+from collections.abc import Iterable, Mapping, Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from hub.domain.fleet.clusters import Cluster, accepts
 from hub.domain.workloads.states import State
 from hub.services.context import identity
-from hub.store import settings, tallies
+from hub.store import objects, settings, tallies
 from hub.store.transaction import Transaction
 from shared.consent import MOST_NAMES
 from shared.documents import Json
 
 SETTING: Final = "named_namespaces"
-_REPORTS_WITHIN: Final = dt.timedelta(seconds=5)
+PLACED: Final = "placed_namespaces"  # those of them in which placements have objects
+REPORTS_WITHIN: Final = dt.timedelta(seconds=5)
 _LOOK_FOR_ROOM_EVERY: Final = dt.timedelta(minutes=1)  # at the bound
 
 
@@ -49,20 +50,35 @@ def load(tx: Transaction) -> AskedNamespaces:
     )
 
 
-def require(
-    tx: Transaction, present: AskedNamespaces, needed: AbstractSet[str]
-) -> AskedNamespaces:
-    """Name more namespaces under a new revision; at the bound those go in which no workload waits."""
+def ids_of(tx: Transaction, names: Iterable[str]) -> dict[str, str]:
+    """Ids of the hub's namespaces by name (`hub.services.consent.identity`); absent ones are left out."""
+    found = objects.uids_of(tx, [("", "Namespace", "", name) for name in sorted(names)])
+    return {name: uid for (_, _, _, name), uid in found.items()}
+
+
+def renewed(tx: Transaction, name: str) -> None:
+    """A namespace was made, perhaps again: agents are told its id, and report its state anew."""
+    stored: Json = settings.get(tx, SETTING) or {}
+    if name in (stored.get("names") or ()):
+        settings.put(tx, SETTING, {**stored, "revision": int(stored["revision"]) + 1})
+
+
+def require(tx: Transaction, needed: AbstractSet[str]) -> AskedNamespaces:
+    """Name more namespaces under a new revision.
+
+    At the bound those go in which no workload waits and no placement has objects.
+    """
+    present = load(tx)
     kept, wanted = present.names, frozenset(needed) - present.names
     if len(kept) + len(wanted) > MOST_NAMES:
-        waiting = tallies.namespaces_with(tx, State.PENDING)
+        waiting = tallies.namespaces_with(tx, State.PENDING) | set(settings.get(tx, PLACED) or ())
         kept, wanted = kept & waiting, wanted & waiting
     added = frozenset(sorted(wanted)[: MOST_NAMES - len(kept)])
     beyond, names = wanted - added, kept | added
     if names == present.names:
         return replace(present, beyond=beyond)
     due = {name: at for name, at in present.reports_due.items() if at > tx.now and name in names}
-    due |= dict.fromkeys(added, tx.now + _REPORTS_WITHIN)
+    due |= dict.fromkeys(added, tx.now + REPORTS_WITHIN)
     told = {
         "revision": present.revision + 1,
         "names": sorted(names),

@@ -8,7 +8,7 @@ import orjson
 from hub.services.consent import namespaces as consents
 from hub.store import clusters, jobs, works
 from hub.store.transaction import Transaction
-from shared.consent import NOT_ACCEPTED, accept_command
+from shared.consent import CLOSED, NOT_ACCEPTED, accept_command
 from shared.documents import Json
 
 _UNKNOWN: Final = "Unknown"
@@ -27,9 +27,9 @@ def list_namespaces(tx: Transaction, cluster: str) -> Json:
     for name in sorted(names):
         state = states.get(name, _UNKNOWN)
         tenants = here.get(name, [])
+        is_open = state not in CLOSED
         if state == NOT_ACCEPTED and tenants:
             state = "Withdrawn"
-        is_open = state not in {NOT_ACCEPTED, "Withdrawn"}
         command = "" if is_open else accept_command(f"namespace {name}", named.hub_id)
         items.append(
             {

@@ -7,7 +7,7 @@ what it found is an administrator's to decide, by naming the reason; the bridge 
 from collections.abc import Mapping
 from typing import Final
 
-from hub.store import audit, settings
+from hub.store import audit, objects, settings
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
@@ -99,8 +99,12 @@ def hub_cluster_uid(tx: Transaction) -> str:
 
 
 def adopt_hub_cluster(tx: Transaction, uid: str) -> None:
-    """Belong to the hub cluster of that identity from now on (an administrator's word)."""
+    """Belong to the hub cluster of that identity from now on (an administrator's word).
+
+    Its Namespaces are the hub's by their names: their uids are others, and that is explained.
+    """
     settings.put(tx, HUB_CLUSTER_UID, uid)
+    objects.forget_hub_cluster_uids(tx)
 
 
 def tell_condition(tx: Transaction, condition: Mapping[str, str]) -> None:

@@ -10,9 +10,12 @@ from typing import Final
 
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.placement import registry
-from hub.domain.placement.pick import Decision, Decisions, Scores, pick
+from hub.domain.placement.pick import MOST_NAMED, Decision, Decisions, Scores, pick
 from hub.domain.placement.status import Resource
 from hub.domain.workloads.placement_policy import Policy, read_policy
+from hub.services.consent import namespaces as consents
+from hub.services.consent.namespaces import AskedNamespaces
+from hub.services.consent.placed import planned_acceptance
 from hub.services.context.hub import Hub
 from hub.services.context.settings import Settings
 from hub.services.explain import plan_jobs, plan_manifests
@@ -21,7 +24,13 @@ from hub.services.index.index import FindIndex
 from hub.services.placements.bindings import FOR_A_JOB
 from hub.services.placements.fleet import read_fleet
 from hub.services.placements.place_jobs import NEEDS_ONE, is_per_object, one_cluster
-from hub.services.placements.selecting import JOB, SelectionRules, read_rules, select
+from hub.services.placements.selecting import (
+    JOB,
+    NAMESPACE,
+    SelectionRules,
+    read_rules,
+    select,
+)
 from hub.services.placements.snapshots import policy_hashes
 from hub.services.reading.draft import Draft
 from hub.services.removals import before
@@ -132,28 +141,54 @@ def _placement(
     if jobs and len(jobs) == len(resources):
         text = "it selects Jobs alone: their queues let them in, see there"
         alone = {"fulfilled": True, "reason": "JobsAlone", "message": text, "clusters": []}
-        return view | alone, []
-    decided = _decide(tx, given, policy, fleet, settings)
+        back = _taken_back(tx, given, (), resources, keeps_jobs=may)
+        return view | alone | {"members": back}, []
+    spaces = frozenset(
+        each.name if (each.group, each.kind) == NAMESPACE else each.namespace
+        for each in resources
+        if each not in jobs
+    ) - {""}
+    asked = consents.load(tx)
+    decided = _decide(tx, given, policy, fleet, settings, asked, spaces)
     text = decided.message if resources else f"it selects nothing; {decided.message}"
+    text += _unasked(spaces - asked.names, fleet)
     found = {
         "fulfilled": decided.fulfilled,
         "reason": "Scheduled" if decided.fulfilled else "ScheduleFailed",
         "message": text,
         "clusters": _clusters(decided),
-        "members": _taken_back(tx, given, decided.selected, resources),
+        "members": _taken_back(tx, given, decided.selected, resources, keeps_jobs=may),
     }
     return view | found, sorted(decided.selected)
 
 
+def _unasked(namespaces: Collection[str], fleet: Mapping[str, Cluster]) -> str:
+    """The namespaces that agents were not asked about yet, in words, or ""."""
+    if not namespaces or all(each.consent is None for each in fleet.values()):
+        return ""
+    named = sorted(namespaces)
+    more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+    return (
+        f"; where namespace {', '.join(named[:MOST_NAMED])}{more} accepts this hub: agents report that once "
+        "the placement is stored"
+    )
+
+
 def _taken_back(
-    tx: Transaction, given: Draft, chosen: Collection[str], resources: Sequence[Resource]
+    tx: Transaction,
+    given: Draft,
+    chosen: Collection[str],
+    resources: Sequence[Resource],
+    *,
+    keeps_jobs: bool,
 ) -> list[Json]:
-    """Objects of the placement that members lose once it is applied."""
+    """Objects and Jobs of the placement that members lose once it is applied."""
     row = _stored(tx, given)
     if row is None:
         return []
     wanted = {(each.group, each.kind, each.namespace, each.name) for each in resources}
-    return before.told(before.of_change(tx, row, given.parsed.spec, chosen, wanted))
+    spec = given.parsed.spec
+    return before.told(before.of_change(tx, row, spec, chosen, wanted, keeps_jobs=keeps_jobs))
 
 
 def _stored(tx: Transaction, given: Draft) -> StoredObject | None:
@@ -173,12 +208,16 @@ def _decide(
     policy: Policy,
     fleet: Mapping[str, Cluster],
     settings: Settings,
+    asked: AskedNamespaces,
+    namespaces: Collection[str],
 ) -> Decisions:
     """As the controller would: who is chosen under this very policy stays."""
     row = _stored(tx, given)
     bound = [] if row is None else placements.bindings_of(tx, row.uid)
     versions = policy_hashes(given.parsed.spec)
     mine = [each for each in bound if each.selected and each.policy_snapshot != FOR_A_JOB]
+    holding = [each.cluster for each in mine if each.resource_snapshot]
+    accepts = planned_acceptance(asked, namespaces, tx.now, holding)
     return pick(
         policy,
         list(fleet.values()),
@@ -189,7 +228,7 @@ def _decide(
             if each.policy_snapshot in versions
         },
         obsolete=[each.cluster for each in mine if each.policy_snapshot not in versions],
-        filters=registry.filters(settings.scheduling.suspect_after_s),
+        filters=(*registry.filters(settings.scheduling.suspect_after_s), accepts),
         compatible=settings.scheduling.profile == "KubeFleet",
     )
 

@@ -1,7 +1,8 @@
 """Claims: workloads that wait for those they displace, each with the room of one cluster kept for it.
 
 Read from `workloads.nomination`. A claim stands while anybody who was told to go is still charged, and
-for a while after, so that the cluster can report what became free.
+for a while after, so that the cluster can report what became free. It ends at once when the cluster reports
+that the workload's namespace does not accept the hub.
 """
 
 import datetime as dt
@@ -15,17 +16,21 @@ from hub.domain.cycle.snapshot import Nomination
 from hub.domain.quota.holders import AdmittedWorkload
 from hub.services.index.charged import Charges
 from hub.store.schedule import SchedulingRow
+from shared.consent import CLOSED
 
 KEPT_AFTER: Final = dt.timedelta(minutes=5)
 
 
 class _Claim:
-    __slots__ = ("nomination", "seen", "victims")
+    __slots__ = ("namespace", "nomination", "seen", "victims")
 
-    def __init__(self, nomination: Nomination, victims: frozenset[str], seen: dt.datetime) -> None:
+    def __init__(
+        self, nomination: Nomination, victims: frozenset[str], seen: dt.datetime, namespace: str
+    ) -> None:
         self.nomination = nomination
         self.victims = victims
         self.seen = seen  # when one of them was last known to be there
+        self.namespace = namespace  # of a Job; others need no consent
 
 
 class Claims:
@@ -58,7 +63,9 @@ class Claims:
             pods = ((*pods[0][:2], row.parallelism),)
         nomination = Nomination(told["cluster"], pods)
         seen = dt.datetime.fromisoformat(told["at"])
-        self._claims[row.uid] = _Claim(nomination, frozenset(told["victims"]), seen)
+        namespace = row.namespace if row.kind == "Job" else ""
+        victims = frozenset(told["victims"])
+        self._claims[row.uid] = _Claim(nomination, victims, seen, namespace)
 
     def drop(self, uid: str) -> bool:
         """It waits no longer; True if room was kept for it."""
@@ -75,11 +82,20 @@ class Claims:
         there = (self._charges.holder(victim) for victim in sorted(claim.victims))
         return tuple(holder for holder in there if holder is not None and holder.evicted)
 
+    def _is_refused(self, claim: _Claim) -> bool:
+        """A report that is still to come refuses nothing."""
+        cluster = self._charges.members.clusters.get(claim.nomination.cluster)
+        states = cluster.consent if cluster is not None else None
+        return states is not None and states.get(claim.namespace) in CLOSED
+
     def standing(self, now: dt.datetime) -> dict[str, Nomination]:
-        """Claims that stand, by uid; those whose time is up are forgotten."""
+        """Claims that stand, by uid; those whose time is up, or that are refused, are forgotten."""
         found = {}
         for uid, claim in list(self._claims.items()):
             leaving = self._leaving(claim)
+            if self._is_refused(claim):
+                del self._claims[uid]
+                continue
             if leaving:
                 claim.seen = now
             elif now - claim.seen > KEPT_AFTER:

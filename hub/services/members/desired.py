@@ -213,7 +213,7 @@ class ForAll(NamedTuple):
 
     pool_keys: Json
     availability: Json
-    namespaces: Json = {"revision": 0, "names": []}  # noqa: RUF012 - never changed
+    namespaces: Json = {"revision": 0, "names": [], "ids": {}}  # noqa: RUF012 - never changed
 
     def told(self, held: int | None, namespaces_held: int | None = None) -> Json:
         """The part of a reply, for an agent that holds these revisions; None: it knows of none."""
@@ -244,7 +244,8 @@ def at_start(tx: Transaction) -> tuple[list[Desired], ForAll]:
 def for_all(tx: Transaction) -> ForAll:
     """What every agent is told now."""
     asked = consents.load(tx)
-    named = {"revision": asked.revision, "names": sorted(asked.names)}
+    ids = consents.ids_of(tx, asked.names)
+    named = {"revision": asked.revision, "names": sorted(asked.names), "ids": ids}
     return ForAll(pool_keys(tx), declared_rules.load(tx), named)
 
 

@@ -177,6 +177,8 @@ def _gone(
         "reason": work.workload_reason or "",
         "message": work.workload_message or "",
     }
+    if _never_started(entry, work):
+        why["unstarted"] = (work.unstarted or 0) + 1
     leap: MoveColumns = {"new_epoch": beyond(work.epoch, now)} if _is_doubtful(work) else {}
     match work.withdraw_to:
         case WithdrawTo.CANCELLED | WithdrawTo.DELETED:
@@ -205,6 +207,11 @@ def _gone(
             return Judgement(record=False, transition=name, columns=again, action="Remove")
 
 
+def _never_started(entry: Observed, work: StandingWork) -> bool:
+    """Whether an epoch that is gone is no attempt: its agent has the proof, and nothing speaks against it."""
+    return entry.unstarted and not work.seen and work.started_at is None
+
+
 def _ended(
     job: JobStatus, work: StandingWork, state: State, cluster: str, now: dt.datetime
 ) -> Judgement:
@@ -228,7 +235,7 @@ def _ended(
             transition=Transition.SUCCEED, columns=columns, action="Withdraw" if going else "Keep"
         )
     columns["reason"] = plain(job.reason, REASON_CHARS) or "Failed"
-    said = "; ".join(filter(None, (job.message, why_not(job, work.epoch, work.annotations()))))
+    said = "; ".join(filter(None, (job.message, why_not(job, work.attempt(), work.annotations()))))
     columns["message"] = plain(f"{cluster}: {said}" if said else "")
     return Judgement(
         transition=Transition.FAIL, columns=columns, action="Withdraw" if going else "Keep"
@@ -257,7 +264,7 @@ def _retries(job: JobStatus, work: StandingWork) -> bool:
     # back none does.
     leaving = work.state == State.WITHDRAWING and work.workload_reason == RETRYING
     going = leaving and job.result == "Failed"
-    if not going and not may_retry(job, work.epoch, work.annotations()):
+    if not going and not may_retry(job, work.attempt(), work.annotations()):
         return False
     return (work.withdraw_to or WithdrawTo.PENDING) in {WithdrawTo.PENDING, WithdrawTo.HELD}
 

@@ -118,6 +118,8 @@ def delete_object(tx: Transaction, uid: str) -> bool:
     Raises Rejected where something still depends on it: its finalizer stays until that has ended.
     """
     row = objects.get(tx, uid)
+    if row is None or (row.api_group, row.kind) == ("", "Namespace"):
+        row = objects.namespace_of(tx, uid)
     if row is None and workloads.get_many(tx, [uid]):
         delete_jobs(tx, [uid])  # a bare Workload
     if row is None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 from hub.domain.workloads.origin import Origin, place_of
 from hub.domain.workloads.states import TERMINAL, WithdrawTo
+from hub.services.consent import identity
+from hub.services.consent.namespaces import renewed
 from hub.services.context.rendering import resource_version
 from hub.services.context.settings import Intake
 from hub.services.jobs import bare_intake, held
@@ -18,7 +20,7 @@ from hub.services.jobs.revise import revise_job
 from hub.services.objects import effects, evictions
 from hub.services.objects.hand_over import is_handed_over, refuse_meanwhile
 from hub.services.questions import jobs
-from hub.services.queues import cohort_rules
+from hub.services.queues import cohort_rules, unqueued
 from hub.services.queues.defaults import ensure_namespaces, row_of
 from hub.services.queues.refresh import concerns_queues, refresh_queues
 from hub.services.reading.draft import Draft
@@ -173,7 +175,8 @@ def _apply_object(
 ) -> Applied:
     parsed = given.parsed
     if parsed.kind == "Namespace" and not parsed.group:
-        given = replace(given, origin=Origin.ANY)
+        there = given.uid if given.origin == Origin.HUB_CLUSTER else None
+        given = replace(given, origin=Origin.ANY, hub_cluster_uid=there)
     row = objects.find(tx, parsed.group, parsed.kind, parsed.namespace, given.name)
     if row is not None and given.submitted_by and row.origin == given.origin:
         # Whoever changes it did not make it.
@@ -212,6 +215,7 @@ def _settle(
 ) -> tuple[str, str]:
     """Create, update or leave one object: what was done, and its uid. Raises Rejected."""
     _require_version(given, row)
+    unqueued.require_quota(tx, given, row, intake.unqueued_jobs)
     row = _replaced(tx, given, row)
     if given.parsed.kind == "Cohort" and given.origin == Origin.REST:
         parents.hang(given.name, str(given.parsed.spec.get("parentName") or ""))
@@ -226,11 +230,15 @@ def _settle(
         if given.parsed.namespace:
             ensure_namespaces(tx, {given.parsed.namespace})
         objects.add(tx, new)
+        if given.origin == Origin.ANY:
+            renewed(tx, new.name)
         effects.applied(tx, new)
         _say(tx, new, "Created")
         _say_unheeded(tx, new, given, None)
         _evict(tx, new, given)
         return CREATED, new.uid
+    if new.hub_cluster_uid:
+        identity.read_there(tx, row, new.hub_cluster_uid)
     if row.hash == new.hash and row.api_version == new.api_version:
         if unjudged:
             objects.change(tx, row.uid, annotations=new.annotations)
@@ -264,6 +272,9 @@ def _refuse_change(row: StoredObject, given: Draft) -> None:
 def _replaced(tx: Transaction, given: Draft, row: StoredObject | None) -> StoredObject | None:
     """The object that is changed; None: it is made anew. Raises Rejected where it may not be touched."""
     if row is None:
+        return None
+    if given.hub_cluster_uid and not identity.is_same(row, given.hub_cluster_uid):
+        objects.remove(tx, row.uid)
         return None
     if row.origin == Origin.HUB or _recreated(given, row) or _comes_over(given, row):
         objects.remove(tx, row.uid)

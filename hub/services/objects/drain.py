@@ -10,10 +10,12 @@ from typing import Final
 
 from hub.domain.rollout.disruption import EvictionVerdict
 from hub.domain.rollout.removal import Fate
+from hub.services.context import identity
 from hub.services.objects import evictions
 from hub.services.objects.clusters import set_cordoned
 from hub.services.objects.evictions import GOING, Evictable
 from hub.services.placements.bindings import FOR_A_JOB
+from hub.services.placements.fleet import read_fleet
 from hub.services.questions.clusters import find_cluster
 from hub.services.removals import before
 from hub.services.works.evict import evict
@@ -21,6 +23,7 @@ from hub.store import audit, objects, on_members, placements, workloads, works
 from hub.store.records.objects import StoredObject
 from hub.store.records.works import Work
 from hub.store.transaction import Transaction
+from shared.consent import CLOSED, accept_command
 from shared.documents import Json
 
 REASON: Final = "ClusterDrained"
@@ -32,7 +35,8 @@ def drain_cluster(tx: Transaction, name: str, principal: str, *, carry_out: bool
 
     {"name", "carriedOut", "jobs", "jobCount", "placements": [{kind, namespace, name, allowed, message,
     objectsDeleted, objectsReleased, objectsUnknown}], "blocked": how many placements stay for now,
-    "members": what that does there, as `before.told` has it, read before anything moves}.
+    "members": what that does there, as `before.told` has it, read before anything moves, "waiting":
+    [{namespace, jobCount, message}] whose jobs no other cluster accepts}.
     """
     find_cluster(tx, name)
     uids = [each.uid for each in on_members.jobs_on(tx, [name], GOING)]
@@ -40,6 +44,7 @@ def drain_cluster(tx: Transaction, name: str, principal: str, *, carry_out: bool
     left = _placements(tx, name)
     held: dict[str, list[Work]] = {}
     there = works.placed_in(tx, name) if left else []
+    waiting = _accepted_nowhere_else(tx, name)
     for work in there:
         held.setdefault(work.placed_by, []).append(work)
     leaving = [each.row for each in left if each.verdict.allowed and each.row is not None]
@@ -65,7 +70,32 @@ def drain_cluster(tx: Transaction, name: str, principal: str, *, carry_out: bool
         "placements": told[:MOST_SHOWN],
         "blocked": sum(not each.verdict.allowed for each in left),
         "members": outcomes,
+        "waiting": waiting[:MOST_SHOWN],
     }
+
+
+def _accepted_nowhere_else(tx: Transaction, name: str) -> list[Json]:
+    """Namespaces whose jobs leave, and that every other member reports as not accepted.
+
+    A member whose agent has yet to report, or reports no consent, may take them.
+    """
+    others = [each for each in read_fleet(tx).values() if each.joined and each.name != name]
+    counts = on_members.namespaces_on(tx, name, GOING) if others else {}
+    hub_id = identity.hub_id_of(tx) if counts else ""
+    return [
+        {"namespace": namespace, "jobCount": number, "message": _waits(namespace, number, hub_id)}
+        for namespace, number in sorted(counts.items())
+        if all((each.consent or {}).get(namespace) in CLOSED for each in others)
+    ]
+
+
+def _waits(namespace: str, number: int, hub_id: str) -> str:
+    jobs = "1 job waits" if number == 1 else f"{number} jobs wait"
+    command = accept_command(f"namespace {namespace}", hub_id)
+    return (
+        f"{jobs} until another cluster accepts namespace {namespace}; none does now. To accept it there: "
+        f"{command}"
+    )
 
 
 def _placements(tx: Transaction, cluster: str) -> list[Evictable]:

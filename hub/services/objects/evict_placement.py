@@ -2,12 +2,15 @@
 
 from typing import Final
 
+from hub.domain.rollout.removal import ObjectFate
 from hub.services.context.ids import generated_name
 from hub.services.context.settings import Settings
 from hub.services.objects import evictions
 from hub.services.objects.apply import apply_documents
 from hub.services.objects.evictions import Evictable
+from hub.services.placements.bindings import EVICTED, FOR_A_JOB
 from hub.services.reading.draft import draft
+from hub.services.removals import before
 from hub.store import audit, objects, works
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -34,7 +37,8 @@ def evict_placement(
     """What a placement would lose, or with `carry_out` loses, in one cluster. Raises Rejected: NotFound.
 
     {"kind", "namespace", "name", "cluster", "valid", "allowed", "message", "objectCount", "jobCount",
-    "eviction": name of the object that was made, "" where nothing was}.
+    "members": what that does there, as `before.told` has it, "eviction": name of the object that was made,
+    "" where nothing was}.
     """
     kind = placement_kind(namespace)
     found = evictions.look(tx, kind, namespace, name, cluster)
@@ -54,6 +58,10 @@ def _answer(tx: Transaction, found: Evictable, cluster: str) -> Json:
     verdict = found.verdict
     row, mine = found.row, found.binding
     held = works.of_placement(tx, row.uid) if row is not None and mine is not None else []
+    fates: list[ObjectFate] = []
+    if row is not None and mine is not None:
+        all_of_it = mine.policy_snapshot not in (FOR_A_JOB, EVICTED)
+        fates = before.of_eviction(tx, row, cluster, found.jobs, objects_too=all_of_it)
     return {
         "cluster": cluster,
         "valid": verdict.valid,
@@ -61,6 +69,7 @@ def _answer(tx: Transaction, found: Evictable, cluster: str) -> Json:
         "message": verdict.message,
         "objectCount": sum(each.cluster == cluster and each.epoch == 0 for each in held),
         "jobCount": len(found.jobs),
+        "members": before.told(fates),
     }
 
 

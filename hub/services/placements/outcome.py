@@ -7,12 +7,14 @@ from typing import Final
 
 from hub.domain.placement.pick import Decisions
 from hub.domain.placement.rungs import Rung
+from hub.domain.plan import Rejection
 from hub.services.placements.history.rolled_back import Pin
 from hub.services.placements.selecting import Selection
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import Binding, SelectedObject
 from hub.store.records.workloads import Workload
 from hub.store.records.works import Work
+from shared.consent import NOT_ACCEPTED
 from shared.documents import JsonView
 
 _NEVER_ASKED: Final = Decisions((), None, fulfilled=True, message="")
@@ -35,6 +37,7 @@ class Given:
     leaving: bool = False
     overrides: Sequence[JsonView] = ()  # of what it was given, as bindings keep them
     fault: str = ""  # why overrides make nothing that it could be given
+    closed: str = ""  # why its member takes nothing new
 
 
 @dataclass(slots=True)
@@ -58,7 +61,37 @@ class ReconcileOutcome:
     again_at: dt.datetime | None = None  # when something is due though nothing changes until then
     driven: str | None = None  # where staged update runs give the versions: by which, in words
     abandoned: list[Work] = field(default_factory=list)  # told to be, and not yet
+    refusals: dict[str, Rejection] = field(
+        default_factory=dict
+    )  # chosen clusters: why nothing new
     pin: Pin | None = None  # it was rolled back: `selection` has the objects as they were then
+
+    def await_reports(self) -> None:
+        """Look again when the last report that is awaited is due."""
+        times = [self.again_at, self.decisions.again_at]
+        times += [each.hold_until for each in self.refusals.values()]
+        self.again_at = min((at for at in times if at is not None), default=None)
+
+    @property
+    def unaccepted(self) -> dict[str, str]:
+        """Clusters that miss something because their people do not accept the hub, and why in words.
+
+        Those that the policy could do without are not named.
+        """
+        decided = self.decisions
+        missed = {
+            each.cluster: each.message
+            for each in decided.decisions
+            if not each.selected
+            and each.cause == NOT_ACCEPTED
+            and (decided.wanted is None or not decided.fulfilled)
+        }
+        kept = {
+            cluster: f'Cluster "{cluster}" keeps what it has and is given nothing new: {each.message}'
+            for cluster, each in self.refusals.items()
+            if each.reason == NOT_ACCEPTED
+        }
+        return dict(sorted({**missed, **kept}.items()))
 
     @property
     def unfulfilled(self) -> bool:

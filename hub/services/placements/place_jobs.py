@@ -9,20 +9,23 @@ With annotation roadstead.dev/per-object a policy of any type picks one cluster 
 same path, one Job at a time through its queue, with what is promised to those before it counted.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from hub.domain.plan import Reason
 from hub.domain.quota.placed_queues import QueueSelection, read_queue_selection
 from hub.domain.workloads.placement_policy import Policy
 from hub.domain.workloads.states import QUEUED, TERMINAL, WithdrawTo
 from hub.services.index.catalog import DEFAULT_QUEUE
 from hub.services.placements.outcome import ReconcileOutcome
-from hub.services.placements.selecting import NAMESPACE, resource_of_job
+from hub.services.placements.selecting import CLUSTER_SCOPED, NAMESPACE, resource_of_job
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import objects, placements, workloads, works
+from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared import labels
+from shared.conditions import find
 from shared.documents import Json
 from shared.groups import KUEUE
 
@@ -81,11 +84,13 @@ def place_jobs(tx: Transaction, outcome: ReconcileOutcome, policy: Policy) -> li
     given_back = _give_back(tx, [job for job in waiting if job.uid in own], queues)
     for job in given_back:
         del own[job.uid]
+    left: list[Workload] = []
     if not one_cluster(policy, per_object=is_per_object(outcome.row.annotations)):
         left = [job for job in waiting if job.uid not in own and queues.are_placed(job)]
         _leave_out(tx, left)
         outcome.selection.jobs = {}
         selected = {}
+    give_reasons_back(tx, outcome.row, {job.uid for job in left})
     free = [job for job in selected.values() if not job.placement]
     new = [job for job in free if job.state in QUEUED and queues.are_placed(job)]
     elsewhere = [job for job in free if job.cluster and job.state not in QUEUED]
@@ -154,8 +159,35 @@ def _leave_out(tx: Transaction, jobs: Sequence[Workload]) -> None:
         [
             {"uid": job.uid, "reason": NEEDS_ONE, "message": text}
             for job in jobs
-            if job.reason == "AwaitingPlacement"
+            if job.reason == Reason.AWAITING_PLACEMENT
         ],
+    )
+
+
+def give_reasons_back(
+    tx: Transaction, placement: StoredObject, left: Collection[str] = ()
+) -> None:
+    """Take reason JobNeedsOneCluster back once the placement that gave it changes or is deleted.
+
+    `left`: Jobs that it leaves out still. Another placement that leaves out one of the others says so again,
+    as the change of the Job concerns it.
+    """
+    status = placement.status or {}
+    told = find(status.get("conditions"), f"{placement.kind}Scheduled")
+    if told is None:
+        return  # it has said nothing yet
+    if told.get("observedGeneration") == placement.generation and placement.deleted_at is None:
+        return
+    spaces = {placement.namespace}
+    if placement.kind == CLUSTER_SCOPED:
+        spaces = {
+            each["name"] if each["kind"] == NAMESPACE[1] else each.get("namespace", "")
+            for each in status.get("selectedResources") or ()
+        }
+    refused = placements.jobs_with_reason(tx, sorted(spaces - {""}), NEEDS_ONE)
+    waits = str(Reason.AWAITING_PLACEMENT)
+    workloads.refuse(
+        tx, [{"uid": uid, "reason": waits, "message": ""} for uid in refused if uid not in left]
     )
 
 

@@ -9,7 +9,10 @@ from typing import Final
 
 from hub.domain.placement import registry
 from hub.domain.placement.pick import Decisions, pick
+from hub.domain.placement.plugins.consent import NamespacesAccepted
 from hub.domain.workloads.placement_policy import Policy, read_policy
+from hub.services.consent import namespaces as consents
+from hub.services.consent.placed import namespaces_of, planned_acceptance
 from hub.services.context.settings import Settings
 from hub.services.placements.bindings import FOR_A_JOB, REBALANCED
 from hub.services.placements.fleet import read_fleet
@@ -48,7 +51,10 @@ def rebalance(
     if why:
         here = sorted(each.cluster for each in bound)
         return _answer(row, here, here, why, carried_out=False)
-    decided = _picked_anew(tx, policy, bound, promised, settings)
+    holding = [each.cluster for each in bound if each.resource_snapshot]
+    spaces = namespaces_of(selection.objects.values())
+    accepts = planned_acceptance(consents.load(tx), spaces, tx.now, holding)
+    decided = _picked_anew(tx, policy, bound, promised, settings, accepts)
     now, then = sorted(each.cluster for each in bound), sorted(decided.selected)
     moves = now != then
     if carry_out and moves:
@@ -78,13 +84,14 @@ def _picked_anew(
     bound: Sequence[Binding],
     promised: Mapping[str, Mapping[str, int]],
     settings: Settings,
+    accepts: NamespacesAccepted,
 ) -> Decisions:
     return pick(
         policy,
         list(read_fleet(tx, promised=promised).values()),
         tx.now,
         obsolete=[each.cluster for each in bound],
-        filters=registry.filters(settings.scheduling.suspect_after_s),
+        filters=(*registry.filters(settings.scheduling.suspect_after_s), accepts),
         compatible=settings.scheduling.profile == "KubeFleet",
     )
 

@@ -5,6 +5,7 @@
 taken back. Jobs are the scheduler's to place: here they only get their placement's name.
 """
 
+import datetime as dt
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
@@ -13,10 +14,14 @@ from hub.domain.placement import registry
 from hub.domain.placement.framework import Filter
 from hub.domain.placement.pick import Decisions, Scores, pick
 from hub.domain.placement.plugins.affinity import satisfies
+from hub.domain.placement.plugins.consent import AWAITING_REPORT, NamespacesAccepted
 from hub.domain.placement.plugins.eligibility import SUSPECT_AFTER_S, Standing
 from hub.domain.placement.rungs import Rung, left_to_queue, placed_by_queue, scheduled, unscheduled
+from hub.domain.plan import Rejection
 from hub.domain.workloads.placement_policy import Policy, read_policy
 from hub.domain.workloads.states import TERMINAL
+from hub.services.consent.namespaces import AskedNamespaces
+from hub.services.consent.placed import acceptance, namespaces_of
 from hub.services.context.settings import Rollouts
 from hub.services.placements.abandon import (
     abandons,
@@ -40,6 +45,7 @@ from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.override import Overrides
 from hub.services.placements.place_jobs import (
     NEEDS_ONE,
+    give_reasons_back,
     is_per_object,
     one_cluster,
     place_jobs,
@@ -56,9 +62,11 @@ from hub.store.records.objects import StoredObject
 from hub.store.records.placements import Binding
 from hub.store.transaction import Transaction
 from shared import labels
+from shared.consent import NOT_ACCEPTED
 from shared.documents import JsonView
 
 _AS_SET: Final = Rollouts()
+_ASKED: Final = AskedNamespaces()
 MOST_NAMED: Final = 3  # selectors, in a message
 
 
@@ -73,12 +81,14 @@ def reconcile(
     suspect_after_s: float = SUSPECT_AFTER_S,
     runs: Collection[str] = (),
     rollouts: Rollouts = _AS_SET,
+    asked: AskedNamespaces = _ASKED,
 ) -> ReconcileOutcome | None:
     """Bring the world to what placement `uid` declares; None once nothing of it is left.
 
     `compatible`: clusters for objects are scored exactly as KubeFleet scores them. `overrides`: uids of all
     that are stored. A cluster silent for `suspect_after_s` is not picked. `runs`: uids of the staged update
-    runs of this placement that are not over, which `rollouts` are for.
+    runs of this placement that are not over, which `rollouts` are for. `asked`: namespaces whose consent
+    members report.
     """
     tx.require_term(term)
     row = objects.get(tx, uid)
@@ -97,7 +107,7 @@ def reconcile(
     per_object = is_per_object(row.annotations)
     fault = _unsupported(policy, selection, only_compares=compares(spec), per_object=per_object)
     if fault is not None:
-        refuse_all(tx, staged, fault.message, final=False)
+        _refuse(tx, row, staged, fault.message)
         return ReconcileOutcome(
             row, selection, fault, jobs=placements.jobs_of(tx, uid), resource_index=index, pin=pin
         )
@@ -106,10 +116,14 @@ def reconcile(
         row, selection, scheduled(0, 0), resource_index=index, before=before, pin=pin
     )
     if selection.objects:
-        filters = (*registry.filters(suspect_after_s), *_letting_go(tx, outcome))
+        accepts = acceptance(
+            asked, namespaces_of(selection.objects.values()), tx.now, _holding(before.values())
+        )
+        filters = (*registry.filters(suspect_after_s), *_letting_go(tx, outcome), accepts)
         outcome.decisions = _decide(
             tx, outcome, policy, fleet, versions, filters, compatible=compatible
         )
+        outcome.refusals = _refusals(outcome, accepts, fleet, tx.now)
     if compares(spec):  # no Job is begun; one that is its own already goes on
         own = {u: job for u, job in selection.jobs.items() if job.placement == uid}
         selection.jobs = own
@@ -120,11 +134,18 @@ def reconcile(
         text = f"{row.kind} {row.name} rolls out by itself: strategy.type External is for runs"
         refuse_all(tx, staged, text, final=True)
         roll_out(tx, outcome, spec, policy, Overrides(tx, row, selection, overrides), labels)
+    outcome.await_reports()
     outcome.jobs = place_jobs(tx, outcome, policy)
     outcome.abandoned = being_abandoned(works.of_placement(tx, uid))
     bind(tx, outcome, version, index)
     outcome.scheduled = _first_rung(outcome)
     return outcome
+
+
+def _refuse(tx: Transaction, row: StoredObject, runs: Sequence[StoredObject], why: str) -> None:
+    """Runs of a placement that can not be carried out wait, and Jobs that it left out are as any others."""
+    refuse_all(tx, runs, why, final=False)
+    give_reasons_back(tx, row)
 
 
 def _used(row: StoredObject, bound: Iterable[Binding], runs: Iterable[StoredObject]) -> set[int]:
@@ -176,11 +197,13 @@ def _decide(
     scores = {b.cluster: Scores(b.affinity_score, b.topology_score) for b in bound}
     there = clusters.names(tx)
     found = {name: cluster for name, cluster in fleet.items() if name in there}
+    kept = {b.cluster for b in bound if b.policy_snapshot in versions}
+    kept -= _closed_before_begun(outcome, bound, found, filters)
     decisions = pick(
         policy,
         list(found.values()),
         tx.now,
-        chosen={b.cluster: scores[b.cluster] for b in bound if b.policy_snapshot in versions},
+        chosen={cluster: scores[cluster] for cluster in kept},
         obsolete=[b.cluster for b in bound if b.policy_snapshot not in {*versions, LEAVING}],
         unbound=[b.cluster for b in bound if not b.resource_snapshot],
         filters=filters,
@@ -195,6 +218,52 @@ def _decide(
         and (b.policy_snapshot not in versions or not satisfies(policy.enduring, found[b.cluster]))
     }
     return hold(tx, outcome, decisions, leaving)
+
+
+def _closed_before_begun(
+    outcome: ReconcileOutcome,
+    bound: Iterable[Binding],
+    fleet: Mapping[str, Cluster],
+    filters: Iterable[Filter],
+) -> set[str]:
+    """Clusters that were picked, were given nothing yet, and whose people do not accept the hub now.
+
+    They are picked again once they do; under runs they stay, as a run is worked out for them.
+    """
+    if is_external(outcome.row.spec or {}):
+        return set()
+    rules = [each for each in filters if isinstance(each, NamespacesAccepted)]
+    return {
+        each.cluster
+        for each in bound
+        if not each.resource_snapshot and each.cluster in fleet
+        for rule in rules
+        if (no := rule.verdict(fleet[each.cluster])) is not None and no.reason == NOT_ACCEPTED
+    }
+
+
+def _holding(bound: Iterable[Binding]) -> frozenset[str]:
+    """Clusters that were given something of the objects and are to keep it."""
+    return frozenset(
+        each.cluster
+        for each in bound
+        if each.selected and each.resource_snapshot and each.policy_snapshot != FOR_A_JOB
+    )
+
+
+def _refusals(
+    outcome: ReconcileOutcome,
+    accepts: NamespacesAccepted,
+    fleet: Mapping[str, Cluster],
+    now: dt.datetime,
+) -> dict[str, Rejection]:
+    """Chosen clusters that are given nothing new: their people withdrew consent, or a report is due."""
+    found = {name: accepts.verdict(fleet[name]) for name in outcome.decisions.selected}
+    return {
+        name: each
+        for name, each in found.items()
+        if each is not None and (each.reason != AWAITING_REPORT or (each.hold_until or now) > now)
+    }
 
 
 def _letting_go(tx: Transaction, outcome: ReconcileOutcome) -> tuple[Filter, ...]:
@@ -216,6 +285,8 @@ def _first_rung(outcome: ReconcileOutcome) -> Rung:
         first = waiting[0]
         why = f"Job {first.name} waits: {first.message or first.reason or 'queued'}"
         return scheduled(len(found), max(1, len(found) + 1), why)
+    if outcome.decisions.awaited:
+        return unscheduled(AWAITING_REPORT, outcome.decisions.message)
     if not outcome.decisions.fulfilled:
         picked = len(outcome.decisions.picked)  # clusters of queue Jobs do not count
         return scheduled(picked, outcome.decisions.wanted, outcome.decisions.message)
@@ -246,6 +317,7 @@ def _take_back(tx: Transaction, uid: str, row: StoredObject | None) -> None:
     left = [w for w in works.of_placement(tx, uid) if w.action != "Keep" or w.epoch == 0]
     give_up(tx, left, None if row is None else row.spec or {})
     if row is not None:
+        give_reasons_back(tx, row)
         tell(tx, row, being_abandoned(works.of_placement(tx, uid)))
     if left:
         return

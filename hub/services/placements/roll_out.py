@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from hub.domain.placement.pick import SCHEDULED, Decision, Decisions, Scores
+from hub.domain.plan import Rejection
 from hub.domain.rollout.rolling_update import Holding, RollingUpdate, Step, next_step
 from hub.domain.workloads.placement_policy import Policy
 from hub.services.placements.abandon import HELD, compares, is_external
@@ -22,6 +23,7 @@ from hub.store import works
 from hub.store.records.placements import Binding, SelectedObject
 from hub.store.records.works import Work
 from hub.store.transaction import Transaction
+from shared.consent import NOT_ACCEPTED
 from shared.documents import JsonView
 
 _APPLIED: Final = "Applied"
@@ -82,6 +84,8 @@ def roll_out(
             taken=bool(taken) and not compares(spec),
         )
         note_overrides(found[cluster], there, taken)
+        if cluster in outcome.refusals:
+            found[cluster] = closed(found[cluster], outcome.refusals[cluster])
     for cluster in sorted(held.keys() - set(chosen)):
         found[cluster] = look_at(tx, bound.get(cluster), cluster, held[cluster], rolling)
     able = [each.holding for each in found.values() if not each.stays_away]
@@ -192,6 +196,13 @@ def look_at(
     return Found(given, holding, version)
 
 
+def closed(found: Found, refusal: Rejection) -> Found:
+    """The same of a cluster whose member takes nothing new."""
+    if refusal.reason == NOT_ACCEPTED:
+        found.given.closed = refusal.message
+    return replace(found, holding=replace(found.holding, closed=True))
+
+
 def _is_applied(work: Work) -> bool:
     return work.phase == _APPLIED and work.observed_generation >= work.generation
 
@@ -236,6 +247,8 @@ def _note(
         version = each.version
         if cluster in step.held:
             given.held = step.why
+        elif version is not None and cluster in outcome.refusals and not each.holding.current:
+            given.held = outcome.refusals[cluster].message
         if cluster in step.remove:
             given.leaving = True
         if version is None or version.fault:

@@ -7,6 +7,7 @@ from typing import Final
 
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.placement.plugins.eligibility import SUSPECT_AFTER_S
+from hub.domain.placement.rungs import with_refusals
 from hub.domain.placement.status import (
     Item,
     Picture,
@@ -16,6 +17,8 @@ from hub.domain.placement.status import (
     status_of,
 )
 from hub.domain.workloads.states import TERMINAL, State
+from hub.services.consent.namespaces import AskedNamespaces
+from hub.services.consent.placed import namespaces_of
 from hub.services.context.settings import Rollouts
 from hub.services.placements import abandon, reporting
 from hub.services.placements.history import rolled_back
@@ -38,6 +41,7 @@ from hub.store.records.workloads import Workload
 from hub.store.records.works import Work
 from hub.store.transaction import Transaction
 from shared.conditions import find
+from shared.consent import NOT_ACCEPTED
 from shared.documents import JsonView
 from shared.kinds import unheeded
 from shared.wire.versions import COMPARES
@@ -69,6 +73,7 @@ _EVENTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
 FOUND_DRIFTS: Final = "FoundDrifts"
 MOST_LEFTOVERS: Final = 3  # clusters named in a message
 _AS_SET: Final = Rollouts()
+_ASKED: Final = AskedNamespaces()
 _STARTED: Final = frozenset({State.RUNNING, State.SUCCEEDED})
 _OPEN: Final = frozenset({State.PLACED, State.OFFERED, State.WITHDRAWING})
 
@@ -92,6 +97,8 @@ def write_status(tx: Transaction, outcome: ReconcileOutcome) -> bool:
     status["conditions"] = abandon.condition(
         tx, status["conditions"], outcome.abandoned, row.generation
     )
+    conditions = status["conditions"]
+    status["conditions"] = with_refusals(conditions, outcome.unaccepted, row.generation, tx.now)
     rolled_back.tell(tx, row, status, outcome.pin, before)
     tell_each(status, outcome)
     if row.kind == CLUSTER_SCOPED:  # whole by now
@@ -109,6 +116,9 @@ def write_status(tx: Transaction, outcome: ReconcileOutcome) -> bool:
     news = now is not None and (was is None or was["message"] != now["message"])
     if news and now is not None and now["status"] != "True":
         tx.say(row, now["reason"], now["message"], warning=True)
+    refused = find(status["conditions"], NOT_ACCEPTED)
+    if refused is not None and find((before or {}).get("conditions"), NOT_ACCEPTED) is None:
+        tx.say(row, refused["reason"], refused["message"], warning=True)
     return True
 
 
@@ -178,6 +188,7 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome, held: _Held) -> Picture
         left_out=outcome.overrides_of_jobs,
         compares=compares,
         driven=outcome.driven,
+        unaccepted=outcome.unaccepted,
         leftovers=[
             f"from {cluster}, where {each.held}" if each.held else f"from {cluster}"
             for cluster, each in outcome.given.items()
@@ -193,7 +204,14 @@ def _target(
     if given is None:  # a Job is there, and nothing else
         return Target(cluster, message, items)
     return Target(
-        cluster, message, items, given.index, given.held, given.fault, tuple(given.overrides)
+        cluster=cluster,
+        message=message,
+        items=items,
+        index=given.index,
+        held=given.held,
+        closed=given.closed,
+        fault=given.fault,
+        overrides=tuple(given.overrides),
     )
 
 
@@ -314,13 +332,14 @@ def _job_item(job: Workload, work: Work | None) -> Item | None:
 class Next:
     """When to look at a placement again. `unsettled`: it would gain from other clusters; `leaving`: it
     waits for these to let go what is taken back; `at`: something is due though nothing is told until then;
-    `watched`: objects that it placed what is in, or told its status beside.
+    `watched`: objects that it placed what is in, or told its status beside; `namespaces`: of its objects.
     """
 
     unsettled: bool = False
     leaving: frozenset[str] = frozenset()
     at: dt.datetime | None = None
     watched: frozenset[str] = frozenset()
+    namespaces: frozenset[str] = frozenset()
 
 
 def reconcile_with_status(
@@ -333,12 +352,13 @@ def reconcile_with_status(
     suspect_after_s: float = SUSPECT_AFTER_S,
     runs: Collection[str] = (),
     rollouts: Rollouts = _AS_SET,
+    asked: AskedNamespaces = _ASKED,
 ) -> Next:
     """Bring one placement and its status up to date.
 
     `overrides` are the uids of all that are stored: mostly none, and then nothing is asked. `profile` and
     `suspect_after_s`: of scheduling, by the settings. `runs`: uids of its staged update runs that are
-    not over.
+    not over. `asked`: namespaces whose consent members report.
     """
     compatible = profile == "KubeFleet"
     outcome = reconcile(
@@ -351,6 +371,7 @@ def reconcile_with_status(
         suspect_after_s=suspect_after_s,
         runs=runs,
         rollouts=rollouts,
+        asked=asked,
     )
     if outcome is None:
         return Next()
@@ -362,4 +383,5 @@ def reconcile_with_status(
     )
     if abandon.compares(outcome.row.spec or {}):  # others may hold what it compares
         watched |= outcome.selection.objects.keys()
-    return Next(unsettled, leaving, outcome.again_at, frozenset(watched))
+    namespaces = namespaces_of(outcome.selection.objects.values())
+    return Next(unsettled, leaving, outcome.again_at, frozenset(watched), namespaces)

@@ -10,6 +10,7 @@ import orjson
 
 from hub.domain.workloads.origin import Origin
 from hub.domain.workloads.shape import decode
+from hub.services.consent.namespaces import renewed
 from hub.services.queues import conditions as queue_conditions
 from hub.services.reading.draft import Draft, draft
 from hub.store import clusters, manifests, objects
@@ -31,6 +32,7 @@ def ensure_namespaces(tx: Transaction, names: Collection[str]) -> None:
     for name in sorted(set(names) - {""}):
         if not _namespace_exists(tx, name):
             store(tx, _made("v1", "Namespace", name), Origin.ANY)
+            renewed(tx, name)
 
 
 def local_queues(tx: Transaction, namespace: str) -> frozenset[str]:
@@ -164,6 +166,7 @@ def row_of(given: Draft, tx: Transaction) -> StoredObject:
         created_at=given.created_at or tx.now,
         updated_at=tx.now,
         deleted_at=None,
+        hub_cluster_uid=given.hub_cluster_uid,
     )
 
 

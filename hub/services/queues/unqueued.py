@@ -1,16 +1,24 @@
-"""Refuses jobs without a queue once an administrator has made queues: no quota would count them."""
+"""Refuses jobs without a queue once an administrator has made queues: no quota would count them.
+
+Batch administrators of some namespaces make no LocalQueue in the hub's ClusterQueue `default` for them.
+"""
 
 from collections.abc import Sequence
 from typing import Final
 
 from hub.domain.access import Scope
+from hub.domain.workloads.origin import Origin
 from hub.domain.workloads.states import QUEUED
 from hub.services.queues.defaults import DEFAULT, is_administered, is_of_the_hub, local_queues
 from hub.services.reading.draft import Draft
 from hub.store import tallies
+from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared import labels
 from shared.documents import Json
+from shared.errors import Rejected
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.reject_codes import RejectCode
 
 CONDITION: Final = "UnqueuedJobs"
 _NAMED: Final = 5  # queues, and namespaces, that a message names
@@ -30,6 +38,27 @@ def without_limits(tx: Transaction, drafts: Sequence[Draft], unqueued_jobs: str)
             shown = {name for name in there - {DEFAULT} if _is_shown(given.sees, namespace, name)}
             found[given.uid] = _message(namespace, sorted(shown))
     return found
+
+
+def require_quota(
+    tx: Transaction, given: Draft, row: StoredObject | None, unqueued_jobs: str
+) -> None:
+    """Refuse a LocalQueue of the hub's ClusterQueue `default` to senders that may not change ClusterQueues.
+
+    One that is stored so already, by people, stays. Raises Rejected: Forbidden.
+    """
+    parsed = given.parsed
+    if not given.within_quotas or (parsed.group, parsed.kind) != (KUEUE, "LocalQueue"):
+        return
+    if parsed.spec.get("clusterQueue") != DEFAULT or unqueued_jobs == "Default":
+        return
+    before = None if row is None or row.origin == Origin.HUB else row.spec
+    if (before or {}).get("clusterQueue") != DEFAULT and is_administered(tx):
+        text = (
+            f"ClusterQueue {DEFAULT} is the hub's own and has no limits: name one that an administrator made "
+            "(roadstead queues ls), or ask who administers the hub's queues"
+        )
+        raise Rejected(RejectCode.FORBIDDEN, text, "spec.clusterQueue")
 
 
 def condition(tx: Transaction, unqueued_jobs: str) -> Json | None:

@@ -45,7 +45,8 @@ class Draft:
     `resource_version`: the declaration that it is to replace, and no other; "": any. `sees`: which jobs
     there are for whoever sent it. `may_set_priority`: its sender administers its queue, and may give it a
     priority that no class says. `priority_classes`: those that its sender may name; None: all.
-    `priority_from`: who answers for the priority number of a bare Workload.
+    `priority_from`: who answers for the priority number of a bare Workload. `within_quotas`: its sender may
+    not change ClusterQueues, and so makes no LocalQueue outside their quotas.
     """
 
     parsed: Parsed
@@ -63,6 +64,8 @@ class Draft:
     may_set_priority: bool = False
     priority_classes: frozenset[str] | None = None
     priority_from: str = ""
+    hub_cluster_uid: str | None = None  # of a Namespace that the hub cluster has
+    within_quotas: bool = False
 
     @property
     def is_job(self) -> bool:

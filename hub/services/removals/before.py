@@ -61,14 +61,21 @@ def of_change(
     spec: JsonView,
     chosen: Collection[str],
     wanted: Collection[tuple[str, str, str, str]],
+    *,
+    keeps_jobs: bool,
 ) -> list[ObjectFate]:
-    """List what a placement withdraws if it gives `wanted` (group, kind, namespace, name) to `chosen`."""
+    """List what a placement withdraws if it gives `wanted` (group, kind, namespace, name) to `chosen`.
+
+    A Job stays in its cluster while the placement selects it, and `keeps_jobs`: gives each Job one cluster.
+    """
+    held = works.of_placement(tx, row.uid)
     going = [
         _held(work, spec)
-        for work in works.of_placement(tx, row.uid)
+        for work in held
         if work.epoch == 0 and not (work.cluster in chosen and _identity(work) in wanted)
     ]
-    return _fates(tx, going)
+    lost = [work for work in held if work.epoch and not (keeps_jobs and _identity(work) in wanted)]
+    return _fates(tx, going + _live_jobs(tx, lost))
 
 
 def of_drain(
@@ -86,6 +93,17 @@ def of_drain(
     going = [_held(work, specs[work.placed_by]) for work in there if work.placed_by in specs]
     going += [_held(w) for w in works.of_uids(tx, sorted(jobs)) if w.cluster == name and w.epoch]
     return _fates(tx, going)
+
+
+def of_eviction(
+    tx: Transaction, row: StoredObject, cluster: str, jobs: Collection[str], *, objects_too: bool
+) -> list[ObjectFate]:
+    """List the effects if a placement loses one cluster: these jobs (uids), and its objects there."""
+    held = works.of_placement(tx, row.uid) if objects_too else []
+    mine = [work for work in held if work.cluster == cluster and work.epoch == 0]
+    going = [_held(work, row.spec or {}) for work in mine]
+    running = [w for w in works.of_uids(tx, sorted(jobs)) if w.cluster == cluster and w.epoch]
+    return _fates(tx, going + _live_jobs(tx, running))
 
 
 def of_jobs(tx: Transaction, uids: Collection[str]) -> list[ObjectFate]:

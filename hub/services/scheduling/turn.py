@@ -222,7 +222,7 @@ class Scheduler:
         """See that agents report the consent of every namespace in which something waits."""
         consents = self.index.consents
         if (needed := consents.unnamed(self._hub.clock.now())) is not None:
-            consents.took(await self._hub.write(require_names, consents.named, needed))
+            consents.took(await self._hub.write(require_names, needed))
 
     async def _sample(self) -> None:
         """Bring what LocalQueues have consumed up to date, when it is time."""

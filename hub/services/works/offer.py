@@ -12,6 +12,7 @@ import orjson
 
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import State, Transition
+from hub.services.consent import identity
 from hub.services.context import timeline
 from hub.services.works import compose
 from hub.store import clusters, objects, workloads, works
@@ -46,6 +47,7 @@ class PreparedOffer:
     row: Composable
     options: ApplyOptions
     hash: str
+    namespace_id: str = ""  # of the hub's namespace; "" for cluster-scoped
 
     @property
     def desired(self) -> Desired:
@@ -70,6 +72,7 @@ def offer(tx: Transaction, asks: Sequence[Ask]) -> list[list[PreparedOffer]]:
         works.composable(tx, ask.cluster, ask.uids if _may_ask(live, ask) else ()) for ask in asks
     ]
     placements = _placements(tx, found)
+    ids = identity.ids_of(tx, {row.namespace for rows in found for row in rows})
     prepared: list[list[PreparedOffer]] = []
     changed: list[OptionedWork] = []
     offered: list[WorkloadMove] = []
@@ -79,6 +82,7 @@ def offer(tx: Transaction, asks: Sequence[Ask]) -> list[list[PreparedOffer]]:
             one = _prepare(tx, row, ask, placements)
             if one is None:
                 continue
+            one = replace(one, namespace_id=ids.get(row.namespace, ""))
             ready.append(one)
             if row.action == "Apply" and not row.offered and row.kind == "Job" and row.state:
                 offered.append({"uid": row.uid, "epoch": row.epoch})
@@ -163,6 +167,7 @@ def without_manifest(one: PreparedOffer, session: str) -> Json:
         "api_version": row.api_version,
         "kind": row.kind,
         "namespace": row.namespace,
+        "namespace_id": one.namespace_id,
         "name": row.name,
         "hash": told_hash(row.action, one.hash),
         "seen": row.seen,

@@ -7,7 +7,6 @@ Decided from the report that brings the result, and from nothing that comes late
 from collections.abc import Mapping
 from typing import Final
 
-from hub.domain.workloads.states import attempt
 from shared import labels
 from shared.kinds import retry_on
 from shared.wire.agent_v1 import JobStatus
@@ -16,15 +15,15 @@ RETRYING: Final = "Retrying"  # the reason of a job that is
 _SHOWN: Final = 4  # failures in a sentence
 
 
-def max_epochs(annotations: Mapping[str, str] | None) -> int:
-    """How many epochs annotation `roadstead.dev/retry` allows in all; 1 without it."""
+def max_attempts(annotations: Mapping[str, str] | None) -> int:
+    """How many attempts annotation `roadstead.dev/retry` allows in all; 1 without it."""
     text = (annotations or {}).get(labels.RETRY, "")
     return int(text) if text.isdecimal() and len(text) < 6 else 1
 
 
-def may_retry(job: JobStatus, epoch: int, annotations: Mapping[str, str] | None) -> bool:
-    """Whether another epoch is allowed after this one, which has failed."""
-    if job.result != "Failed" or attempt(epoch) >= max_epochs(annotations):
+def may_retry(job: JobStatus, tried: int, annotations: Mapping[str, str] | None) -> bool:
+    """Whether another attempt is allowed after this one, the `tried`th, which has failed."""
+    if job.result != "Failed" or tried >= max_attempts(annotations):
         return False
     rule = _rule(annotations)
     if rule is None:
@@ -32,9 +31,9 @@ def may_retry(job: JobStatus, epoch: int, annotations: Mapping[str, str] | None)
     return rule.takes([*(job.failures or ()), f"/{job.reason}"])
 
 
-def why_not(job: JobStatus, epoch: int, annotations: Mapping[str, str] | None) -> str:
+def why_not(job: JobStatus, tried: int, annotations: Mapping[str, str] | None) -> str:
     """What is to be said of a failure that would have been tried again, were it another; else ""."""
-    if _rule(annotations) is None or attempt(epoch) >= max_epochs(annotations):
+    if _rule(annotations) is None or tried >= max_attempts(annotations):
         return ""
     if job.failures is None:
         return f"not tried again: its agent is too old to say how pods failed ({labels.RETRY_ON})"

@@ -27,6 +27,7 @@ class StoredObject(NamedTuple):
     created_at: dt.datetime
     updated_at: dt.datetime
     deleted_at: dt.datetime | None  # being deleted: what it caused is being taken back
+    hub_cluster_uid: str | None = None  # Namespaces: which one of the hub cluster it is, once seen
 
 
 class RuleObject(NamedTuple):
@@ -57,3 +58,4 @@ class ObjectColumns(TypedDict, total=False):
     status: Json | None
     updated_at: dt.datetime
     deleted_at: dt.datetime | None
+    hub_cluster_uid: str | None

@@ -1,8 +1,8 @@
 """Workloads as records: whole rows, the parts of them that lists and rules select, and what may change.
 
 `Workload` has a field for every column of its table, with its type (held by `tests/store/test_records.py`).
-A selection of some columns has a record of its own: no field that is not there is read by mistake. What is
-written is named by columns too. Records are tuples: reading a row costs what the driver's tuple costs.
+A selection of some columns has a record of its own: no field that is not there is read by mistake.
+Records are tuples: reading a row costs what the driver's tuple costs.
 """
 
 import datetime as dt
@@ -69,6 +69,7 @@ class Workload(NamedTuple):
     finished_at: dt.datetime | None = None
     deleted_at: dt.datetime | None = None
     owner: str = ""  # who submitted it; "": unknown
+    unstarted: int = 0  # epochs that never started: no attempts
 
 
 class JobPlace(NamedTuple):
@@ -281,6 +282,7 @@ class WorkloadColumns(TypedDict, total=False):
     started_at: dt.datetime | None
     finished_at: dt.datetime | None
     deleted_at: dt.datetime | None
+    unstarted: int
 
 
 class ShapeColumns(TypedDict):
@@ -357,10 +359,7 @@ class JobProgress(CountedPods):
 
 
 class CountsRow(JobProgress, total=False):
-    """The same, of a workload whose state stays.
-
-    `all_ready`, where that has changed: since now all its pods are ready, or no longer are.
-    """
+    """The same, of a workload whose state stays. `all_ready`, where that changed: are all pods ready now?"""
 
     uid: Required[str]
     epoch: Required[int]

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, NotRequired, TypedDict
 import orjson
 
 from hub.domain.workloads.apply_options import ApplyOptions
+from hub.domain.workloads.states import attempt
 from shared.documents import Json
 
 
@@ -89,6 +90,11 @@ class StandingWork(NamedTuple):
     set_aside_json: bytes | None
     started_at: dt.datetime | None = None
     workload_cluster: str | None = None
+    unstarted: int | None = 0  # epochs of the workload that never started
+
+    def attempt(self) -> int:
+        """Which attempt at its job this epoch is: those that never started are none."""
+        return attempt(self.epoch) - (self.unstarted or 0)
 
     def overlapped(self) -> bool:
         """Whether it was told already that this epoch ran beside a later one."""

@@ -109,6 +109,7 @@ def drain(cluster: Json, would: Json, others: Sequence[str], pages: Mapping[str,
             "again later."
         )
     said.append(_others(others))
+    said += [f"{each['message']}." for each in would["waiting"]]
     lists: list[Listed] = []
     if moved:
         named = [(f"{each['namespace']}/{each['name']}", each["state"]) for each in would["jobs"]]

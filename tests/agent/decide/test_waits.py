@@ -119,6 +119,21 @@ def test_an_epoch_that_may_have_been_started_is_not_gone_unseen(mark):
     assert settled(work, seen) == ("ReadBack", "Waiting", "Proving")
 
 
+@pytest.mark.parametrize(
+    ("work", "seen", "unstarted"),
+    [
+        (FRESH, Seen(), True),
+        (FRESH, Seen(**OVER, started=True), False),
+        (WITHDRAW, Seen(**OVER), False),
+    ],
+    ids=["never asked for", "asked for", "offered before"],
+)
+def test_only_an_epoch_that_nobody_can_have_started_is_said_to_be_unstarted(work, seen, unstarted):
+    """It was offered to this session alone, which never asked for its start."""
+    decision = decide(work, seen, a_moment())
+    assert (decision.phase, decision.unstarted) == ("Gone", unstarted)
+
+
 SECOND = a_live_job(waiting=True)
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from agent.decide.member_policy import MemberPolicy
+from agent.objects.pods import job_owner
 from tests import waiting
 from tests.agent.scripted_hub import a_job, a_job_manifest
 
@@ -40,7 +41,7 @@ def pods_of(member, job):
     return [
         pod["metadata"]["name"]
         for pod in member.cluster.store.list("pods", job["metadata"]["namespace"])
-        if pod["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]
+        if job_owner(pod["metadata"]) == job["metadata"]["uid"]
     ]
 
 
@@ -63,6 +64,33 @@ async def test_a_job_of_people_is_as_if_it_were_absent(member, what, logs, uid):
     there = await answer(member, what, name="payroll", **asked)
     assert there == await answer(member, what, name="absent", **asked)
     assert SECRET not in str(there)
+
+
+async def test_failed_pods_of_people_are_not_told(member):
+    """A Job and a pod of people with the labels of a work fail: only the pods of the work are told."""
+    member.start(policy=MemberPolicy(logs="on"))
+    fails = {"sim.roadstead.dev/exit-code": "3", "sim.roadstead.dev/log-lines": SECRET}
+    copy = a_job_manifest("copy", "team", uid="u-1", annotations=fails, backoffLimit=0)
+    member.hub.put(a_job(run_seconds="1", annotations=fails, backoffLimit=0))
+    await waiting.eventually(lambda: member.cluster.store.get("jobs.batch", "team", "job"))
+    made = await member.kube.create(copy, field_manager="people")
+    alone = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {**copy["spec"]["template"]["metadata"], "name": "alone", "namespace": "team"},
+        "spec": copy["spec"]["template"]["spec"],
+    }
+    await member.kube.create(alone, field_manager="people")
+    await waiting.eventually(lambda: ended(member, *pods_of(member, made), "alone"))
+    told = await waiting.eventually(lambda: member.hub.streams.failed)
+    job = member.cluster.store.get("jobs.batch", "team", "job")
+    assert {each.pod.name for each in told} == set(pods_of(member, job))
+
+
+def ended(member, *names):
+    """Tell if at least two pods are named, and all of these have failed."""
+    pods = [member.cluster.store.get("pods", "team", name) for name in names]
+    return len(pods) > 1 and all(pod["status"].get("phase") == "Failed" for pod in pods)
 
 
 async def test_followed_logs_of_people_end_at_once(member):

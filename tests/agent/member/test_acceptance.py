@@ -63,3 +63,43 @@ def test_people_accept_by_label_or_by_name(name, marks, accepted, expected):
 def test_the_agent_uses_what_it_created(marks, by, expected):
     """Managed fields prove it, also for a namespace that an earlier release made for Jobs; labels do not."""
     assert state("team", marks, by=by) == expected
+
+
+MADE = {**OURS, labels.CREATED_BY: HUB}
+
+
+@pytest.mark.parametrize(
+    ("marks", "written", "wanted", "expected"),
+    [
+        (MADE, "id-1", "id-1", "Created"),
+        (MADE, "id-1", "id-2", "Replaced"),
+        (MADE, "id-1", "", "Replaced"),
+        (MADE, "id-1", None, "Created"),
+        (MADE, "", "id-1", "Replaced"),
+        (MADE | ACCEPT, "id-1", "id-2", "Labelled"),
+        (OURS, "", "id-1", "Replaced"),
+        ({}, "id-1", "id-1", "NotAccepted"),
+        (ACCEPT, "id-1", "id-2", "Labelled"),
+    ],
+)
+def test_a_namespace_is_used_for_the_one_that_it_was_created_for(marks, written, wanted, expected):
+    """Another id of the hub's namespace, or none, takes consent; a hub that tells no id is of before."""
+    space = a_namespace("team", marks, BY_AGENT)
+    if written:
+        space["metadata"]["annotations"] = {labels.NAMESPACE_ID: written}
+    assert Acceptance(HUB, MemberPolicy()).state_of(space, "team", wanted) == expected
+
+
+@pytest.mark.parametrize(
+    ("marks", "wanted", "gives"),
+    [
+        (MADE, "id-1", True),
+        (MADE | ACCEPT, "id-2", False),
+        (MADE | ACCEPT | {labels.ACCEPT_TOKENS: "true"}, "id-2", True),
+    ],
+)
+def test_tokens_where_people_decide_take_their_label(marks, wanted, gives):
+    """In a namespace that was created for this very one of the hub, pods have them."""
+    space = a_namespace("team", marks, BY_AGENT)
+    space["metadata"]["annotations"] = {labels.NAMESPACE_ID: "id-1"}
+    assert Acceptance(HUB, MemberPolicy()).space(space, "team").gives_tokens(wanted) is gives

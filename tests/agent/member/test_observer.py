@@ -144,7 +144,67 @@ async def test_a_failed_pod_that_cannot_be_reported_is_counted_as_failed():
     def refuse(_job, _epoch, _pod):
         raise ValueError("no value of this field")
 
-    observer.on_failed = refuse
-    pod = a_pod("a")
+    observer.made_jobs.tell = refuse
+    observer._job_view(a_made_job("m-1"), None)
+    assert add(observer, a_failed_pod_of("m-1")).phase == "Failed"
+
+
+def a_made_job(uid):
+    """A running Job that the agent made."""
+    job = a_live_job()
+    fields: dict[str, Any] = {"f:spec": {"f:parallelism": {}}}
+    job["metadata"] |= {
+        "uid": uid,
+        "managedFields": [{"manager": labels.FIELD_MANAGER, "fieldsV1": fields}],
+    }
+    return job
+
+
+def a_failed_pod_of(job_uid, name="a"):
+    """A failed pod whose owner is a Job; it has the labels of a work."""
+    pod = a_pod(name)
+    pod["metadata"]["ownerReferences"][0]["uid"] = job_uid
     pod["status"]["phase"] = "Failed"
-    assert add(observer, pod).phase == "Failed"
+    return pod
+
+
+def told_of(observer):
+    """The names of failed pods that are told, as they are told."""
+    names = []
+    observer.made_jobs.tell = lambda _job, _epoch, pod: names.append(pod["metadata"]["name"])
+    return names
+
+
+async def test_a_failed_pod_is_told_once_its_job_is_known():
+    """A restarted agent lists pods before Jobs."""
+    observer, _ = an_observer()
+    names = told_of(observer)
+    add(observer, a_failed_pod_of("m-1", "early"))
+    assert names == []
+    observer._job_view(a_made_job("m-1"), None)
+    add(observer, a_failed_pod_of("m-1", "late"))
+    assert names == ["early", "late"]
+
+
+async def test_failed_pods_of_a_copied_job_are_never_told():
+    """People made the Job, before or after the agent saw its pod: labels and environment are no evidence."""
+    observer, _ = an_observer()
+    names = told_of(observer)
+    add(observer, a_failed_pod_of("theirs", "early"))
+    copy = a_made_job("theirs")
+    copy["metadata"]["managedFields"][0]["manager"] = "people"
+    observer._job_view(copy, None)
+    add(observer, a_failed_pod_of("theirs", "late"))
+    assert names == []
+
+
+async def test_the_agent_still_knows_its_job_once_that_is_cached_slim():
+    """The cached running Job has no managed fields, and a later state may name other managers."""
+    observer, _ = an_observer()
+    names = told_of(observer)
+    observer._job_view(a_made_job("m-1"), None)
+    changed = a_made_job("m-1")
+    changed["metadata"]["managedFields"] = []
+    observer._job_view(changed, None)
+    add(observer, a_failed_pod_of("m-1"))
+    assert names == ["a"]

@@ -11,7 +11,7 @@ from agent.objects.status import suspender
 from shared import labels
 from shared.kube import errors
 from tests.agent.moments import a_live_job
-from tests.agent.scripted_hub import HUB_ID
+from tests.agent.scripted_hub import HUB_ID, an_object
 
 OWNER = {"manager": "kueue", "fieldsV1": {"f:spec": {"f:suspend": {}}}}
 
@@ -136,7 +136,8 @@ def written(namespace):
 )
 def test_a_namespace_that_was_made_for_a_job_is_ours_to_place(obj, ours):
     """One that people labelled, that is a work itself, another hub's, or of another kind is not."""
-    assert _has_no_work(obj, HUB_ID) is ours
+    work = an_object(a_namespace(), "id-1")
+    assert _has_no_work(obj, work, HUB_ID) is ours
 
 
 def test_a_stranger_is_named_by_what_the_object_says():

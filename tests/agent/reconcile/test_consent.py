@@ -4,6 +4,7 @@ import pytest
 
 from agent.decide.member_policy import MemberPolicy
 from shared import labels
+from shared.kubesim.server.app import ConnectionCut
 from shared.podsecurity import Rules
 from shared.wire.consent import NamedNamespaces
 from tests.agent.build import a_config_map
@@ -29,6 +30,26 @@ async def test_a_job_is_not_created_in_a_namespace_that_does_not_accept_the_hub(
     assert not member.cluster.store.list("jobs.batch", "finance")
     await member.accept("finance")
     await member.hub.finished("u-1")
+
+
+async def test_a_refused_job_is_told_to_have_never_started(member):
+    """Its withdrawal proves that no attempt took place."""
+    await member.namespace("finance", accept=False)
+    member.hub.put(a_job(namespace="finance", fresh=True))
+    member.start()
+    await member.hub.seen("u-1", "Failed", "NotAccepted")
+    member.hub.put(a_job(namespace="finance", fresh=True, action="Withdraw"))
+    assert (await member.hub.seen("u-1", "Gone")).unstarted
+
+
+async def test_a_job_that_an_earlier_session_was_told_of_may_have_started(member):
+    """What that session asked for is unknown: the withdrawal does not say that the Job never started."""
+    await member.namespace("finance", accept=False)
+    member.hub.put(a_job(namespace="finance", fresh=False))
+    member.start()
+    await member.hub.seen("u-1", "Failed", "NotAccepted")
+    member.hub.put(a_job(namespace="finance", fresh=False, action="Withdraw"))
+    assert not (await member.hub.seen("u-1", "Gone")).unstarted
 
 
 async def test_a_namespace_that_the_agent_creates_is_usable(member):
@@ -95,6 +116,46 @@ async def test_a_job_is_not_started_once_consent_is_withdrawn(member):
     member.hub.put(a_job(namespace="finance", action="Withdraw"))
     await member.hub.seen("u-1", "Gone")
     await eventually(lambda: not member.cluster.store.list("jobs.batch", "finance"))
+
+
+async def test_a_start_that_was_refused_before_its_request_is_none(member):
+    """The Job exists unstarted, and the agent sent no request for its start: it never started."""
+    await member.namespace("finance")
+    WithdrawnBeforeTheStart(member, "finance")
+    member.hub.put(a_job(namespace="finance", fresh=True))
+    member.start()
+    await member.hub.seen("u-1", "Failed", "NotAccepted")
+    member.hub.put(a_job(namespace="finance", fresh=True, action="Withdraw"))
+    assert (await member.hub.seen("u-1", "Gone")).unstarted
+
+
+async def test_a_start_without_an_answer_may_have_taken_effect(member):
+    """The member answered nothing to the request: the withdrawal does not say that the Job never started."""
+    await member.namespace("finance")
+    lost = LostStart(member)
+    member.hub.put(a_job(namespace="finance", fresh=True))
+    member.start()
+    await eventually(lambda: lost.done)
+    member.hub.put(a_job(namespace="finance", fresh=True, action="Withdraw"))
+    assert not (await member.hub.seen("u-1", "Gone")).unstarted
+
+
+class LostStart:
+    """Carries out no start, and answers as a server that is down."""
+
+    def __init__(self, member):
+        self.done = False
+        self._then = member.cluster.server.intercept
+        member.cluster.server.intercept = self
+
+    async def before(self, call, verb):
+        if verb == "patch" and call.resource.plural == "jobs" and not self.done:
+            self.done = True
+            raise ConnectionCut
+        return await self._then.before(call, verb) if self._then else None
+
+    async def after(self, call, verb, reply):
+        return await self._then.after(call, verb, reply) if self._then else reply
 
 
 class WithdrawnBeforeTheStart:

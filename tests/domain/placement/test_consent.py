@@ -2,12 +2,14 @@
 
 import datetime as dt
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from hub.domain.fleet.clusters import Cluster
-from hub.domain.placement.framework import sieve
+from hub.domain.placement.framework import held_back, sieve
 from hub.domain.placement.registry import filters
+from hub.domain.selectors import Taint
 from hub.domain.workloads.demand import Constraints
 from shared.consent import NOT_ACCEPTED
 from tests.domain.build import NOW, a_cluster
@@ -47,7 +49,7 @@ def test_a_report_to_come_holds_the_workload_until_it_is_due(
     """Until then no other member takes it; afterwards the member that has not reported is left out."""
     due = {"team": NOW + seconds * SECOND}
     clusters = [reports("said", {"team": "Absent"}), reports("silent", {})]
-    found = sieve(filters(reports_due=due), OF_TEAM, clusters, NOW)
+    found = held_back(sieve(filters(reports_due=due), OF_TEAM, clusters, NOW), {"said", "silent"})
     assert found.passed == passes
     if not passes:
         assert found.again_at == due["team"]
@@ -59,4 +61,33 @@ def test_another_namespace_that_is_awaited_holds_nothing() -> None:
     """Each namespace has a time of its own."""
     due = {"other": NOW + SECOND}
     clusters = [reports("said", {"team": "Absent"}), reports("silent", {})]
-    assert sieve(filters(reports_due=due), OF_TEAM, clusters, NOW).passed == {"said"}
+    assert sieve(filters(reports_due=due), OF_TEAM, clusters, NOW).awaited == ()
+
+
+def test_a_cluster_that_could_not_hold_the_workload_is_not_awaited() -> None:
+    """The others take it at once; the one without a report stays rejected."""
+    due = {"team": NOW + SECOND}
+    clusters = [reports("said", {"team": "Absent"}), reports("silent", {})]
+    found = held_back(sieve(filters(reports_due=due), OF_TEAM, clusters, NOW), {"said"})
+    assert found.passed == {"said"}
+    assert [each.cluster for each in found.rejected] == ["silent"]
+
+
+@pytest.mark.parametrize(
+    "unfit",
+    [
+        {"cordoned": True},
+        {"heartbeat_at": NOW - 600 * SECOND},
+        {"joined": False},
+        {"taints": (Taint("gpu", "", "NoSchedule"),)},
+    ],
+    ids=["cordoned", "silent", "not joined", "tainted"],
+)
+def test_a_cluster_that_another_filter_rejects_is_not_awaited(unfit: dict[str, Any]) -> None:
+    """The reports of consent are looked at last."""
+    due = {"team": NOW + SECOND}
+    silent = a_cluster(name="silent", consent={}, **unfit)
+    clusters = [reports("said", {"team": "Absent"}), silent]
+    found = sieve(filters(reports_due=due), OF_TEAM, clusters, NOW)
+    assert found.passed == {"said"}
+    assert found.awaited == ()

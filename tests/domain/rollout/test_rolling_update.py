@@ -50,6 +50,36 @@ def test_all_new_clusters_begin_at_once():
 
 
 @pytest.mark.parametrize(
+    ("closed", "budget", "expected"),
+    [
+        pytest.param(old("x", closed=True, ready=False), Rolling(1), (("a",), ("b",)), id="not ready"),
+        pytest.param(old("x", closed=True), Rolling(1), (("a",), ("b",)), id="ready"),
+        pytest.param(new("x", closed=True), Rolling(1), (("a",), ("b",)), id="has the newest"),
+        pytest.param(old("x", closed=True, failed=True), Rolling(0), ((), ("a", "b")), id="failed"),
+        pytest.param(
+            [Holding("x", given=False, current=False, ready=False, closed=True)],
+            Rolling(1),
+            (("a",), ("b",)),
+            id="given nothing",
+        ),
+    ],
+)  # fmt: skip
+def test_a_member_that_takes_nothing_new_costs_no_budget(
+    closed: list[Holding], budget: Rolling, expected: tuple[tuple[str, ...], tuple[str, ...]]
+):
+    """It is neither begun nor changed nor held, and the others go on as if it were not wanted."""
+    step = next_step([*closed, *old("a", "b")], 3, budget)
+    assert (step.update, step.held) == expected
+    assert not step.begin
+
+
+def test_a_member_that_takes_nothing_new_is_taken_back_all_the_same():
+    """Created objects may be deleted where consent was withdrawn, if its cluster is wanted no longer."""
+    step = next_step([*unwanted("x", closed=True), *new("a", "b")], 2, Rolling())
+    assert step.remove == ("x",)
+
+
+@pytest.mark.parametrize(
     ("holdings", "target", "budget", "expected"),
     [
         pytest.param(

@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from hub.services.consent import namespaces
+from hub.services.consent.placed import name_placed
 from hub.services.index import pool_keys
 from hub.services.members.sessions import Heartbeats, ObservedDigest
 from hub.services.works import declared_rules
@@ -90,10 +91,9 @@ async def test_new_pool_keys_are_told_at_once_and_ever_after(tmp_path: Path):
 
 async def names_are(hub: Running, *names: str) -> dict[str, Any]:
     """Have the scheduler name these namespaces; returns once replies carry them."""
-    made = await hub.write(namespaces.require, namespaces.AskedNamespaces(), frozenset(names))
-    told = {"revision": made.revision, "names": sorted(names)}
-    await waiting.eventually(lambda: hub.sync._for_all.namespaces == told)
-    return told
+    made = await hub.write(namespaces.require, frozenset(names))
+    await waiting.eventually(lambda: hub.sync._for_all.namespaces["revision"] == made.revision)
+    return hub.sync._for_all.namespaces
 
 
 async def test_pool_keys_that_changed_between_two_requests_are_told_at_once(tmp_path: Path):
@@ -161,6 +161,21 @@ async def test_rules_of_availability_are_told_to_agents_that_go_by_others(tmp_pa
     async with running_hub(tmp_path) as hub:
         agent.running = hub
         assert (await agent.sync(availability=7))["availability"] == told
+
+
+async def test_a_change_for_all_agents_between_two_requests_is_told_at_once(tmp_path: Path):
+    """An agent asks with what it held before: the hub does not hold that request."""
+    rule = {"group": "ray.io", "kind": "RayCluster", "available": "true", "message": ""}
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        await agent.sync()
+        await hub.write(declared_rules.declare, [rule], "ana")
+        await hub.write(name_placed, frozenset({"shop"}))
+        await waiting.eventually(lambda: hub.sync._for_all.namespaces["revision"] == 1)
+        rules = await asyncio.wait_for(agent.sync(wait_s=20, availability=0), 5)
+        assert rules["availability"]["rules"] == [rule]
+        names = await asyncio.wait_for(agent.sync(wait_s=20, namespaces_held=0), 5)
+        assert names["namespaces"] == {"revision": 1, "names": ["shop"], "ids": {}}
 
 
 async def test_a_session_is_written_down_whole(tmp_path: Path):

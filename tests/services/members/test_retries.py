@@ -90,6 +90,46 @@ def test_a_span_takes_what_lies_in_it(first, last, code):
         assert rule.takes([f"{code}/Error"]) is (first <= code <= last)
 
 
+@pytest.mark.parametrize("reason", ["NotAccepted", "NameConflict", "KindNotServed"])
+async def test_a_refusal_before_the_start_costs_no_attempt(tmp_path: Path, reason: str):
+    """A member refused the job before: with `retry: 2` a failure in the second epoch is tried again."""
+    async with running_hub(tmp_path) as hub:
+        north, east = await hub.join("north"), await hub.join("east")
+        uid = await hub.placed("north", metadata={"annotations": {"roadstead.dev/retry": "2"}})
+        await north.sync()
+        await north.sync(seen(uid, "Failed", reason=reason, message="no"))
+        await north.sync(seen(uid, "Gone", unstarted=True))
+        job = await hub.job(uid)
+        assert (job.state, job.epoch, job.unstarted) == ("Pending", 1, 1)
+        assert (job.requeue_at, job.requeues, job.evictions) == (None, 0, None)
+        await hub.place(uid, "east")
+        await hub.settled()
+        await east.sync()
+        await east.sync(ran(uid, 2, **FAILED))
+        assert (await hub.job(uid)).reason == "Retrying"
+        await east.sync(seen(uid, "Gone", 2, job=FAILED))
+        await hub.place(uid, "north")
+        await hub.settled()
+        await north.sync()
+        await north.sync(ran(uid, 3, **FAILED))
+        assert (await hub.job(uid)).state == "Failed"
+
+
+async def test_a_refusal_of_what_may_have_started_costs_an_attempt(tmp_path: Path):
+    """The agent does not say that the epoch never started: the failure of the next one is the end."""
+    async with running_hub(tmp_path) as hub:
+        north, east = await hub.join("north"), await hub.join("east")
+        uid = await hub.placed("north", metadata={"annotations": {"roadstead.dev/retry": "2"}})
+        await north.sync()
+        await north.sync(seen(uid, "Failed", reason="NotAccepted", message="no"))
+        await north.sync(seen(uid, "Gone"))
+        await hub.place(uid, "east")
+        await hub.settled()
+        await east.sync()
+        await east.sync(ran(uid, 2, **FAILED))
+        assert (await hub.job(uid)).state == "Failed"
+
+
 @pytest.mark.parametrize("word", ["entry", "job"])
 async def test_an_agents_own_word_is_no_promise_to_try_again(tmp_path: Path, word: str):
     """Agents say Retrying of what they do, and members whatever they like: a failure is the end."""

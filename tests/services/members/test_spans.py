@@ -21,7 +21,7 @@ from hub.services.members.sessions import (
     Slow,
 )
 from hub.services.works.avoiding import set_aside
-from hub.services.works.retries import max_epochs
+from hub.services.works.retries import max_attempts
 from hub.store import clusters, events, leases, workloads
 from shared.clock import ManualClock
 from shared.errors import Rejected
@@ -171,7 +171,7 @@ def test_words_of_a_member_are_cut_beyond_their_limit(text, kept):
 def test_retries_are_a_number_of_at_most_five_digits(said, epochs):
     """Anything else counts as not given: one epoch."""
     annotations = None if said is None else {"roadstead.dev/retry": said}
-    assert max_epochs(annotations) == epochs
+    assert max_attempts(annotations) == epochs
 
 
 @pytest.mark.parametrize(

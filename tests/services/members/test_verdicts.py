@@ -60,6 +60,41 @@ def test_what_is_gone_and_in_doubt_goes_on_by_a_persons_word_only(to, move, colu
     assert found == columns
 
 
+@pytest.mark.parametrize(
+    ("to", "move"),
+    [
+        (WithdrawTo.PENDING, Transition.REQUEUE),
+        (WithdrawTo.HELD, Transition.HOLD),
+        (WithdrawTo.DEACTIVATED, Transition.DEACTIVATE),
+    ],
+)
+def test_an_epoch_that_never_started_is_counted(to, move):
+    """Once, as the agent says it; its number stays, so the next epoch has a later one."""
+    told = verdict(seen("u", "Gone", unstarted=True), leaving(to, seen=False, unstarted=4))
+    assert (told.transition, told.columns.get("unstarted")) == (move, 5)
+    assert "new_epoch" not in told.columns
+
+
+@pytest.mark.parametrize(
+    ("said", "known"),
+    [(False, {}), (True, {"seen": True}), (True, {"started_at": NOW})],
+    ids=["not said", "it was there", "it ran"],
+)
+def test_an_epoch_that_may_have_started_is_an_attempt(said, known):
+    """Without the agent's word, and where the hub was told otherwise before."""
+    row = leaving(WithdrawTo.PENDING, **{"seen": False} | known)
+    assert "unstarted" not in verdict(seen("u", "Gone", unstarted=said), row).columns
+
+
+@pytest.mark.parametrize("epoch", [4, 700_004])
+def test_attempts_are_the_epochs_that_may_have_started(epoch):
+    """Of four epochs two never started: the failure is that of the second attempt."""
+    row: dict[str, Any] = {"workload_epoch": epoch, "epoch": epoch, "unstarted": 2} | TOLD_TWICE
+    failed = ran("u", epoch, result="Failed")
+    assert verdict(failed, standing(**row)).transition == Transition.FAIL
+    assert verdict(failed, standing(**row | {"unstarted": 3})).transition == Transition.WITHDRAW
+
+
 @pytest.mark.parametrize("state", [State.OFFERED, State.APPLIED, State.RUNNING, State.UNKNOWN])
 def test_what_is_gone_unasked_was_deleted_there(state):
     """Whatever was last seen of it."""

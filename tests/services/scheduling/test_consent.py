@@ -105,6 +105,18 @@ async def test_a_member_that_does_not_report_holds_up_no_job_for_long(tmp_path: 
         assert (await hub.job(uid)).cluster == "small"
 
 
+async def test_a_member_that_could_never_hold_a_job_is_not_awaited(tmp_path: Path) -> None:
+    """Its nodes are too small: another member takes the job without its report."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("tiny", a_pool(cpu="500m", memory="8Gi"), consent=consent(0))
+        await hub.cluster("large", a_pool(cpu="8", memory="8Gi"), consent=consent(0))
+        (uid,) = await hub.apply(a_job("one"))
+        await hub.settle()
+        await hub.cluster("large", a_pool(cpu="8", memory="8Gi"), consent=consent(team_a="Absent"))
+        await hub.settle()
+        assert (await hub.job(uid)).cluster == "large"
+
+
 async def test_an_agent_that_reports_no_consent_is_placed_on_as_before(tmp_path: Path) -> None:
     """It is of an earlier release: the hub names no namespace and waits for no report."""
     async with running(tmp_path) as hub:

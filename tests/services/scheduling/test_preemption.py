@@ -9,6 +9,7 @@ from hub.domain.instants import stamp
 from hub.domain.plan import Assignment, Nominated
 from hub.services.questions import jobs
 from hub.services.scheduling.preempt import preempt
+from shared.consent import NOT_ACCEPTED
 from tests.services.build import RECLAIM, WITHIN, in_cohort, start, states, submit, urgent
 from tests.services.hubs import Running, a_job, a_pool, running
 
@@ -152,6 +153,36 @@ async def test_room_is_kept_for_the_nominee(tmp_path: Path) -> None:
         await hub.transition("cancel", high)
         await hub.settle()
         assert sorted(await states(hub, [low[0], other])) == ["Pending", "Placed"]
+
+
+@pytest.mark.parametrize(
+    ("state", "placed"), [(NOT_ACCEPTED, True), ("Labelled", False), (None, False)]
+)
+async def test_withdrawn_consent_gives_up_the_room_that_is_kept(
+    tmp_path: Path, state: str | None, placed: bool
+) -> None:
+    """The nominee cannot go there any more: others use the room at once. A report to come frees nothing."""
+    async with running(tmp_path) as hub:
+        told = {"team-a": "Labelled", "team-b": "Labelled"}
+        await hub.cluster("c", a_pool(nodes=1, cpu="4"), consent={"revision": 1, "states": told})
+        door = in_cohort("b", "4", cohort="")
+        for each in door:
+            if each["kind"] == "LocalQueue":
+                each["metadata"]["namespace"] = "team-b"
+        await hub.apply(*in_cohort("a", "4", cohort="", preemption=WITHIN), *door)
+        low = await submit(hub, "a", "2", "low1", "low2")
+        await hub.settle()
+        await start(hub, *low)
+        high = await urgent(hub, "high", "a", "4")
+        await hub.settle()
+        (other,) = await hub.apply(a_job("other", "team-b", queue="b", requests={"cpu": "2"}))
+        await hub.transition("requeue", low[0], reason="Preempted")
+        await hub.settle()
+        assert await states(hub, [high, other]) == ["Pending", "Pending"]
+        told = {"team-b": "Labelled"} | ({} if state is None else {"team-a": state})
+        await hub.cluster("c", a_pool(nodes=1, cpu="4"), consent={"revision": 2, "states": told})
+        await hub.settle()
+        assert await states(hub, [high, other]) == ["Pending", "Placed" if placed else "Pending"]
 
 
 async def test_who_was_told_to_go_earlier_is_waited_for_too(tmp_path: Path) -> None:

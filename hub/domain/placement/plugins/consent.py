@@ -1,16 +1,17 @@
 """The people of a member accept the hub in the workload's namespace, or its agent created the namespace."""
 
 import datetime as dt
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Set as AbstractSet
+from dataclasses import dataclass, field
 from typing import Final
 
 from hub.domain.fleet.clusters import Cluster, accepts
 from hub.domain.plan import Rejection
 from hub.domain.workloads.demand import Constraints
-from shared.consent import NOT_ACCEPTED, accept_command
+from shared.consent import NOT_ACCEPTED, accept_command, refused
 
 AWAITING_REPORT: Final = "AwaitingConsentReport"
+_MOST_NAMED: Final = 5  # namespaces in a message and its command
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,45 @@ class Accepted:
             text = f"its agent has yet to report whether namespace {namespace} accepts this hub"
             due = (self.reports_due or {}).get(namespace)
             return Rejection(self.name, AWAITING_REPORT, text, due)
-        command = accept_command(f"namespace {namespace}", hub_id)
-        text = f"namespace {namespace} does not accept this hub; to accept it there: {command}"
+        state = (cluster.consent or {}).get(namespace, NOT_ACCEPTED)
+        text = refused(namespace, state, hub_id)
         return Rejection(self.name, NOT_ACCEPTED, text)
+
+
+@dataclass(frozen=True, slots=True)
+class NamespacesAccepted:
+    """Rejects clusters in which a namespace of a placement's objects is not accepted, or yet to be reported.
+
+    `reports_due`: until when the placement waits for a report, by namespace. `holding`: clusters that hold
+    the objects already: they stay, and `verdict` says whether they take new versions.
+    """
+
+    namespaces: Sequence[str] = ()
+    hub_id: str = ""
+    reports_due: Mapping[str, dt.datetime] = field(default_factory=dict)
+    holding: AbstractSet[str] = frozenset()
+    name: str = "Accepted"
+
+    def reject(
+        self, constraints: Constraints, cluster: Cluster, now: dt.datetime
+    ) -> Rejection | None:
+        return None if cluster.name in self.holding else self.verdict(cluster)
+
+    def verdict(self, cluster: Cluster) -> Rejection | None:
+        """The refusal of a cluster that takes nothing new in these namespaces; None: it does."""
+        closed = [each for each in self.namespaces if not accepts(cluster, each)]
+        if cluster.consent is None or not closed:
+            return None
+        told = [each for each in closed if each in cluster.consent]
+        if told:
+            named = " ".join(told[:_MOST_NAMED])
+            more = len(told) - _MOST_NAMED
+            left = f" and {more} more" if more > 0 else ""
+            which = f"namespace {named}" if len(told) == 1 else f"namespaces {named}{left}"
+            verb = "does" if len(told) == 1 else "do"
+            command = accept_command(f"namespace {named}", self.hub_id)
+            text = f"{which} {verb} not accept this hub; to accept it there: {command}"
+            return Rejection(self.name, NOT_ACCEPTED, text)
+        due = [self.reports_due[each] for each in closed if each in self.reports_due]
+        text = f"its agent has yet to report whether namespace {closed[0]} accepts this hub"
+        return Rejection(self.name, AWAITING_REPORT, text, max(due, default=None))

@@ -16,7 +16,7 @@ from hub.services.placements.bindings import EVICTED, FOR_A_JOB
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.override import Overrides
 from hub.services.placements.place_objects import Held, place_objects, read_held, take_over
-from hub.services.placements.roll_out import Found, has_version, look_at, note_overrides
+from hub.services.placements.roll_out import Found, closed, has_version, look_at, note_overrides
 from hub.services.placements.snapshots import objects_at, objects_of
 from hub.services.placements.staged.drive import ChosenClusters, Driven, drive
 from hub.store.records.objects import StoredObject
@@ -93,6 +93,8 @@ class _View:
                 taken=bool(taken) and not reads_only,
             )
             note_overrides(found[cluster], there, taken)
+            if cluster in outcome.refusals:
+                found[cluster] = closed(found[cluster], outcome.refusals[cluster])
         text = "another placement has placed it there"
         owned = {
             cluster: f"{names.get(uid, 'an object')}: {text}"
@@ -104,8 +106,14 @@ class _View:
     def sights(self, index: int) -> dict[str, ClusterSight]:
         """The same, as runs look at it; and of clusters that are not chosen any more."""
         version = self.version(index)
+        refusals = self._outcome.refusals
         seen = {
-            cluster: _sight(each, self.held.get(cluster, {}), version.taken.get(cluster, ""))
+            cluster: _sight(
+                each,
+                self.held.get(cluster, {}),
+                version.taken.get(cluster, ""),
+                refusals[cluster].message if cluster in refusals else "",
+            )
             for cluster, each in version.found.items()
         }
         return {name: ClusterSight() for name in self.held if name not in seen} | seen
@@ -134,7 +142,7 @@ def roll_out_by_runs(
         version = view.version(driven.index)
         for cluster in driven.step.give:
             newer = version.found[cluster].version
-            if newer is not None and not newer.fault:
+            if newer is not None and not newer.fault and cluster not in outcome.refusals:
                 version.overrides.keep(newer, cluster, labels[cluster])
                 give[cluster] = newer.objects
         give |= dict.fromkeys(driven.step.remove, ())
@@ -172,8 +180,11 @@ def _note(
         outcome.given[cluster] = replace(left.given, leaving=left.given.leaving or cluster in give)
 
 
-def _sight(found: Found, there: Mapping[str, Work], taken: str) -> ClusterSight:
-    """`taken`: what another placement holds there of what this one would give, in words."""
+def _sight(found: Found, there: Mapping[str, Work], taken: str, refusal: str) -> ClusterSight:
+    """`taken`: what another placement holds there of what this one would give, in words.
+
+    `refusal`: why the member takes nothing new: the run waits, as its people may accept the hub.
+    """
     version, holding = found.version, found.holding
     fault = version.fault if version is not None else ""
     refused, trouble = _trouble(there) if holding.current else (False, "")
@@ -182,7 +193,7 @@ def _sight(found: Found, there: Mapping[str, Work], taken: str) -> ClusterSight:
         has=holding.current and not fault,
         ready=holding.current and holding.ready and not bad and not refused,
         refused=bool(bad) or refused,
-        trouble=bad or trouble,
+        trouble=bad or ("" if holding.current else refusal) or trouble,
     )
 
 

@@ -1,0 +1,43 @@
+"""The id of each namespace of the hub: agents write it on the namespaces that they create.
+
+It is the uid of the hub's Namespace. A Namespace that is deleted and made again gets another, so that its
+Jobs and objects never use what a member still holds of the one before. The id stays when the hub itself makes
+a Namespace of the hub cluster again, and when an administrator has the hub adopt another hub cluster. Any
+other change of the uid there counts as a deletion (docs/explain/ownership.md).
+"""
+
+from collections.abc import Iterable
+
+from hub.services.consent import namespaces as consents
+from hub.services.queues.defaults import ensure_namespaces
+from hub.store import objects
+from hub.store.records.objects import StoredObject
+from hub.store.transaction import Transaction
+
+
+def ids_of(tx: Transaction, names: Iterable[str]) -> dict[str, str]:
+    """Ids by name; the hub makes a Namespace that is missing."""
+    wanted = set(names) - {""}
+    found = consents.ids_of(tx, wanted)
+    if missing := wanted - found.keys():
+        ensure_namespaces(tx, missing)
+        found |= consents.ids_of(tx, missing)
+    return found
+
+
+def is_same(row: StoredObject, hub_cluster_uid: str) -> bool:
+    """Is the hub's Namespace the one that the hub cluster has under this uid?"""
+    return row.hub_cluster_uid in {None, hub_cluster_uid}
+
+
+def read_there(tx: Transaction, row: StoredObject, hub_cluster_uid: str) -> None:
+    """Remember which Namespace of the hub cluster the hub's is."""
+    if row.hub_cluster_uid != hub_cluster_uid:
+        objects.change(tx, row.uid, hub_cluster_uid=hub_cluster_uid)
+
+
+def made_there(tx: Transaction, name: str, hub_cluster_uid: str) -> None:
+    """The bridge has made the Namespace in the hub cluster: the id stays."""
+    row = objects.find(tx, "", "Namespace", "", name)
+    if row is not None:
+        read_there(tx, row, hub_cluster_uid)
