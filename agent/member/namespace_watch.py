@@ -78,6 +78,11 @@ class NamespaceWatch:
         ids = self._named.ids or {}
         return {name: ids.get(name, "") for name, found in states.items() if found == state}
 
+    def id_of(self, name: str) -> str:
+        """The id of the hub's namespace that the agent created this one for, as cached; "": none is known."""
+        space = self._informer.cache.get(("", name))
+        return (space.made_for if space is not None else None) or ""
+
     async def refuse(self, work: Work, step: Do) -> Trouble | None:
         """Refuse a write, or return None: its namespace accepts the hub, or does not exist yet."""
         if step not in _WRITES or not work.namespace:

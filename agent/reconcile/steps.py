@@ -98,6 +98,7 @@ class Steps:
         if tracked.is_left_over() and tracked.seen.live is not None:
             whole = await self._applier.read(tracked.seen.live)
             tracked.written = None if whole is None else as_written(whole)
+            tracked.namespace_id = self._watch.id_of(tracked.seen.live["metadata"]["namespace"])
         return Outcome()
 
     async def _let_go(self, tracked: TrackedWork, decision: Decision) -> Outcome:

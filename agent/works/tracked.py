@@ -62,6 +62,7 @@ class TrackedWork:
     kept_until: float | None = None  # a failure of which not all is known is not told before then
     hint: tuple[str, str] = ("", "")  # why the Job's controller makes no pods, from Events
     written: Object | None = None  # of one that is left over: as its user may have written it
+    namespace_id: str = ""  # … and of the hub's namespace that its own was created for
     last_look: tuple[Any, ...] = ()
     fights: int = 0
     last_fight: float = 0.0
@@ -343,6 +344,7 @@ class TrackedWork:
             drift=[drifts[path] for path in sorted(drifts)][:100],
             incarnation=incarnation_of(live) if work is None else "",
             manifest=self.written if self.is_left_over() else None,
+            namespace_id=self.namespace_id if self.is_left_over() else "",
             status=self._status(decision),
             unstarted=decision.unstarted,
         )

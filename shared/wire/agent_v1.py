@@ -261,6 +261,9 @@ class Observed(Message):
     drift: list[Drift] = []
     incarnation: str = ""  # of something not desired: the hub's incarnation that gave it
     manifest: dict[str, Any] | None = None  # of a Job that is to be left alone, where known
+    namespace_id: str = Field(
+        default="", max_length=64
+    )  # … and that its namespace was created for
     unstarted: bool = False  # of a Gone: proven that nothing of the epoch ever started, or will
 
     def digest_line(self) -> str:

@@ -6,6 +6,7 @@ a Namespace of the hub cluster again, and when an administrator has the hub adop
 other change of the uid there counts as a deletion (docs/explain/ownership.md).
 """
 
+import datetime as dt
 from collections.abc import Iterable
 
 from hub.services.consent import namespaces as consents
@@ -41,3 +42,19 @@ def made_there(tx: Transaction, name: str, hub_cluster_uid: str) -> None:
     row = objects.find(tx, "", "Namespace", "", name)
     if row is not None:
         read_there(tx, row, hub_cluster_uid)
+
+
+def restore(tx: Transaction, name: str, former: str, restored_at: dt.datetime | None) -> None:
+    """Give a namespace that a restored store had lost its former id, as a Job that was adopted tells it.
+
+    Not where the store knew the namespace, or the hub cluster has told the hub which one it is.
+    """
+    row = objects.find(tx, "", "Namespace", "", name)
+    if row is None or restored_at is None or not former or row.uid == former:
+        return
+    knew = row.created_at < restored_at or row.hub_cluster_uid is not None
+    if knew or objects.get(tx, former) is not None:
+        return
+    objects.remove(tx, row.uid)
+    objects.add(tx, row._replace(uid=former))
+    consents.renewed(tx, name)

@@ -14,6 +14,7 @@ from hub.domain.quota.declared import read_cluster_queue, read_local_queue
 from hub.domain.workloads import shape
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import TERMINAL, State, Transition
+from hub.services.consent import identity
 from hub.services.context.settings import Intake
 from hub.services.jobs.accept import submit_jobs
 from hub.services.members import forgotten
@@ -48,6 +49,7 @@ def adopt_job(
     left = forgotten.find(tx, uid, cluster)
     row = workloads.get_many(tx, [uid]).get(uid) or _submitted(tx, uid, left, intake)
     _refuse(tx, row, left)
+    identity.restore(tx, row.namespace, left.get("namespaceId", ""), accounted.restored_at(tx))
     _take_over(tx, row, left)
     forgotten.drop(tx, uid, left["cluster"])
     accounted.adopted(tx, uid, left["cluster"])

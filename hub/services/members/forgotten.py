@@ -42,8 +42,10 @@ class ForgottenJob(TypedDict):
     seenAt: str
     decided: NotRequired[str]  # REMOVE, once somebody has decided so
     written: NotRequired[bool]  # its manifest is kept; False: too large; left out: not reported
+    namespaceId: NotRequired[str]  # of the hub's namespace that its own was created for
 
 
+_OF_THE_HUB: Final = frozenset({"written", "namespaceId"})  # shown to nobody
 REMOVE: Final = "Remove"
 # The setting that is touched where members should say again what they hold.
 ASKED: Final = "forgotten_asked"
@@ -157,6 +159,7 @@ def note(tx: Transaction, cluster: str, entries: Sequence[Observed]) -> None:
             told = {**known, **told}  # what was decided stays
         if entry.manifest is not None:
             told["written"] = _write(tx, entry.object_uid, entry.manifest)
+            told["namespaceId"] = entry.namespace_id
         kept[entry.object_uid] = told
     if changed:
         _keep(tx, kept)
@@ -190,7 +193,7 @@ def list_forgotten(tx: Transaction) -> list[Json]:
         job = known.get(row["uid"])
         found.append(
             {
-                **{name: value for name, value in row.items() if name != "written"},
+                **{name: value for name, value in row.items() if name not in _OF_THE_HUB},
                 "decided": row.get("decided", ""),
                 "manifest": _manifest_state(row),
                 "objectUid": object_uid,

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from hub.services.consent import namespaces
 from hub.services.jobs import adopt
 from hub.services.jobs.hold import release_job
 from hub.services.members import forgotten
@@ -221,3 +222,19 @@ async def test_while_a_backup_is_not_accepted_leftovers_are_shown(tmp_path: Path
         (row,) = await hub.hub.read(forgotten.list_forgotten)
         assert (row["uid"], row["cluster"]) == (uid, "north")
         assert row["seenAt"] >= dt.datetime(2026, 1, 1, tzinfo=dt.UTC).isoformat()
+
+
+@pytest.mark.parametrize(("born", "kept"), [("after", True), ("before", False)])
+async def test_an_adopted_job_brings_the_id_of_its_namespace(tmp_path: Path, born: str, kept: bool):
+    """Its member's namespace is used on; a namespace that the restored store knew keeps its own id."""
+    async with running_hub(tmp_path) as hub:
+        if born == "before":
+            await hub.submit("other")
+            hub.clock.advance(1)
+        uid, (agent,) = await left_in(hub, "north", uid="unknown")
+        hub.clock.advance(1)
+        told = {"epoch": 3, "object_uid": "m-north", "manifest": JOB, "namespace_id": "id-1"}
+        await agent.sync(a_stray(hub, uid, OLD, **told))
+        await hub.write(adopt.adopt_job, uid, "", "ann")
+        ids = await hub.hub.read(namespaces.ids_of, ["team-a"])
+        assert (ids["team-a"] == "id-1") is kept

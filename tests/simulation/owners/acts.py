@@ -36,6 +36,8 @@ def draw(dice: random.Random) -> list[Act]:
     acts += [_placing(dice, dice.random() * 6.0) for _ in range(dice.randrange(2, 5))]
     if dice.random() < 0.7:  # what places the namespace
         acts.append(_placing(dice, dice.random() * 3.0, "ns-shop"))
+    if dice.random() < 0.4:
+        acts += _another_life(dice, 1.0 + dice.random() * 10.0)
     for _ in range(dice.randrange(8, 26)):
         acts.append(_any(dice, 2.0 + dice.random() * _RUN_S))
     return sorted(acts, key=lambda act: act.at)
@@ -47,6 +49,17 @@ def _opening(dice: random.Random) -> Act:
     if dice.random() < 0.5:
         return Act(at, "make-namespace", (member, space, dice.random() < 0.4))
     return Act(at + 0.5, "make", (member, space, *_named(dice), dice.random() < 0.4, "people"))
+
+
+def _another_life(dice: random.Random, at: float) -> list[Act]:
+    """Jobs in a namespace of the hub, which is made again, and Jobs of the next one."""
+    space = _space(dice)
+    jobs = [(at, "before"), (at + dice.random() * 2.0, "more")]
+    later = at + 2.0 + dice.random() * 6.0
+    jobs += [(later + dice.random() * 8.0, f"after-{number}") for number in range(3)]
+    acts = [Act(when, "submit", (space, name, dice.choice((2, 10)))) for when, name in jobs]
+    left = (_member(dice), space, *_named(dice), False, "people")
+    return [*acts, Act(later - 0.5, "make", left), Act(later, "remake", (space,))]
 
 
 def _space(dice: random.Random) -> str:
@@ -107,7 +120,9 @@ def _any(dice: random.Random, at: float) -> Act:
 
 
 def _by_users(dice: random.Random, at: float, member: str, space: str) -> Act:
-    match dice.randrange(10):
+    match dice.randrange(11):
+        case 10:
+            return Act(at, "remake", (space,))
         case 0 | 1 | 2:
             return _placing(dice, at)
         case 3 | 4:

@@ -20,6 +20,7 @@ ACCEPT = PREFIX + "accept"
 CONSENT = frozenset({ACCEPT, PREFIX + "accept-tokens"})
 CANARY = re.compile(r"canary-[0-9]+x|Y2FuYXJ5L[A-Za-z0-9+/]+")  # plain, and as a Secret has it
 NAMESPACES = "namespaces"
+LIFE = "people.example/life"  # on a Job: how often its namespace in the hub had been made again
 _SERVER = frozenset({"resourceVersion", "generation", "managedFields", "uid", "creationTimestamp"})
 _LISTS = "[]"
 
@@ -71,6 +72,7 @@ class Ledger:
         self._accepts_at: dict[str, float] = {}  # the same, by label alone
         self._stands: dict[str, Object] = {}
         self.accepted: set[str] = set()  # uids of namespaces and objects that ever did
+        self._lives: dict[str, str] = {}  # uids of namespaces: the life of the hub's whose Jobs they had
         self.store: Any = None
 
     def follow(self, store: Any, writer: Callable[[], str]) -> None:
@@ -165,6 +167,13 @@ class Ledger:
         namespace = metadata.get("namespace") or ""
         if namespace and not self.usable(namespace):
             self._fail("O-2", f"{self._name(key, obj)} is created without consent")
+        life = (metadata.get("annotations") or {}).get(LIFE)
+        if life is not None:
+            space = self.store.get(NAMESPACES, "", namespace)["metadata"]["uid"]
+            first = self._lives.setdefault(space, life)
+            if life != first and space not in self.accepted:
+                text = f"{self._name(key, obj)} of life {life} is where those of life {first} were"
+                self._fail("O-5", text)
 
     def _updated(
         self, key: str, entry: Entry, obj: Object, old: Object, changed: set[Path]
@@ -254,7 +263,10 @@ class Ledger:
         entry, name = self.entries[obj["metadata"]["uid"]], self._name(key, obj)
         marks = obj["metadata"].get("labels") or {}
         if entry.creator == AGENT:
-            stripped = PREFIX + "created-by" not in marks or PREFIX + "managed-by" not in marks
+            needed = {PREFIX + "created-by", PREFIX + "managed-by"}
+            if key != NAMESPACES:
+                needed.add(PREFIX + "job-uid")
+            stripped = not needed <= marks.keys()  # by people: it is theirs now
             kept = key == NAMESPACES and (
                 PREFIX + "job-uid" not in marks  # made for a Job, or kept once before
                 or self.foreign_inside(obj["metadata"]["name"])

@@ -3,6 +3,7 @@
 import pytest
 
 import agent.member.abandon as leaving
+from agent.member.acceptance import Space
 from agent.member.consent import Consent
 from tests.simulation import runner
 from tests.simulation.owners.run import OwnersRun
@@ -36,7 +37,7 @@ def test_a_take_over_without_consent_is_found(monkeypatch):
         return True
 
     monkeypatch.setattr(Consent, "covers", covers)
-    assert played(1).invariant == "O-1"
+    assert played(16).invariant == "O-1"
 
 
 def test_a_release_that_leaves_marks_is_found(monkeypatch):
@@ -49,4 +50,11 @@ def test_a_release_that_leaves_marks_is_found(monkeypatch):
         return patch
 
     monkeypatch.setattr(leaving, "abandon_patch", half)
-    assert played(1).invariant == "O-4"
+    assert played(7).invariant == "O-4"
+
+
+def test_a_job_where_those_of_an_earlier_namespace_were_is_found(monkeypatch):
+    """The ledger knows how often a namespace of the hub was made again, and where its Jobs were before."""
+    judged = Space.state
+    monkeypatch.setattr(Space, "state", lambda self, _wanted: judged(self, None))
+    assert played(2).invariant == "O-5"

@@ -4,6 +4,7 @@ from typing import Any
 
 from sqlalchemy import select
 
+from hub.domain.workloads.origin import Origin
 from hub.services.jobs import cancel
 from hub.services.objects.apply import apply_documents
 from hub.services.objects.clusters import set_cordoned
@@ -18,6 +19,7 @@ from shared.kinds.placement_v1 import GROUP as PLACEMENT
 from shared.kinds.registry import parse
 from tests.services.hubs import a_job
 from tests.simulation.owners.acts import CLASS, MEMBERS, PLACED, SPACES
+from tests.simulation.owners.ledger import LIFE
 
 Object = dict[str, Any]
 
@@ -119,6 +121,7 @@ class Users:
     def __init__(self, fleet: Any) -> None:
         self.fleet = fleet
         self.placed: set[str] = set()
+        self._lives = dict.fromkeys(SPACES, 0)
 
     async def open(self) -> None:
         manifests = [
@@ -130,6 +133,26 @@ class Users:
             self.fleet.hub_side.knows(each)
         said = await put(self.fleet.hub, *manifests)
         assert not said, said
+        for space in SPACES:
+            await self._read_there(space)
+
+    async def remake(self, space: str) -> str:
+        """Somebody deletes the Namespace on the hub cluster with its Jobs, and makes another of its name."""
+        await self.unsubmit(space)
+        self._lives[space] += 1
+        return await self._read_there(space)
+
+    async def _read_there(self, space: str) -> str:
+        """The bridge reads the Namespace on the hub cluster."""
+        uid = f"{space}-{self._lives[space]}"
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}}
+
+        def take(tx: Transaction) -> str:
+            given = draft(parse(body), tx.now, origin=Origin.HUB_CLUSTER, uid=uid)
+            done = apply_documents(tx, [given], self.fleet.hub.hub.settings.intake)
+            return "; ".join(f"{each.error}" for each in done if each.error)
+
+        return str(await self.fleet.hub.hub.write(take))
 
     async def place(self, name: str, policy: str, apply: Any, end: str, scope: str) -> str:
         given = dict(apply)
@@ -168,6 +191,7 @@ class Users:
 
     async def submit(self, space: str, name: str, seconds: int) -> str:
         job = a_timed_job(space, name, seconds)
+        job["metadata"]["annotations"] = {LIFE: str(self._lives[space])}
         self.fleet.hub_side.knows(job)
         return await put(self.fleet.hub, job)
 
