@@ -212,17 +212,13 @@ class Whole:
         )
         held = DesiredBase(revision=request.desired.revision, digest=request.desired.digest)
         wire = SyncRequest.model_construct(
-            proto=1, session=request.session, seq=request.seq, cluster_uid=request.cluster_uid,
-            incarnation_seen=request.incarnation_seen, marks=request.marks, wait_s=0.0,
-            desired=held, observed=said, capacity=request.capacity,
-        )  # fmt: skip
+            session=request.session, seq=request.seq, cluster_uid=request.cluster_uid, desired=held,
+            incarnation_seen=request.incarnation_seen, marks=request.marks, wait_s=0.0, proto=1,
+            observed=said, capacity=request.capacity)  # fmt: skip
         read = SyncRequest.model_validate_json(wire.model_dump_json())
         read.namespaces_held = request.namespaces_held
         told = self._said_by(cluster, read)
-        if (
-            told is not None
-        ):  # at once: what was committed may have others answered before this one returns
-            self.checks.answered(cluster, read.session)
+        self.checks.answered(cluster, read.session)  # before news of it has others answered
         self.checks.consents.reported(cluster, read)
         self._look_at_the_books()
         if self.dies_in_request:

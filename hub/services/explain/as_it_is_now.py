@@ -83,13 +83,15 @@ def waiting_view(index: ScheduleIndex | None, uid: str) -> WaitingView | None:
     )
 
 
-def held_by_queue(index: ScheduleIndex, namespace: str, queue: str) -> Json:
-    """Why a queue admits nothing that waits in it; {} where it does. In the event loop.
+def stopped_queue(index: ScheduleIndex, namespace: str, queue: str) -> Json:
+    """Reason and message of a stopped queue; {} where the index knows of none. In the event loop.
 
     Of a pending job that the index has yet to read: its row gives the reason of its eviction.
     """
     route = index.routes.route(namespace, queue, placed=True)
-    return {"reason": route.reason, "message": route.message} if route.reason else {}
+    if route.reason != Reason.QUEUE_STOPPED:
+        return {}  # an index that is not read yet knows no queue at all
+    return {"reason": route.reason, "message": route.message}
 
 
 def quota_view(index: ScheduleIndex | None, uid: str) -> QuotaView | None:

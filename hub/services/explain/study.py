@@ -17,7 +17,7 @@ from hub.services.context import timeline
 from hub.services.context.decisions import survey_view
 from hub.services.context.hub import Hub
 from hub.services.explain import avoided, case as cases
-from hub.services.explain.as_it_is_now import held_by_queue, quota_view, waiting_view
+from hub.services.explain.as_it_is_now import quota_view, stopped_queue, waiting_view
 from hub.services.explain.case import Case, Findings
 from hub.services.explain.job import explain_job
 from hub.services.explain.wording import LISTED, Names, Wording
@@ -87,7 +87,7 @@ async def _explained(hub: Hub, uid: str, index: ScheduleIndex | None) -> Json:
     told = await hub.read(explain_job, uid, waiting, quota, suspect_after_s)
     unread = index is not None and waiting is None and told["state"] == State.PENDING
     if index is not None and unread and told["reason"] != timeline.CODE:
-        told |= held_by_queue(index, told["namespace"], told["queue"])
+        told |= stopped_queue(index, told["namespace"], told["queue"])
     return told
 
 

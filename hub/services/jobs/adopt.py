@@ -72,8 +72,8 @@ def _submitted(tx: Transaction, uid: str, left: ForgottenJob, intake: Intake) ->
     found, manifest = forgotten.manifest_of(tx, uid, left["cluster"])
     if found is ManifestState.AWAITED:
         text = (
-            f"the hub has forgotten this job, and {left['cluster']} has yet to report its manifest: "
-            "try again in some seconds (roadstead restored shows in column MANIFEST when it is Reported)"
+            f"the hub has forgotten this job altogether, and {left['cluster']} has yet to report its "
+            "manifest: try again in some seconds (column MANIFEST of roadstead restored says Reported then)"
         )
         raise Rejected(RejectCode.MANIFEST_AWAITED, text)
     if manifest is None:

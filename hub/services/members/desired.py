@@ -228,7 +228,7 @@ class ForAll(NamedTuple):
     def is_news(
         self, before: "ForAll | None", held: int | None, namespaces_held: int | None
     ) -> bool:
-        """Is there more to tell an agent that was told `before` last and holds these revisions?"""
+        """True if an agent lacks some of it: the last reply had `before`, the agent holds these revisions."""
         return self != before or self.told(held, namespaces_held).keys() != {"pool_keys"}
 
 

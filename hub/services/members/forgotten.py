@@ -41,12 +41,8 @@ class ForgottenJob(TypedDict):
     message: str
     seenAt: str
     decided: NotRequired[str]  # REMOVE, once somebody has decided so
-    written: NotRequired[
-        bool
-    ]  # its manifest is kept; False: it is too large; not there: not reported yet
-    namespaceId: NotRequired[
-        str
-    ]  # of the hub's namespace that its own was created for, where known
+    written: NotRequired[bool]  # its manifest is kept; False: too large; left out: not reported
+    namespaceId: NotRequired[str]  # of the hub's namespace that its own was created for
 
 
 _OF_THE_HUB: Final = frozenset({"written", "namespaceId"})  # shown to nobody
@@ -56,7 +52,7 @@ ASKED: Final = "forgotten_asked"
 
 
 class ManifestState(StrEnum):
-    """Whether the hub has the manifest of a leftover Job."""
+    """State of the manifest of a leftover Job in the hub."""
 
     AWAITED = "Awaited"  # the agent has yet to report it
     REPORTED = "Reported"
@@ -64,7 +60,7 @@ class ManifestState(StrEnum):
 
 
 def manifest_of(tx: Transaction, uid: str, cluster: str) -> tuple[ManifestState, Json | None]:
-    """The manifest of a Job as its agent reported it, or why the hub has none."""
+    """The manifest of a Job as its agent reported it; None in the other states."""
     found = ManifestState.AWAITED
     for object_uid, row in _kept(tx).items():
         if (row["uid"], row["cluster"]) != (uid, cluster):

@@ -303,3 +303,13 @@ async def test_one_that_a_drain_gave_back_tells_at_once_how_its_queue_goes_on(
         assert (found["state"], found["reason"]) == ("Pending", "QueueStopped")
         assert found["message"] == "ClusterQueue gold is stopped (HoldAndDrain)"
         assert found["remedies"][0]["message"].endswith("roadstead queues resume gold")
+
+
+async def test_one_that_the_scheduler_has_yet_to_read_lacks_no_queue(tmp_path: Path) -> None:
+    """Before the index is read it knows no queue: the explanation does not say that there is none."""
+    async with running(tmp_path) as hub:
+        await hub.apply(*a_queue("gold"))
+        (uid,) = await hub.apply(a_job("one", queue="gold"))
+        found = await told(hub, uid)
+        assert (found["state"], found["reason"]) == ("Pending", "")
+        assert found["message"] == "has not been considered yet"

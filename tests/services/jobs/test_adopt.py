@@ -123,7 +123,7 @@ async def listed_manifests(hub: Running) -> list[str]:
 async def test_a_job_that_the_hub_has_forgotten_is_not_adopted_before_its_manifest_is_reported(
     tmp_path: Path,
 ):
-    """Its refusal has a code of its own, because a later try is accepted; the list shows the difference."""
+    """The refusal `ManifestAwaited` says that a later try is accepted; the list shows the difference."""
     async with running_hub(tmp_path) as hub:
         uid, (agent,) = await left_in(hub, "north", uid="unknown")
         assert await listed_manifests(hub) == ["Awaited"]
