@@ -30,7 +30,7 @@ BY_OTHERS = {"managedFields": [{"manager": "kubectl"}]}
 def an(labels: Json, **metadata: Any) -> Json:
     """An object; one with a hub's label was written by the agent, unless the metadata says otherwise."""
     written = WRITTEN if "roadstead.dev/managed-by" in labels else BY_OTHERS
-    return {"metadata": {"name": "x", "labels": labels, **written, **metadata}}
+    return {"metadata": {"name": "x", "labels": labels, **written, **metadata}, "spec": {}}
 
 
 NOTED = an({}, annotations={"roadstead.dev/spec-hash": "x"})
@@ -166,6 +166,43 @@ def test_the_policy_judges_the_stored_object(
 ) -> None:
     """Marks that the request brings open nothing; `created-by`, consent and levels stay as they are."""
     assert is_allowed(operation, kind, old, new, space) is allowed
+
+
+def a_job(spec: Json, *, started: bool = True, ends: bool = False) -> Json:
+    """A Job of the agent's; one that was not started has the mark."""
+    mark = {} if started else {"annotations": {"roadstead.dev/not-started": "true"}}
+    return {**an(MARK, **mark, **(ENDING if ends else {})), "spec": spec}
+
+
+WAITS = {"suspend": True, "parallelism": 2, "completions": 4}
+RUNS = {"suspend": False, "parallelism": 2, "completions": 4}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "grows"),
+    [
+        (a_job(WAITS), a_job(RUNS), True),
+        (a_job(WAITS), a_job({"parallelism": 2, "completions": 4}), True),
+        (a_job(WAITS, started=False), a_job(WAITS), True),
+        (a_job(RUNS), a_job({**RUNS, "parallelism": 3}), True),
+        (a_job({}), a_job({"parallelism": 2}), True),
+        (a_job(RUNS), a_job({**RUNS, "completions": 5}), True),
+        (a_job(RUNS), a_job({**RUNS, "parallelism": 1}), False),
+        (a_job(RUNS), a_job({**RUNS, "completions": 3}), False),
+        (a_job(RUNS), a_job(WAITS), False),
+        (a_job(RUNS), a_job(RUNS), False),
+        (a_job(WAITS, started=False), a_job(WAITS, started=False), False),
+        (a_job(WAITS, ends=True), a_job(RUNS, ends=True), False),
+    ],
+)
+def test_no_job_grows_or_starts_once_consent_is_withdrawn(
+    old: Json, new: Json, grows: bool
+) -> None:
+    """In a namespace that accepts the hub, or is the hub's, it may; a deleted Job gets no pods."""
+    assert is_allowed("UPDATE", "Job", old, new, {}) is not grows
+    assert is_allowed("UPDATE", "Job", old, new, {"roadstead.dev/accept": "z"}) is not grows
+    assert is_allowed("UPDATE", "Job", old, new, ACCEPT)
+    assert is_allowed("UPDATE", "Job", old, new, CREATED)
 
 
 @pytest.mark.parametrize(

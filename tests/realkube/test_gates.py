@@ -13,7 +13,7 @@ import pytest
 from tests.e2e.running import REPOSITORY
 from tests.realkube.gates import chains, world
 from tests.realkube.gates.asking import Json
-from tests.realkube.gates.requests import ACTIONS, CHANGES, Request, change_of
+from tests.realkube.gates.requests import ACTIONS, CHANGES, TOUCHED, Request, change_of
 from tests.realkube.gates.table import HUB_CLUSTER, MEMBER, Row, rows
 from tests.realkube.gates.world import World
 from tests.realkube.plane import Plane
@@ -58,6 +58,8 @@ def each_of(role: str) -> pytest.MarkDecorator:
 # What the named actions of the tables ask for, as merge patches.
 NAMED: Final[dict[str, Json]] = {
     "start": {"spec": {"suspend": False}},
+    "grow": {"spec": {"parallelism": 3}},
+    "note": TOUCHED,
     "unqueue": {"metadata": {"labels": dict.fromkeys(world.QUEUED)}},
     "name another": {"metadata": {"annotations": {world.SUBMITTED_BY: "bob"}}},
     "mark as mirror": {"metadata": {"labels": world.ORIGIN}},

@@ -12,7 +12,7 @@ each invariant says: docs/reference/invariants.md.
 | R-01 nothing is lost | `Checks.unsettled`: at the end every job has ended | both |
 | R-02 no twin | `Checks.looked_over`, with submissions said twice; a member's names | services |
 | R-03 nothing is offered before it is placed | `memory.offer`; `Checks.looked_over` | both |
-| R-04 never two, never again | `Checks.pod_runs`, `Checks.started` | both |
+| R-04 never two, never again | `Checks.pod_runs`, `Checks.started`, `Checks.said` | both |
 | R-05 bounded double run | `Losses`: not before its time, two at most, withdrawn, counted once | both |
 | R-06 fencing | `Checks.answered`, `Checks.moved`, `Agent.replied` | both |
 | R-07 a result stands | `Checks.moved`, `dropped`, `unsettled`: completed wins over every wish | both |

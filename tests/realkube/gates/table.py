@@ -24,6 +24,7 @@ from tests.realkube.gates.requests import CHANGES
 # lent, pods of `asking` and `silent` get a token, those of `mute` do not.
 # `refused` and `accepted` carry the labels of created objects, in finance and in lent;
 # the agent wrote `accepted`, and `refused` are copies that people made.
+# The agent made Job `ending` in finance before its consent was withdrawn, and `working` in lent; both wait.
 MEMBER: Final = """
 object                 action          agent+  agent  hub    submitter  person  admin  tool
 ---------------------  --------------  ------  -----  -----  ---------  ------  -----  ----
@@ -91,6 +92,12 @@ Job created            create          yes     yes    role   role       role    
 Job created            status          gate    role   role   role       role    yes    yes
 Job created            delete          yes     yes    role   role       role    yes    yes
 Job created            collection      yes     role   role   role       role    yes    yes
+Job ending             start           gate    gate   role   role       yes     yes    yes
+Job ending             grow            gate    gate   role   role       yes     yes    yes
+Job ending             note            yes     yes    role   role       yes     yes    yes
+Job ending             delete          yes     yes    role   role       yes     yes    yes
+Job working            start           yes     yes    role   role       role    yes    yes
+Job working            grow            yes     yes    role   role       role    yes    yes
 Namespace lent         changes         gate    gate*  role   role       role    yes    yes
 Namespace lent         delete          gate    gate   role   role       role    yes    yes
 Namespace created      changes         yes     yes*   role   role       role    yes    yes

@@ -85,7 +85,10 @@ def a_namespace(name: str, **labels: str) -> Json:
 
 
 # Objects with these names in the tables have managed fields of the agent, as all that it writes.
-_BY_AGENT: Final = ("taken", "created", "accepted", "system", "asking", "silent", "mute")
+_BY_AGENT: Final = (
+    *("taken", "created", "accepted", "system", "asking", "silent", "mute"),
+    *("ending", "working"),
+)
 NOTED: Final = {"annotations": {"roadstead.dev/spec-hash": "x"}}
 HELD: Final = {"finalizers": ["roadstead.dev/result"]}
 _TOKENS: Final = "automountServiceAccountToken"
@@ -136,6 +139,8 @@ def members_objects() -> dict[str, Json]:
         "ServiceAccount theirs": an_object("ServiceAccount", "v1", "theirs", "finance"),
         "Job theirs": a_job("theirs", "finance"),
         "Job created": a_job("created", "made", **hold),
+        "Job ending": a_job("ending", "finance", **hold),
+        "Job working": a_job("working", "lent", **hold),
         "RoleBinding theirs": an_object(
             "RoleBinding", f"{_RBAC}/v1", "theirs", "finance", roleRef=view, subjects=subject
         ),
