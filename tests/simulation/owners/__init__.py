@@ -9,6 +9,6 @@ who wrote each of its fields, by the token of the request, and judges by that wh
 | O-1 foreign objects are deleted never, changed with consent and by a take-over rule | `Ledger.written` |
 | O-2 nothing is created in a namespace that accepts no hub; consent is never written | `Ledger.written` |
 | O-3 no value of a foreign object leaves its member without consent | `HubSide.sent`: the bytes to the hub |
-| O-5 a Job of a hub's namespace that was made again is in none that had Jobs of the one before | `Ledger._created` |
+| O-5 a Job of a namespace that was made again is where none of the one before were | `Ledger._created` |
 | O-4 nothing created by the hub is left behind, and what is released loses its marks | `Ledger.left_behind` |
 """

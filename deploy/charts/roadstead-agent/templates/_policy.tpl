@@ -7,6 +7,7 @@
   "namespaces" "*"
   "deniedNamespaces" "kube-*,roadstead,roadstead-system"
   "acceptedNamespaces" ""
+  "consent" "Enforce"
   "serviceAccounts" "default"
   "schedulers" "default-scheduler"
   "priorityClasses" "*"
