@@ -30,9 +30,10 @@ class Space(NamedTuple):
 
     def state(self, wanted: str | None) -> NamespaceState:
         """The state for a hub whose namespace of this name has the id `wanted`; None: it does not tell."""
-        if self.made_for is not None and wanted in {None, self.made_for}:
+        is_ours = self.made_for is not None
+        if is_ours and (wanted is None or (wanted and wanted == self.made_for)):
             return "Created"
-        if self.made_for is not None and self.granted == NOT_ACCEPTED:
+        if is_ours and self.granted == NOT_ACCEPTED:
             return "Replaced"
         return self.granted
 

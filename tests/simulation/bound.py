@@ -57,7 +57,7 @@ observe_service = bound(
 )
 timeline = bound("hub.services.context.timeline", **_STORE, changes=memory.CHANGES)
 offers = bound(
-    "hub.services.works.offer", **_STORE, timeline=timeline, identity=memory.NAMESPACE_IDS
+    "hub.services.works.offer", **_STORE, timeline=timeline, namespaces=memory.NAMESPACE_IDS
 )
 evict = bound("hub.services.works.evict", **_STORE, withdraw_jobs=withdraw.withdraw_jobs)
 _LOSS = {"evict": evict.evict, "restored": restored}

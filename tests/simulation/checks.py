@@ -108,7 +108,9 @@ class Checks(Losses):
         me = job["metadata"]["uid"]
         other = self.begun.setdefault((uid, epoch), me)
         if (uid, epoch) in self.unstarted:
-            raise Violation("R-04", f"epoch {epoch} of {uid} was reported as never started, and starts")
+            raise Violation(
+                "R-04", f"epoch {epoch} of {uid} was reported as never started, and starts"
+            )
         if other != me and (uid, epoch) not in self.torn:
             raise Violation("R-04", f"epoch {epoch} of {uid} begins again: {other}, then {me}")
 

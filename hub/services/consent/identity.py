@@ -2,28 +2,16 @@
 
 It is the uid of the hub's Namespace. A Namespace that is deleted and made again gets another, so that its
 Jobs and objects never use what a member still holds of the one before. The id stays when the hub itself makes
-a Namespace of the hub cluster again, and when an administrator has the hub adopt another hub cluster. Any
+a Namespace of the hub cluster again, and when an administrator has the hub adopt another hub cluster. Each
 other change of the uid there counts as a deletion (docs/explain/ownership.md).
 """
 
 import datetime as dt
-from collections.abc import Iterable
 
 from hub.services.consent import namespaces as consents
-from hub.services.queues.defaults import ensure_namespaces
 from hub.store import objects
 from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
-
-
-def ids_of(tx: Transaction, names: Iterable[str]) -> dict[str, str]:
-    """Ids by name; the hub makes a Namespace that is missing."""
-    wanted = set(names) - {""}
-    found = consents.ids_of(tx, wanted)
-    if missing := wanted - found.keys():
-        ensure_namespaces(tx, missing)
-        found |= consents.ids_of(tx, missing)
-    return found
 
 
 def is_same(row: StoredObject, hub_cluster_uid: str) -> bool:

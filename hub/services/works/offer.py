@@ -12,7 +12,7 @@ import orjson
 
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import State, Transition
-from hub.services.consent import identity
+from hub.services.consent import namespaces
 from hub.services.context import timeline
 from hub.services.works import compose
 from hub.store import clusters, objects, workloads, works
@@ -72,7 +72,7 @@ def offer(tx: Transaction, asks: Sequence[Ask]) -> list[list[PreparedOffer]]:
         works.composable(tx, ask.cluster, ask.uids if _may_ask(live, ask) else ()) for ask in asks
     ]
     placements = _placements(tx, found)
-    ids = identity.ids_of(tx, {row.namespace for rows in found for row in rows})
+    ids = namespaces.ids_of(tx, {row.namespace for rows in found for row in rows} - {""})
     prepared: list[list[PreparedOffer]] = []
     changed: list[OptionedWork] = []
     offered: list[WorkloadMove] = []

@@ -76,6 +76,7 @@ MADE = {**OURS, labels.CREATED_BY: HUB}
         (MADE, "id-1", "", "Replaced"),
         (MADE, "id-1", None, "Created"),
         (MADE, "", "id-1", "Replaced"),
+        (MADE, "", "", "Replaced"),
         (MADE | ACCEPT, "id-1", "id-2", "Labelled"),
         (OURS, "", "id-1", "Replaced"),
         ({}, "id-1", "id-1", "NotAccepted"),

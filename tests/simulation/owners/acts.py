@@ -37,7 +37,7 @@ def draw(dice: random.Random) -> list[Act]:
     if dice.random() < 0.7:  # what places the namespace
         acts.append(_placing(dice, dice.random() * 3.0, "ns-shop"))
     if dice.random() < 0.4:
-        acts += _another_life(dice, 1.0 + dice.random() * 10.0)
+        acts += _made_again(dice, 1.0 + dice.random() * 10.0)
     for _ in range(dice.randrange(8, 26)):
         acts.append(_any(dice, 2.0 + dice.random() * _RUN_S))
     return sorted(acts, key=lambda act: act.at)
@@ -51,7 +51,7 @@ def _opening(dice: random.Random) -> Act:
     return Act(at + 0.5, "make", (member, space, *_named(dice), dice.random() < 0.4, "people"))
 
 
-def _another_life(dice: random.Random, at: float) -> list[Act]:
+def _made_again(dice: random.Random, at: float) -> list[Act]:
     """Jobs in a namespace of the hub, which is made again, and Jobs of the next one."""
     space = _space(dice)
     jobs = [(at, "before"), (at + dice.random() * 2.0, "more")]

@@ -20,7 +20,7 @@ ACCEPT = PREFIX + "accept"
 CONSENT = frozenset({ACCEPT, PREFIX + "accept-tokens"})
 CANARY = re.compile(r"canary-[0-9]+x|Y2FuYXJ5L[A-Za-z0-9+/]+")  # plain, and as a Secret has it
 NAMESPACES = "namespaces"
-LIFE = "people.example/life"  # on a Job: how often its namespace in the hub had been made again
+MADE = "people.example/made"  # on a Job: which Namespace of its name in the hub it is of
 _SERVER = frozenset({"resourceVersion", "generation", "managedFields", "uid", "creationTimestamp"})
 _LISTS = "[]"
 
@@ -72,9 +72,7 @@ class Ledger:
         self._accepts_at: dict[str, float] = {}  # the same, by label alone
         self._stands: dict[str, Object] = {}
         self.accepted: set[str] = set()  # uids of namespaces and objects that ever did
-        self._lives: dict[
-            str, str
-        ] = {}  # uids of namespaces: the life of the hub's whose Jobs they had
+        self._numbers: dict[str, str] = {}  # by uid of a namespace: that of the first Job in it
         self.store: Any = None
 
     def follow(self, store: Any, writer: Callable[[], str]) -> None:
@@ -169,12 +167,14 @@ class Ledger:
         namespace = metadata.get("namespace") or ""
         if namespace and not self.usable(namespace):
             self._fail("O-2", f"{self._name(key, obj)} is created without consent")
-        life = (metadata.get("annotations") or {}).get(LIFE)
-        if life is not None:
+        number = (metadata.get("annotations") or {}).get(MADE)
+        if number is not None:
             space = self.store.get(NAMESPACES, "", namespace)["metadata"]["uid"]
-            first = self._lives.setdefault(space, life)
-            if life != first and space not in self.accepted:
-                text = f"{self._name(key, obj)} of life {life} is where those of life {first} were"
+            first = self._numbers.setdefault(space, number)
+            if number != first and space not in self.accepted:
+                text = (
+                    f"{self._name(key, obj)} of namespace {number} is where those of {first} were"
+                )
                 self._fail("O-5", text)
 
     def _updated(

@@ -19,7 +19,7 @@ from shared.kinds.placement_v1 import GROUP as PLACEMENT
 from shared.kinds.registry import parse
 from tests.services.hubs import a_job
 from tests.simulation.owners.acts import CLASS, MEMBERS, PLACED, SPACES
-from tests.simulation.owners.ledger import LIFE
+from tests.simulation.owners.ledger import MADE
 
 Object = dict[str, Any]
 
@@ -121,7 +121,7 @@ class Users:
     def __init__(self, fleet: Any) -> None:
         self.fleet = fleet
         self.placed: set[str] = set()
-        self._lives = dict.fromkeys(SPACES, 0)
+        self._numbers = dict.fromkeys(SPACES, 0)
 
     async def open(self) -> None:
         manifests = [
@@ -139,12 +139,12 @@ class Users:
     async def remake(self, space: str) -> str:
         """Somebody deletes the Namespace on the hub cluster with its Jobs, and makes another of its name."""
         await self.unsubmit(space)
-        self._lives[space] += 1
+        self._numbers[space] += 1
         return await self._read_there(space)
 
     async def _read_there(self, space: str) -> str:
         """The bridge reads the Namespace on the hub cluster."""
-        uid = f"{space}-{self._lives[space]}"
+        uid = f"{space}-{self._numbers[space]}"
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}}
 
         def take(tx: Transaction) -> str:
@@ -191,7 +191,7 @@ class Users:
 
     async def submit(self, space: str, name: str, seconds: int) -> str:
         job = a_timed_job(space, name, seconds)
-        job["metadata"]["annotations"] = {LIFE: str(self._lives[space])}
+        job["metadata"]["annotations"] = {MADE: str(self._numbers[space])}
         self.fleet.hub_side.knows(job)
         return await put(self.fleet.hub, job)
 
