@@ -45,6 +45,11 @@ class Gate:
         """Return the API server's answer to the agent's dry run, refusals included."""
         return said_to(self.plane, manifest, verb, self.account)
 
+    def as_agent(self, manifest: dict[str, Any]) -> None:
+        """Create an object as the agent does."""
+        arguments = ("create", MANAGER, "-f", "-")
+        self.plane.kubectl(*arguments, stdin=json.dumps(manifest), kubeconfig=self.account)
+
 
 def said_to(plane: Plane, manifest: dict[str, Any], verb: str, account: Path | None = None) -> str:
     arguments = (verb, "--dry-run=server", "--validate=strict", "-f", "-")

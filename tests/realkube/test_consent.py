@@ -69,6 +69,8 @@ def test_only_a_namespace_that_accepts_the_hub_takes_its_objects(
     """The label, the mark of creation or the value accepts it; no pattern matches `default`."""
     if marks is not None:
         gate.plane.create(a_namespace(name, marks))
+    else:  # it is there, and other tests may have labelled it
+        gate.plane.kubectl("label", "namespace", name, f"{labels.ACCEPT}-")
     for manifest in (a_secret(name), a_job(name)):
         answer = gate.said(marked(manifest))
         assert (DENIED in answer) is not is_usable, answer
@@ -91,3 +93,23 @@ def test_pods_get_a_token_only_where_people_allow_it_or_the_agent_made_the_names
     answer = gate.said(marked(a_job(name, token=None)))
     assert ("denied request: TokenNotAllowed" in answer) is not gives, answer
     assert "created" in gate.said(marked(a_job(name)))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_denied"),
+    [("id-1", "id-1", False), ("id-1", "id-2", True), ("id-1", None, True), (None, "id-1", True)],
+)
+def test_the_agent_never_changes_the_id_of_a_namespace(
+    gate: Gate, before: str | None, after: str | None, is_denied: bool
+) -> None:
+    """It is written on CREATE: an agent that changes it could use what an earlier tenant left there."""
+    name = f"of-{before}-to-{after}".lower()
+    space = a_namespace(name, MADE)
+    space["metadata"]["annotations"] = {} if before is None else {labels.NAMESPACE_ID: before}
+    gate.as_agent(space)
+    marks = {} if after is None else {labels.NAMESPACE_ID: after}
+    changed = a_namespace(name, {**MADE, "team": "blue"})
+    changed["metadata"]["annotations"] = marks
+    answer = gate.said(changed, "replace")
+    assert ("ForbiddenField: roadstead.dev/namespace-id" in answer) is is_denied, answer
+    assert ("replaced" in answer) is not is_denied, answer
