@@ -97,7 +97,7 @@ async def delete_if_empty(client: KubeClient, live: Object, hub_id: str) -> str:
     Raises KubeError.
     """
     if is_deleting(live) or not is_created(live, hub_id):
-        return "it is being deleted, or others created it"
+        return "it is being deleted, or no label says that this agent created it"
     found = await _contents(client, live["metadata"]["name"], hub_id)
     if not found.is_empty:
         return found.message

@@ -44,6 +44,7 @@ class NamespaceUpkeep:
         self._hub_id, self._clock = hub_id, clock
         self._due: dict[str, dt.datetime] = {}
         self._told: set[str] = set()
+        self._stays: dict[str, str] = {}  # why, as last logged
 
     async def run(self, policy: MemberPolicy) -> None:
         """Look until cancelled."""
@@ -62,6 +63,7 @@ class NamespaceUpkeep:
         """Delete the empty ones among the namespaces of an earlier id that are due."""
         replaced, now = self._watch.of_state("Replaced"), self._clock.now()
         self._due = {name: self._due.get(name, now) for name in replaced}
+        self._stays = {name: why for name, why in self._stays.items() if name in replaced}
         for name in [name for name, due in self._due.items() if due <= now]:
             self._due[name] = now + AGAIN_AFTER
             try:
@@ -74,7 +76,11 @@ class NamespaceUpkeep:
         if made_for(live, self._hub_id) in {None, wanted}:
             return
         why = await delete_if_empty(self._client, live, self._hub_id)
-        log.info("namespace.replaced", namespace=name, stays=why or "deleted")
+        if not why:
+            log.info("namespace.deleted", namespace=name, why="created for an earlier one of the hub")
+        elif self._stays.get(name) != why:
+            log.warning("namespace.replaced", namespace=name, stays=why)
+        self._stays[name] = why
 
     def _tell(self) -> None:
         """Log each namespace of mode Report once."""

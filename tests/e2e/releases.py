@@ -101,17 +101,18 @@ class Parts:
         ours = self._running.pop(name, None)
         until(lambda: _has_ended(pid) if ours is None else ours.poll() is not None, 30, name)
 
-    def start(self, name: str, tree: Path = REPOSITORY) -> None:
-        """Start a part with the code of `tree`, as the fleet had started it."""
+    def start(self, name: str, tree: Path = REPOSITORY, **environ: str) -> None:
+        """Start a part with the code of `tree`, as the fleet had started it, and these variables."""
         with (self.fleet.folder / "logs" / f"{name}.log").open("ab") as log:
             self._running[name] = subprocess.Popen(
-                self._commands[name], cwd=tree, env=_environment(tree), stdout=log, stderr=log
-            )
+                self._commands[name], cwd=tree, env=_environment(tree) | environ,
+                stdout=log, stderr=log,
+            )  # fmt: skip
 
-    def replace(self, name: str, tree: Path = REPOSITORY) -> None:
+    def replace(self, name: str, tree: Path = REPOSITORY, **environ: str) -> None:
         """Another release's in the place of the one that runs."""
         self.stop(name)
-        self.start(name, tree)
+        self.start(name, tree, **environ)
 
     def refusal(self, name: str, tree: Path) -> tuple[int, str]:
         """How a part ends that can not run: exit code, and what it says last."""

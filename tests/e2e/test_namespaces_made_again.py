@@ -56,12 +56,19 @@ def test_jobs_of_a_namespace_that_was_made_again_keep_out_of_the_earlier_one(tmp
         kubectl(fleet, "apply", "-f", "-", cluster="m1", given=SECRET)
         remade(fleet)
         third = hub.submit(a_job("third", namespace="lab"))
-        until(lambda: "an earlier namespace lab" in (hub.job(third.uid).message or ""), 60, "why")
-        said = hub.job(third.uid)
-        assert (said.state, said.epoch) == ("Pending", 0)
-        (row,) = [each for each in hub.cluster_namespaces("m1") if each.name == "lab"]
-        assert row.state == "Replaced"
+
+        def waits() -> bool:
+            said = hub.job(third.uid)
+            return said.state == "Pending" and "an earlier namespace lab" in (said.message or "")
+
+        until(waits, 60, "it waits and says why")
+
+        def shown() -> list[tuple[str, str]]:
+            listed = hub.cluster_namespaces("m1")
+            return [(each.state, each.command) for each in listed if each.name == "lab"]
+
+        until(lambda: [state for state, _ in shown()] == ["Replaced"], 10, "the agent reports it")
         # Its people accept what is there.
-        kubectl(fleet, *row.command.split()[1:], cluster="m1")
-        ended = hub.wait(third.uid, timeout_s=60)
-        assert (ended.state, ended.epoch) == ("Succeeded", 1)
+        ((_, command),) = shown()
+        kubectl(fleet, *command.split()[1:], cluster="m1")
+        assert hub.wait(third.uid, timeout_s=60).state == "Succeeded"
