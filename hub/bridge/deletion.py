@@ -24,12 +24,14 @@ from shared.failpoints import failpoint
 from shared.finalizers import finalizers_of, without
 from shared.kube import errors
 from shared.kube.client import KubeClient, Object
+from shared.reject_codes import RejectCode
 
 # Fewer than this may always vanish: a fifth of a handful is nothing.
 FEW: Final = 3
 ABSENT: Final = "AbsentWithoutDeletion"
 TOO_MANY: Final = "TooManyDeletions"
 _PATCHES: Final = 16
+_OWED_EVERY_S: Final = 5.0
 log = structlog.get_logger(__name__)
 
 
@@ -52,6 +54,10 @@ class Deletions:
         self._standing = standing
         self._gone = gone  # called with the uid of the row whose mirror is away
         self._released: set[str] = set()  # uids whose finalizer we took off
+        self._owed: set[str] = (
+            set()
+        )  # uids of Namespaces that are gone there, and hold something here yet
+        self._owed_at = 0.0
 
     async def turn(self, term: int) -> None:
         """Take back what is being deleted, and conclude from what is absent."""
@@ -63,11 +69,13 @@ class Deletions:
             raise
         if not self._standing.stopped:
             await self._let_go(term)
+            await self._retry_namespaces(term)
 
     async def compare(self, source: Source, term: int) -> None:
         """After the first complete list of a kind: what the hub has of it and the list lacks."""
         if source.kind == NAMESPACE:
-            return  # they come from anywhere, and go by the watch's word alone
+            await self._compare_namespaces(source, term)
+            return
         kind = source.kind
         known = await self._hub.read(mirrored.uids_of_kind, kind.group, kind.kind)
         present = {self._sources.row_of(obj) for obj in source.informer.cache.values()}
@@ -85,6 +93,20 @@ class Deletions:
             await self._carry_out(kind, missing, term)
         else:
             await self._ask(kind.kind, known[missing[0]], len(missing))
+
+    async def _compare_namespaces(self, source: Source, term: int) -> None:
+        """Those that were on the hub cluster, and are not: somebody deleted them while nobody watched."""
+        known = await self._hub.read(mirrored.namespaces_there)
+        present = {str(obj["metadata"]["uid"]) for obj in source.informer.cache.values()}
+        await self._delete(sorted(known - present), term)  # of those that hold nothing here
+
+    async def _retry_namespaces(self, term: int) -> None:
+        """What was in a Namespace goes after it: its own row once nothing is left in it."""
+        now = self._hub.clock.monotonic()
+        if self._owed and now >= self._owed_at + _OWED_EVERY_S:
+            self._owed_at = now
+            owed, self._owed = self._owed, set()
+            await self._delete(owed, term)
 
     async def _conclude(self, absent: Sequence[Absence], term: int) -> None:
         certain: list[Absence] = []
@@ -133,6 +155,9 @@ class Deletions:
             try:
                 await self._hub.write(mirrored.led, term, mirrored.delete_object, uid)
             except Rejected as refusal:
+                if refusal.code == RejectCode.NAMESPACE_NOT_EMPTY:
+                    self._owed.add(uid)
+                    continue
                 log.warning("deletion.refused", uid=uid, code=refusal.code, detail=refusal.detail)
 
     async def _ask(self, kind: str, where: tuple[str, str], count: int) -> None:

@@ -5,9 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from hub.bridge import deletion
 from hub.services.consent import namespaces as consents
 from hub.services.context import hub_cluster
 from hub.store import objects
+from shared.kube.client import KubeClient
+from shared.kubesim.cluster import SimCluster
+from tests import waiting
 from tests.bridge.hub_cluster import World, until, world
 from tests.bridge.rest import mirror, remove_job, submit
 from tests.bridge.showing import showing
@@ -138,3 +142,40 @@ async def test_a_late_deletion_of_an_earlier_one_takes_nothing(tmp_path: Path):
         assert await it.hub.hub.read(objects.namespace_of, earlier) is None
         row = await it.hub.hub.read(objects.namespace_of, await uid_there(it, "team-a"))
         assert row.name == "team-a"
+
+
+async def test_one_whose_contents_go_later_goes_with_the_last_of_them(tmp_path: Path, monkeypatch):
+    """The hub keeps it while something is in it here, and looks again."""
+    monkeypatch.setattr(deletion, "_OWED_EVERY_S", 0.1)
+    async with world(tmp_path) as it:
+        await it.apply(LAB)
+        await until(read(it))
+        before = await id_of(it)
+        uid = await it.hub.submit(metadata={"namespace": "lab"})
+        await gone(it, "lab")
+        await waiting.span(0.5, why="it is refused some times")
+        assert await id_of(it) == before
+        await remove_job(it, uid)
+
+        async def forgotten() -> bool:
+            return not await id_of(it)
+
+        await until(forgotten)
+
+
+async def test_one_that_was_deleted_while_the_hub_was_away_is_forgotten(tmp_path: Path):
+    """The hub finds out when it is back, before anybody makes it again."""
+    cluster = SimCluster("hub", hub=True)
+    await cluster.start()
+    async with world(tmp_path, cluster) as it:
+        await it.apply(LAB)
+        await until(read(it))
+    async with await KubeClient.connect(tmp_path / "hub.kubeconfig") as kube:
+        await kube.delete("v1", "Namespace", "", "lab")
+    async with world(tmp_path, cluster) as it:
+
+        async def forgotten() -> bool:
+            return not await id_of(it)
+
+        await until(forgotten)
+    await cluster.stop()

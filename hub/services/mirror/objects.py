@@ -74,6 +74,12 @@ def uids_of_kind(tx: Transaction, group: str, kind: str) -> dict[str, tuple[str,
     }
 
 
+def namespaces_there(tx: Transaction) -> set[str]:
+    """Uids on the hub cluster of the Namespaces that were read there."""
+    rows = objects.list_kind(tx, "", "Namespace")
+    return {row.hub_cluster_uid for row in rows if row.hub_cluster_uid}
+
+
 def conclude_deletions(tx: Transaction, uids: Sequence[str]) -> set[str]:
     """Of Jobs that the hub cluster no longer has: those whose deletion was known, taken back further."""
     rows = workloads.get_many(tx, uids)
