@@ -21,8 +21,13 @@ def refused(namespace: str, state: str, hub_id: str) -> str:
     """Why a namespace of a member takes nothing of a hub, and the command that changes it."""
     command = accept_command(f"namespace {namespace}", hub_id)
     if state == REPLACED:
-        return (
-            f"namespace {namespace} was created there for an earlier namespace {namespace} of the hub and is "
-            f"not empty; delete it there, or accept what it holds: {command}"
-        )
+        return f"{replaced(namespace)}, or accept what it holds: {command}"
     return f"namespace {namespace} does not accept this hub; to accept it there: {command}"
+
+
+def replaced(namespace: str) -> str:
+    """What stands against a namespace that was created for an earlier one of its name."""
+    return (
+        f"namespace {namespace} was created there for an earlier namespace {namespace} of the hub and is not "
+        "empty; delete it there"
+    )

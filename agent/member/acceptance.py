@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from agent.decide.decision import Trouble
 from agent.decide.member_policy import REFUSED, MemberPolicy
-from agent.objects.facts import Object, is_created, is_namespace, is_written_by_us
+from agent.objects.facts import Object, is_created, is_namespace, is_written_by_us, owner_of
 from shared import labels
 from shared.consent import CLOSED, NOT_ACCEPTED, refused
 from shared.podsecurity.rules import listed, matches
@@ -111,12 +111,13 @@ def never_accepts(namespace: str) -> bool:
 def made_for(namespace: Object, hub_id: str) -> str | None:
     """The id of the hub's namespace that the agent created this one for; None: it did not create it.
 
-    "": created by a release that wrote no id: by the mark, or by what earlier ones left on namespaces that
-    they made for Jobs.
+    One that a release without ids placed tells it by the uid of its work, as long as that stands. "": it was
+    created by a release that wrote no id, for a Job.
     """
     marks = namespace["metadata"].get("labels") or {}
     if is_created(namespace, hub_id):
-        return str((namespace["metadata"].get("annotations") or {}).get(labels.NAMESPACE_ID) or "")
+        notes = namespace["metadata"].get("annotations") or {}
+        return str(notes.get(labels.NAMESPACE_ID) or owner_of(namespace, hub_id) or "")
     if is_written_by_us(namespace, hub_id) and labels.JOB_UID not in marks:
         return ""
     return None

@@ -41,6 +41,7 @@ class MadeJobs:
         self.tell: Callable[[str, int, Object], None] | None = None  # job's uid, epoch, pod
         self._hub_id = hub_id
         self._made: dict[str, tuple[str, int]] = {}  # uid in the member: uid of the work, epoch
+        self._spaces: dict[str, str] = {}  # uid in the member: namespace
         self._held: deque[tuple[str, Object]] = deque(maxlen=_MOST_HELD)
 
     def seen(self, job: Object) -> None:
@@ -49,6 +50,7 @@ class MadeJobs:
         if work is None or uid in self._made:
             return
         self._made[uid] = (work, epoch_of(job))
+        self._spaces[uid] = job["metadata"]["namespace"]
         mine = [pod for owner, pod in self._held if owner == uid]
         if mine:
             left = [each for each in self._held if each[0] != uid]
@@ -59,6 +61,11 @@ class MadeJobs:
     def gone(self, uid: str) -> None:
         """A Job is not there any more."""
         self._made.pop(uid, None)
+        self._spaces.pop(uid, None)
+
+    def namespaces(self) -> set[str]:
+        """Namespaces that hold Jobs which the agent made."""
+        return set(self._spaces.values())
 
     def failed(self, pod: Object) -> None:
         """Tell a failed pod, if the agent made its Job."""

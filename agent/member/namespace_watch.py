@@ -46,6 +46,11 @@ class NamespaceWatch:
         """The revision of the names that the hub gave last."""
         return self._named.revision
 
+    @property
+    def holds_ids(self) -> bool:
+        """Did the hub tell the ids of these names?"""
+        return self._named.ids is not None
+
     def name(self, named: NamedNamespaces | None) -> None:
         """Take in which namespaces the hub asks about; None: those as before."""
         if named is None:
@@ -137,8 +142,8 @@ class NamespaceWatch:
 
     def _state(self, name: str, space: Space, wanted: str | None) -> NamespaceState:
         state = space.state(wanted)
-        if state not in CLOSED or name not in self._continued:
-            return state
+        if state not in CLOSED or name not in self._continued or space.made_for:
+            return state  # of another id it holds another namespace's Jobs
         return "Named" if wanted is None else "Continued"  # such a hub knows no other state
 
     def _space(self, namespace: Object, _previous: Space | None = None) -> Space:

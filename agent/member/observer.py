@@ -139,11 +139,6 @@ class Observer:
         informer = self._informers.get((api_version, kind))
         return informer.cache.get((namespace, name)) if informer else None
 
-    def job_namespaces(self) -> set[str]:
-        """Namespaces that hold Jobs of this hub, as cached."""
-        informer = self._informers.get(JOB)
-        return {namespace for namespace, _ in informer.cache} if informer else set()
-
     def queue_managers(self) -> list[str]:
         """`namespace/name` of the LocalQueues that a queue manager serves, stopped ones included."""
         return self._queues_that(_ACTIVE, _STOPPED)

@@ -13,7 +13,7 @@ from agent.objects import drift
 from agent.objects.facts import Object, epoch_of, is_created, is_written_by_us, owner_of
 from agent.objects.full_comparison import additions
 from shared import labels
-from shared.consent import NOT_ACCEPTED
+from shared.consent import NOT_ACCEPTED, replaced
 from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.wire.agent_v1 import Work
@@ -75,6 +75,8 @@ class TakeOver:
             return stranger(live, self._hub_id)  # another hub's object stays that hub's
         if not await self._consent.covers(live):
             command = self._consent.command(work.kind, work.name, work.namespace)
+            if live["kind"] == "Namespace" and made_for(live, self._hub_id) is not None:
+                return f"{replaced(work.name)}, or let this hub take it over: {command}"
             return f"{stranger(live, self._hub_id)}; to let this hub take it over: {command}"
         if work.when_to_take_over == "IfNoDiff" and (found := _differences(work, live)):
             paths = ", ".join(difference.pointer for difference in found[:3])

@@ -17,7 +17,7 @@ from agent.member.acceptance import made_for
 from agent.member.namespace_watch import NamespaceWatch
 from agent.member.namespaces import delete_if_empty
 from agent.member.observer import Observer
-from agent.objects.facts import JOB
+from agent.objects.facts import JOB, owner_of
 from shared.clock import Clock
 from shared.consent import accept_command
 from shared.kube import errors
@@ -52,7 +52,7 @@ class NamespaceUpkeep:
             await self._watch.synced()
             while not self._observer.is_synced(*JOB):
                 await self._clock.sleep(LOOK_EVERY_S / 10)
-            self._watch.continue_in(self._observer.job_namespaces())
+            self._watch.continue_in(self._observer.made_jobs.namespaces())
         while True:
             await self._clock.sleep(LOOK_EVERY_S)
             self._tell()
@@ -73,11 +73,13 @@ class NamespaceUpkeep:
 
     async def _delete(self, name: str, wanted: str) -> None:
         live = await self._client.get("v1", "Namespace", "", name)
-        if made_for(live, self._hub_id) in {None, wanted}:
-            return
+        if made_for(live, self._hub_id) in {None, wanted} or owner_of(live, self._hub_id):
+            return  # of a placement it goes with that
         why = await delete_if_empty(self._client, live, self._hub_id)
         if not why:
-            log.info("namespace.deleted", namespace=name, why="created for an earlier one of the hub")
+            log.info(
+                "namespace.deleted", namespace=name, why="created for an earlier one of the hub"
+            )
         elif self._stays.get(name) != why:
             log.warning("namespace.replaced", namespace=name, stays=why)
         self._stays[name] = why

@@ -313,6 +313,9 @@ class SyncRequest(Message):
     capacity: Capacity | None = None  # None: unchanged since the last acknowledged one
     availability: Whole | None = None  # by header: revision of its rules; None: it knows of none
     namespaces_held: Whole | None = None  # by header too; None: reports no consent
+    namespace_ids_held: bool | None = (
+        None  # were their ids told, too? None: an agent that knows of none
+    )
 
 
 class Desired(Message):

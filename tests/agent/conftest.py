@@ -74,6 +74,11 @@ class Member:
         patch = {"metadata": {"labels": marks}}
         await self.kube.merge_patch("v1", "Namespace", "", name, patch, field_manager="people")
 
+    async def annotate(self, name: str, notes: dict[str, str | None]) -> None:
+        """The member's people annotate a namespace."""
+        patch = {"metadata": {"annotations": notes}}
+        await self.kube.merge_patch("v1", "Namespace", "", name, patch, field_manager="people")
+
     async def job(self, name: str = "job", namespace: str = "team") -> dict[str, Any]:
         return await self.kube.get("batch/v1", "Job", namespace, name)
 

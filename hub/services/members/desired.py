@@ -22,7 +22,7 @@ from hub.store import clusters, settings, works
 from hub.store.records.works import Desired
 from hub.store.transaction import Transaction
 from shared.documents import Json
-from shared.wire.agent_v1 import DesiredBase, desired_line, told_hash
+from shared.wire.agent_v1 import DesiredBase, SyncRequest, desired_line, told_hash
 from shared.wire.set_digest import SetDigest
 
 # Removals remembered per cluster; an agent further behind gets the whole set.
@@ -209,6 +209,20 @@ def digest_line(row: Desired) -> str:
 # --- what the exchange with agents reads as it begins, and when that was touched ---------------------------
 
 
+class Holds(NamedTuple):
+    """Revisions that an agent holds of what every agent is told; None: it knows of none."""
+
+    availability: int | None = None
+    namespaces: int | None = None
+    namespace_ids: bool | None = None  # with the ids of the namespaces?
+
+
+def held_by(request: SyncRequest) -> Holds:
+    """Revisions that the agent says it holds."""
+    ids = request.namespace_ids_held
+    return Holds(request.availability, request.namespaces_held, ids)
+
+
 class ForAll(NamedTuple):
     """What every agent is told, whatever it holds; as the store has it."""
 
@@ -216,20 +230,22 @@ class ForAll(NamedTuple):
     availability: Json
     namespaces: Json = {"revision": 0, "names": [], "ids": {}}  # noqa: RUF012 - never changed
 
-    def told(self, held: int | None, namespaces_held: int | None = None) -> Json:
-        """The part of a reply, for an agent that holds these revisions; None: it knows of none."""
+    def told(self, holds: Holds) -> Json:
+        """The part of a reply, for an agent that holds these revisions."""
         told: Json = {"pool_keys": self.pool_keys}
-        if held is not None and held != self.availability["revision"]:
+        if holds.availability not in {None, self.availability["revision"]}:
             told["availability"] = self.availability
-        if namespaces_held is not None and namespaces_held != self.namespaces["revision"]:
+        revision = self.namespaces["revision"]
+        lacks_ids = (
+            holds.namespace_ids is False and revision > 0
+        )  # told by a hub that knew of none
+        if holds.namespaces is not None and (holds.namespaces != revision or lacks_ids):
             told["namespaces"] = self.namespaces
         return told
 
-    def is_news(
-        self, before: "ForAll | None", held: int | None, namespaces_held: int | None
-    ) -> bool:
-        """True if an agent lacks some of it: the last reply had `before`, the agent holds these revisions."""
-        return self != before or self.told(held, namespaces_held).keys() != {"pool_keys"}
+    def is_news(self, before: "ForAll | None", holds: Holds) -> bool:
+        """Is there more to tell an agent that was told `before` last and holds these revisions?"""
+        return self != before or self.told(holds).keys() != {"pool_keys"}
 
 
 FOR_ALL: Final = frozenset(

@@ -281,8 +281,7 @@ class AgentSync:
     ) -> None:
         """Hold the request until there is news, a newer request, the hub closes, or its time is up."""
         number = desired.number
-        held = request.availability, request.namespaces_held
-        if self._for_all.is_news(session.told, *held):
+        if self._for_all.is_news(session.told, desired_sets.held_by(request)):
             return  # told while no request of it waited, or in a reply that was lost
         if desired.delta(session.id, request.desired) is not None:
             return
@@ -374,7 +373,7 @@ class AgentSync:
 
     def _reply(self, request: SyncRequest, answer: SyncAnswer) -> bytes:
         mark = None if self._timeline is None else self._timeline.mark(self._db.revision)
-        told = self._for_all.told(request.availability, request.namespaces_held)
+        told = self._for_all.told(desired_sets.held_by(request))
         hub = HubFacts(self.hub_id, self.incarnation, self._term(), mark, told)
         return encoded(request, answer, hub)
 

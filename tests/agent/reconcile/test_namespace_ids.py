@@ -9,7 +9,7 @@ from shared.wire.consent import NamedNamespaces
 from tests import waiting
 from tests.agent.build import a_config_map
 from tests.agent.placed import namespace_of
-from tests.agent.scripted_hub import HUB_ID, a_job, an_object, eventually
+from tests.agent.scripted_hub import HUB_ID, a_job, a_job_manifest, an_object, eventually
 
 pytestmark = pytest.mark.anyio
 COMMAND = f"kubectl label namespace lab {labels.ACCEPT}={HUB_ID}"
@@ -181,3 +181,43 @@ async def test_mode_report_lets_namespaces_with_jobs_of_the_hub_continue(member)
     await member.hub.finished("u-2")
     member.hub.put(a_job("u-3", "job-u-3", namespace="other", namespace_id="id-2"))
     await member.hub.seen("u-3", "Failed", "NotAccepted")
+
+
+async def test_mode_report_keeps_a_namespace_of_another_id_closed(member):
+    """The Jobs in it are of an earlier namespace of the hub, whose Secrets and volumes are there."""
+    job = a_job("u-1", "job-u-1", namespace="lab", namespace_id="id-1", run_seconds="600")
+    member.hub.put(job)
+    member.start()
+    await member.hub.seen("u-1", "Applied")
+    await member.stop()
+    named(member, 1, lab="id-2")
+    member.start(policy=MemberPolicy(consent="Report"))
+    await eventually(lambda: states_of(member.hub) == {"lab": "Replaced"})
+
+
+async def test_a_job_with_copied_labels_lets_no_namespace_continue(member):
+    """Anybody in a namespace can copy labels; only Jobs that the agent made count."""
+    await member.namespace("lab", accept=False)
+    marks = {labels.MANAGED_BY: HUB_ID, labels.JOB_UID: "u-1", labels.EPOCH: "1"}
+    copy = a_job_manifest("copy", "lab", uid="u-1", run_seconds="600")
+    copy["metadata"]["labels"] = marks
+    await member.kube.create(copy, field_manager="people")
+    named(member, 1, lab="id-1")
+    member.start(policy=MemberPolicy(consent="Report"))
+    await eventually(lambda: states_of(member.hub) == {"lab": "NotAccepted"})
+    await waiting.span(0.3, why="the agent may have read its Jobs later")
+    assert states_of(member.hub) == {"lab": "NotAccepted"}
+
+
+async def test_a_placed_namespace_of_a_release_without_ids_is_not_deleted(member):
+    """It stands for a work; what people wrote on it stays, whatever the hub names its namespace by."""
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
+    member.hub.put(an_object(space, "id-1"))
+    member.start()
+    await member.hub.seen("id-1", "Applied")
+    await member.annotate("shop", {labels.NAMESPACE_ID: None})
+    before = (await namespace_of(member, "shop"))["metadata"]["uid"]
+    named(member, 1, shop="id-2")
+    await eventually(lambda: states_of(member.hub) == {"shop": "Replaced"})
+    await waiting.span(0.3, why="several looks")
+    assert (await namespace_of(member, "shop"))["metadata"]["uid"] == before

@@ -337,3 +337,19 @@ def test_heartbeats_are_handed_over_once_and_the_newest_counts():
     heard.hear("a", at[4])
     heard.put_back(taken)
     assert heard.take() == {"a": at[4], "b": at[2]}
+
+
+async def test_ids_of_namespaces_are_told_to_an_agent_that_a_hub_of_before_told_names(
+    tmp_path: Path,
+):
+    """The revision is the same; an agent that knows of no ids is told nothing again."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        await agent.sync()
+        await hub.write(name_placed, frozenset({"shop"}))
+        await waiting.eventually(lambda: hub.sync._for_all.namespaces["revision"] == 1)
+        lacks = await agent.sync(namespaces_held=1, namespace_ids_held=False)
+        assert lacks["namespaces"]["ids"] == {}
+        for holds in ({"namespace_ids_held": True}, {}):
+            told = await agent.sync(namespaces_held=1, **holds)
+            assert told.get("namespaces") is None

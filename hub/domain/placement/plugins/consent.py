@@ -8,7 +8,7 @@ from typing import Final
 from hub.domain.fleet.clusters import Cluster, accepts
 from hub.domain.plan import Rejection
 from hub.domain.workloads.demand import Constraints
-from shared.consent import NOT_ACCEPTED, accept_command, refused
+from shared.consent import NOT_ACCEPTED, REPLACED, accept_command, refused
 
 AWAITING_REPORT: Final = "AwaitingConsentReport"
 _MOST_NAMED: Final = 5  # namespaces in a message and its command
@@ -71,14 +71,20 @@ class NamespacesAccepted:
             return None
         told = [each for each in closed if each in cluster.consent]
         if told:
-            named = " ".join(told[:_MOST_NAMED])
-            more = len(told) - _MOST_NAMED
-            left = f" and {more} more" if more > 0 else ""
-            which = f"namespace {named}" if len(told) == 1 else f"namespaces {named}{left}"
-            verb = "does" if len(told) == 1 else "do"
-            command = accept_command(f"namespace {named}", self.hub_id)
-            text = f"{which} {verb} not accept this hub; to accept it there: {command}"
-            return Rejection(self.name, NOT_ACCEPTED, text)
+            return Rejection(self.name, NOT_ACCEPTED, self._refusal(told, cluster.consent))
         due = [self.reports_due[each] for each in closed if each in self.reports_due]
         text = f"its agent has yet to report whether namespace {closed[0]} accepts this hub"
         return Rejection(self.name, AWAITING_REPORT, text, max(due, default=None))
+
+    def _refusal(self, told: Sequence[str], states: Mapping[str, str]) -> str:
+        """The namespaces that take nothing: one of an earlier id first, for that must be looked at."""
+        earlier = [each for each in told if states[each] == REPLACED]
+        if earlier or len(told) == 1:
+            named = (earlier or told)[0]
+            others = f" ({len(told) - 1} more namespaces take nothing)" if len(told) > 1 else ""
+            return refused(named, states[named], self.hub_id) + others
+        named = " ".join(told[:_MOST_NAMED])
+        more = len(told) - _MOST_NAMED
+        left = f" and {more} more" if more > 0 else ""
+        command = accept_command(f"namespace {named}", self.hub_id)
+        return f"namespaces {named}{left} do not accept this hub; to accept it there: {command}"
