@@ -27,6 +27,10 @@ class Space(NamedTuple):
     made_for: str | None  # see `made_for`
     granted: NamespaceState  # by the member's people, whoever created it
     has_token_label: bool = False
+    uid: str = ""
+    may_continue: bool = (
+        True  # without consent, where mode Report lets it: not beyond the outer bound
+    )
 
     def state(self, wanted: str | None) -> NamespaceState:
         """The state for a hub whose namespace of this name has the id `wanted`; None: it does not tell."""
@@ -67,6 +71,8 @@ class Acceptance:
             made_for(namespace, self.hub_id),
             self._granted(namespace, name),
             marks.get(labels.ACCEPT_TOKENS) == "true",
+            str(namespace["metadata"].get("uid") or ""),
+            self._is_within(name),
         )
 
     def consents(self, namespace: Object, name: str) -> bool:
@@ -91,12 +97,15 @@ class Acceptance:
 
     def _granted(self, namespace: Object, name: str) -> NamespaceState:
         """The state by what the member's people decided, whoever created the namespace."""
-        if never_accepts(name) or not self.policy.rules.admits(name):
+        if not self._is_within(name):
             return "NotAccepted"
         marks = namespace["metadata"].get("labels") or {}
         if marks.get(labels.ACCEPT) == self.hub_id:
             return "Labelled"
         return "Named" if self._names(name) else "NotAccepted"
+
+    def _is_within(self, name: str) -> bool:
+        return not never_accepts(name) and self.policy.rules.admits(name)
 
     def _names(self, name: str) -> bool:
         listing = self.policy.accepted

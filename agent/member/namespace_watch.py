@@ -32,7 +32,7 @@ class NamespaceWatch:
         self._acceptance = acceptance
         self._news = news
         self._named = NamedNamespaces(revision=0, names=[])
-        self._continued: frozenset[str] = frozenset()
+        self._continued: frozenset[str] = frozenset()  # uids
         self._informer: Informer[Space] = Informer(
             client, "v1", "Namespace", transform=self._space, on_event=self._changed, clock=clock
         )
@@ -61,7 +61,8 @@ class NamespaceWatch:
 
     def continue_in(self, names: Iterable[str]) -> None:
         """Let these namespaces, which hold Jobs of the hub, continue without consent."""
-        self._continued = frozenset(names)
+        held = (self._informer.cache.get(("", name)) for name in names)
+        self._continued = frozenset(space.uid for space in held if space is not None)
         self.revision += 1
         self._news()
 
@@ -83,11 +84,6 @@ class NamespaceWatch:
         ids = self._named.ids or {}
         return {name: ids.get(name, "") for name, found in states.items() if found == state}
 
-    def id_of(self, name: str) -> str:
-        """The id of the hub's namespace that the agent created this one for, as cached; "": none is known."""
-        space = self._informer.cache.get(("", name))
-        return (space.made_for if space is not None else None) or ""
-
     async def refuse(self, work: Work, step: Do) -> Trouble | None:
         """Refuse a write, or return None: its namespace accepts the hub, or does not exist yet."""
         if step not in _WRITES or not work.namespace:
@@ -101,7 +97,11 @@ class NamespaceWatch:
         state = self._state(work.namespace, space, work.namespace_id)
         if state in CLOSED:
             return self._acceptance.refusal(work.namespace, state)
-        if space.gives_tokens(work.namespace_id) or step == "Start" or work.manifest is None:
+        if (
+            self._gives_tokens(space, work.namespace_id)
+            or step == "Start"
+            or work.manifest is None
+        ):
             return None
         path = asked_at(work.manifest)
         return self._acceptance.no_token(work.namespace, path) if path else None
@@ -112,7 +112,7 @@ class NamespaceWatch:
             return work
         try:
             space = await self._now(work.namespace)
-            gives_tokens = space is None or space.gives_tokens(work.namespace_id)
+            gives_tokens = space is None or self._gives_tokens(space, work.namespace_id)
         except errors.KubeError:
             gives_tokens = False
         if gives_tokens:
@@ -142,9 +142,18 @@ class NamespaceWatch:
 
     def _state(self, name: str, space: Space, wanted: str | None) -> NamespaceState:
         state = space.state(wanted)
-        if state not in CLOSED or name not in self._continued or space.made_for:
-            return state  # of another id it holds another namespace's Jobs
+        if state not in CLOSED or not self._continues(space):
+            return state
         return "Named" if wanted is None else "Continued"  # such a hub knows no other state
+
+    def _continues(self, space: Space) -> bool:
+        """One of another id holds Jobs of another namespace: it never does."""
+        return space.uid in self._continued and space.may_continue and not space.made_for
+
+    def _gives_tokens(self, space: Space, wanted: str | None) -> bool:
+        if space.made_for == "" and self._continues(space):
+            return True  # an earlier release created it
+        return space.gives_tokens(wanted)
 
     def _space(self, namespace: Object, _previous: Space | None = None) -> Space:
         return self._acceptance.space(namespace, namespace["metadata"]["name"])

@@ -17,6 +17,7 @@ import structlog
 
 from agent.decide.decision import NOT_EMPTY, Outcome, Trouble
 from agent.member.refusals import refused
+from agent.objects import managed_fields
 from agent.objects.facts import (
     Object,
     finished,
@@ -98,11 +99,25 @@ async def delete_if_empty(client: KubeClient, live: Object, hub_id: str) -> str:
     """
     if is_deleting(live) or not is_created(live, hub_id):
         return "it is being deleted, or no label says that this agent created it"
+    if others := _written_by_others(live):
+        return f"people of this cluster wrote {', '.join(others[:_MOST_NAMED])} on it"
     found = await _contents(client, live["metadata"]["name"], hub_id)
     if not found.is_empty:
         return found.message
     await _delete(client, live)
     return ""
+
+
+def _written_by_others(live: Object) -> list[str]:
+    """Labels and annotations of a namespace that others than the agent wrote."""
+    others = managed_fields.owned_by_others(live, labels.FIELD_MANAGER)
+    metadata = managed_fields.child(others, "metadata") or {}
+    return sorted(
+        key.removeprefix("f:")
+        for part in ("labels", "annotations")
+        for key in managed_fields.child(metadata, part) or {}
+        if key.startswith("f:")
+    )
 
 
 async def _delete(client: KubeClient, live: Object) -> Object | None:
@@ -184,6 +199,7 @@ async def _listed(client: KubeClient, endpoint: Endpoint, namespace: str) -> lis
 
 def _holding(items: list[Object], hub_id: str) -> list[Object]:
     """Those that hold a namespace: neither made by Kubernetes, nor ended Jobs of ours, nor owned by such."""
+    items = [item for item in items if (item["apiVersion"], item["kind"]) not in _EVENTS]
     free = {_uid(item) for item in items if _is_free(item, hub_id)}
     while True:
         more = {
@@ -197,8 +213,6 @@ def _holding(items: list[Object], hub_id: str) -> list[Object]:
 
 
 def _is_free(item: Object, hub_id: str) -> bool:
-    if (item["apiVersion"], item["kind"]) in _EVENTS:
-        return True
     if (item["kind"], item["metadata"]["name"]) in _MADE_BY_KUBERNETES:
         return bool(item["apiVersion"] == "v1")
     ours = item["kind"] == "Job" and is_written_by_us(item, hub_id)

@@ -28,6 +28,7 @@ _MARKS = frozenset(
         labels.INCARNATION,
         labels.SPEC_HASH,
         labels.PLACED_BY,
+        labels.NAMESPACE_ID,
         labels.NOT_STARTED,
         labels.MARK,
     }
@@ -140,6 +141,8 @@ def unstarted(work: Work, hub_id: str, mark: str = "") -> Object:
     metadata = job["metadata"]
     metadata["labels"][labels.QUEUE_NAME] = labels.NO_QUEUE
     metadata["annotations"][labels.NOT_STARTED] = "true"
+    if work.namespace_id:
+        metadata["annotations"][labels.NAMESPACE_ID] = work.namespace_id
     if mark:
         metadata["annotations"][labels.MARK] = mark
     metadata["finalizers"] = [labels.MEMBER_FINALIZER]

@@ -7,10 +7,12 @@ from agent.decide.member_policy import MemberPolicy, names_another
 from agent.member.applier import Applier
 from agent.member.namespace_watch import NamespaceWatch
 from agent.metrics import Meters
+from agent.objects.facts import has_our_fields
 from agent.objects.manifests import as_written
 from agent.works.lease import Lease
 from agent.works.marks import Marks
 from agent.works.tracked import TrackedWork
+from shared import labels
 from shared.clock import Clock
 from shared.failpoints import failpoint
 from shared.wire.agent_v1 import Work
@@ -97,8 +99,13 @@ class Steps:
         """What is watched has no pod template: the whole is read, for whoever adopts it."""
         if tracked.is_left_over() and tracked.seen.live is not None:
             whole = await self._applier.read(tracked.seen.live)
-            tracked.written = None if whole is None else as_written(whole)
-            tracked.namespace_id = self._watch.id_of(tracked.seen.live["metadata"]["namespace"])
+            if whole is None or not has_our_fields(whole):
+                return (
+                    Outcome()
+                )  # the labels of a Job are anybody's: what people wrote is not told
+            notes = whole["metadata"].get("annotations") or {}
+            tracked.written = as_written(whole)
+            tracked.namespace_id = str(notes.get(labels.NAMESPACE_ID) or "")
         return Outcome()
 
     async def _let_go(self, tracked: TrackedWork, decision: Decision) -> Outcome:

@@ -7,11 +7,16 @@ other change of the uid there counts as a deletion (docs/explain/ownership.md).
 """
 
 import datetime as dt
+import re
+from typing import Final
 
+from hub.domain.workloads.origin import Origin
 from hub.services.consent import namespaces as consents
-from hub.store import objects
+from hub.store import jobs, objects, workloads
 from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
+
+_UID: Final = re.compile(r"[0-9a-f][0-9a-f-]{7,62}[0-9a-f]")
 
 
 def is_same(row: StoredObject, hub_cluster_uid: str) -> bool:
@@ -32,17 +37,23 @@ def made_there(tx: Transaction, name: str, hub_cluster_uid: str) -> None:
         read_there(tx, row, hub_cluster_uid)
 
 
-def restore(tx: Transaction, name: str, former: str, restored_at: dt.datetime | None) -> None:
+def restore(
+    tx: Transaction, name: str, former: str, restored_at: dt.datetime | None, only: int
+) -> bool:
     """Give a namespace that a restored store had lost its former id, as a Job that was adopted tells it.
 
-    Not where the store knew the namespace, or the hub cluster has told the hub which one it is.
+    Not where the store knew the namespace, the hub cluster tells which one it is, it is used since (more than
+    `only` jobs, or objects), or something else has that uid. True if it has another id now.
     """
     row = objects.find(tx, "", "Namespace", "", name)
-    if row is None or restored_at is None or not former or row.uid == former:
-        return
+    if row is None or restored_at is None or row.uid == former or not _UID.fullmatch(former):
+        return False
     knew = row.created_at < restored_at or row.hub_cluster_uid is not None
-    if knew or objects.get(tx, former) is not None:
-        return
+    inside = [each for each in objects.list_namespace(tx, name, 2) if each.origin != Origin.HUB]
+    used = bool(inside) or jobs.count_in_namespace(tx, name) > only
+    if knew or used or objects.get(tx, former) or workloads.get_many(tx, [former]):
+        return False
     objects.remove(tx, row.uid)
     objects.add(tx, row._replace(uid=former))
     consents.renewed(tx, name)
+    return True

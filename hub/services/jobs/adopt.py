@@ -49,7 +49,10 @@ def adopt_job(
     left = forgotten.find(tx, uid, cluster)
     row = workloads.get_many(tx, [uid]).get(uid) or _submitted(tx, uid, left, intake)
     _refuse(tx, row, left)
-    identity.restore(tx, row.namespace, left.get("namespaceId", ""), accounted.restored_at(tx))
+    former, restored = left.get("namespaceId", ""), accounted.restored_at(tx)
+    if identity.restore(tx, row.namespace, former, restored, only=1):
+        told = f"Namespace {row.namespace} has its former id {former}, as {left['cluster']} tells"
+        audit.add(tx, principal, "adopt", told)
     _take_over(tx, row, left)
     forgotten.drop(tx, uid, left["cluster"])
     accounted.adopted(tx, uid, left["cluster"])

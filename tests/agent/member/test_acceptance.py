@@ -107,7 +107,7 @@ def test_tokens_where_people_decide_take_their_label(marks, wanted, gives):
 
 
 def test_a_namespace_that_a_release_without_ids_placed_tells_its_id_by_its_work():
-    """The work of a placed Namespace has the uid of the hub's Namespace; once it is withdrawn nothing tells."""
+    """The work of a placed Namespace has the uid of the hub's; once it is withdrawn nothing tells."""
     placed = a_namespace("team", MADE | {labels.JOB_UID: "id-1"}, BY_AGENT)
     rule = Acceptance(HUB, MemberPolicy())
     assert rule.state_of(placed, "team", "id-1") == "Created"

@@ -221,3 +221,50 @@ async def test_a_placed_namespace_of_a_release_without_ids_is_not_deleted(member
     await eventually(lambda: states_of(member.hub) == {"shop": "Replaced"})
     await waiting.span(0.3, why="several looks")
     assert (await namespace_of(member, "shop"))["metadata"]["uid"] == before
+
+
+async def test_a_namespace_that_continued_and_was_made_again_does_not(member):
+    """Its people deleted it, and made another of its name: that one never held a Job of the hub."""
+    await member.namespace("lab")
+    member.hub.put(a_job("u-1", "job-u-1", namespace="lab", run_seconds="600"))
+    member.start()
+    await member.hub.seen("u-1", "Applied")
+    await member.stop()
+    await member.accept("lab", False)
+    named(member, 1, lab="id-1")
+    member.start(policy=MemberPolicy(consent="Report"))
+    await eventually(lambda: states_of(member.hub) == {"lab": "Continued"})
+    member.hub.put(a_job("u-1", "job-u-1", namespace="lab", action="Withdraw"))
+    await member.hub.seen("u-1", "Gone")
+    await member.kube.delete("v1", "Namespace", "", "lab")
+    await eventually(lambda: states_of(member.hub) == {"lab": "Absent"})
+    await member.namespace("lab", accept=False)
+    await eventually(lambda: states_of(member.hub) == {"lab": "NotAccepted"})
+
+
+async def test_a_namespace_on_which_people_wrote_is_not_deleted(member):
+    """A level of pod security, say: with the namespace it would be gone."""
+    member.start()
+    await ran(member, "u-1", "id-1")
+    await member.label("lab", {"pod-security.kubernetes.io/enforce": "restricted"})
+    before = (await namespace_of(member, "lab"))["metadata"]["uid"]
+    named(member, 1, lab="id-2")
+    await eventually(lambda: states_of(member.hub) == {"lab": "Replaced"})
+    await waiting.span(0.3, why="several looks")
+    assert (await namespace_of(member, "lab"))["metadata"]["uid"] == before
+
+
+# --- after a restore --------------------------------------------------------------------------------
+
+
+async def test_a_job_carries_the_id_of_its_namespace(member):
+    """Whoever adopts it learns the id that the hub had, whatever the member's namespace was created for."""
+    member.start()
+    await ran(member, "u-1", "id-1")
+    await left_by_people(member)
+    await member.accept("lab")
+    job = a_job("u-2", "job-u-2", namespace="lab", namespace_id="id-2", run_seconds="600")
+    member.hub.put(job)
+    await member.hub.seen("u-2", "Applied")
+    (live,) = member.cluster.store.list("jobs.batch", "lab")
+    assert live["metadata"]["annotations"][labels.NAMESPACE_ID] == "id-2"

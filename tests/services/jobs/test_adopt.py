@@ -224,6 +224,21 @@ async def test_while_a_backup_is_not_accepted_leftovers_are_shown(tmp_path: Path
         assert row["seenAt"] >= dt.datetime(2026, 1, 1, tzinfo=dt.UTC).isoformat()
 
 
+ID, OTHER = "01a225c7-80de-7237-b66d-c0bd8da6697e", "01a225c7-80de-7534-ac97-a4e03b60f5a9"
+
+
+async def id_of(hub: Running) -> str:
+    return (await hub.hub.read(namespaces.ids_of, ["team-a"])).get("team-a", "")
+
+
+async def adopted(hub: Running, agent: Any, uid: str, namespace_id: str) -> None:
+    """A job that the store has lost is adopted; its member tells the id of its namespace."""
+    manifest = {**JOB, "metadata": {**JOB["metadata"], "name": uid}}
+    told = {"epoch": 3, "object_uid": f"m-{uid}", "manifest": manifest}
+    await agent.sync(a_stray(hub, uid, OLD, **told, namespace_id=namespace_id))
+    await hub.write(adopt.adopt_job, uid, "", "ann")
+
+
 @pytest.mark.parametrize(("born", "kept"), [("after", True), ("before", False)])
 async def test_an_adopted_job_brings_the_id_of_its_namespace(
     tmp_path: Path, born: str, kept: bool
@@ -233,10 +248,27 @@ async def test_an_adopted_job_brings_the_id_of_its_namespace(
         if born == "before":
             await hub.submit("other")
             hub.clock.advance(1)
-        uid, (agent,) = await left_in(hub, "north", uid="unknown")
+        _, (agent,) = await left_in(hub, "north", uid="elsewhere")
         hub.clock.advance(1)
-        told = {"epoch": 3, "object_uid": "m-north", "manifest": JOB, "namespace_id": "id-1"}
-        await agent.sync(a_stray(hub, uid, OLD, **told))
-        await hub.write(adopt.adopt_job, uid, "", "ann")
-        ids = await hub.hub.read(namespaces.ids_of, ["team-a"])
-        assert (ids["team-a"] == "id-1") is kept
+        await adopted(hub, agent, "unknown", ID)
+        assert (await id_of(hub) == ID) is kept
+
+
+async def test_the_first_job_that_is_adopted_settles_the_id(tmp_path: Path):
+    """A second one may be of an earlier namespace of the name; and a job by REST counts as well."""
+    async with running_hub(tmp_path) as hub:
+        _, (agent,) = await left_in(hub, "north", uid="elsewhere")
+        hub.clock.advance(1)
+        await adopted(hub, agent, "unknown", ID)
+        await adopted(hub, agent, "another", OTHER)
+        assert await id_of(hub) == ID
+
+
+@pytest.mark.parametrize("told", ["", "../../etc", "an id", "x" * 64, "ID-1234567"])
+async def test_an_id_that_is_none_is_not_taken(tmp_path: Path, told: str):
+    """A member may report anything."""
+    async with running_hub(tmp_path) as hub:
+        _, (agent,) = await left_in(hub, "north", uid="elsewhere")
+        hub.clock.advance(1)
+        await adopted(hub, agent, "unknown", told)
+        assert await id_of(hub) not in {"", told}
