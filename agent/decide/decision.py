@@ -59,6 +59,7 @@ class Seen:
     ever: bool = False  # this epoch's object was there, started, at some time of this session
     started: bool = False  # this session decided to ask for the start of this epoch, or has asked
     asked: bool = False  # this session may have sent that request
+    refused: bool = False  # the member has answered each such request with a refusal
     vanished: bool = False  # it went away without our asking: look before concluding
     absent_at: float | None = None  # a read past the caches that began then found nothing
     podless_at: float | None = None  # such a read found no pods
@@ -93,7 +94,7 @@ class Seen:
         """What was known of an earlier epoch says nothing of this one."""
         live = self.live
         self.ever = live is not None and epoch_of(live) == epoch and not is_unstarted(live)
-        self.started = self.asked = False
+        self.started = self.asked = self.refused = False
         self.closed = ""
         self.absent_at = self.podless_at = None
 
@@ -158,7 +159,7 @@ class Outcome:
 
     `absent_at`, `podless_at`: a read that began then (monotonic) found no object of this epoch, no
     pods. `taken_by`: the uid of another work of ours that holds the name. `kept`: why a namespace that
-    is withdrawn stays.
+    is withdrawn stays. `refused`: the member answered that the request has no effect.
     """
 
     live: Object | None = None
@@ -167,3 +168,4 @@ class Outcome:
     trouble: Trouble | None = None
     taken_by: str = ""
     kept: str = ""
+    refused: bool = False

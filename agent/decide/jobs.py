@@ -174,6 +174,15 @@ def _never_started(work: Work, seen: Seen) -> bool:
     return work.fresh and not seen.started and not seen.ever and not work.seen
 
 
+def _was_refused(work: Work, live: Object, seen: Seen) -> bool:
+    """Tell if each start of the epoch was refused, and its object is as it was made.
+
+    A copy of a refused request may still arrive: so this is evidence only of an object that is being deleted.
+    """
+    asked_by_us = work.fresh and seen.refused and not seen.ever and not work.seen
+    return asked_by_us and is_unstarted(live) and not seen.pods
+
+
 def _end(work: Work, seen: Seen, moment: Moment, phase: _End) -> Decision:
     """Bring what is left of the epoch to its end, and say how it ended."""
     live = seen.live
@@ -182,21 +191,24 @@ def _end(work: Work, seen: Seen, moment: Moment, phase: _End) -> Decision:
     if live is None:
         return _absent(seen, moment, phase)
     ours = phase == "Gone"
+    refused = ours and _was_refused(work, live, seen)
+    going: Phase = "Waiting" if refused else "Applied"  # which says that it has begun
     reason = "Withdrawing" if ours else "Deleting"
     message = "being deleted" if ours else "someone deletes the Job"
     if not is_deleting(live):
         if finished(live) and seen.told != live["metadata"].get("uid"):
             # What fails from now on is the deletion's doing; what ended before it is told before it.
             return Decision("Applied", reason=reason, message="it has ended: that is told first")
-        return _delete(live, seen, moment, reason, message)
+        return _delete(live, seen, moment, reason, message, phase=going)
     if not _has_ended(live, seen):
-        return _ending(live, seen, moment, "Applied", reason, message)
+        return _ending(live, seen, moment, going, reason, message)
     if not work.fresh and moment.settled_at is None:
         # Its name comes free: an earlier session could make another object there, and start it.
         return replace(LEASE_WAIT, phase="Applied")
+    told = Decision(phase, *_words(phase), unstarted=refused)
     if live["metadata"].get("uid") == seen.acknowledged:
-        return _release_or(Decision(phase, *_words(phase)), live, seen, moment)
-    return Decision(phase, *_words(phase))
+        return _release_or(told, live, seen, moment)
+    return told
 
 
 def _absent(seen: Seen, moment: Moment, phase: _End) -> Decision:

@@ -16,7 +16,7 @@ from agent.member.abandon import Address, Ours, abandon
 from agent.member.acceptance import Acceptance
 from agent.member.comparison import Compared, compare
 from agent.member.namespaces import delete_namespace
-from agent.member.refusals import conflicting, missing_what, refused
+from agent.member.refusals import DENIED, conflicting, missing_what, refused
 from agent.member.take_over import Permission, TakeOver, stranger
 from agent.objects import drift
 from agent.objects.facts import (
@@ -127,7 +127,7 @@ class Applier:
                 return replace(outcome, trouble=Trouble("Retrying", gone.message))
             return outcome
         except errors.KubeError as refusal:
-            return Outcome(trouble=refused(refusal))
+            return Outcome(trouble=refused(refusal), refused=refusal.status in DENIED)
         return Outcome(live=live)
 
     async def release(self, live: Object, patch: Object) -> Outcome:

@@ -102,11 +102,20 @@ class Ledger:
             self._enter(new, after, 1)
         self.revision += 1
 
+    def pod_made(self, pod: PodView) -> None:
+        """A pod that was taken in before its Job turns out to be of a Job that the agent made."""
+        self._enter_work(pod, _stand(pod), 1)
+        self.revision += 1
+
     def _enter(self, pod: PodView, stand: tuple[str, bool], sign: int) -> None:
+        if stand[0]:
+            self._charge(stand[0], pod.requests, sign)
+        if pod.made:
+            self._enter_work(pod, stand, sign)
+
+    def _enter_work(self, pod: PodView, stand: tuple[str, bool], sign: int) -> None:
         node, succeeded = stand
-        if node:
-            self._charge(node, pod.requests, sign)
-        if pod.job_uid and (node or succeeded):
+        if node or succeeded:
             work = (pod.job_uid, pod.epoch)
             count = self.works.setdefault(work, _Count())
             count.bound += sign * bool(node)
@@ -205,7 +214,8 @@ class Ledger:
 
 def _same_account(old: PodView, new: PodView) -> bool:
     """Whether two states of a pod are charged alike: a resize or a late owner makes a difference."""
-    return (old.job_uid, old.epoch) == (new.job_uid, new.epoch) and old.requests == new.requests
+    charged = old.job_uid, old.epoch, old.made
+    return charged == (new.job_uid, new.epoch, new.made) and old.requests == new.requests
 
 
 def _stand(pod: PodView | None) -> tuple[str, bool]:

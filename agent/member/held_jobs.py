@@ -32,9 +32,9 @@ def work_of(job: Object, hub_id: str) -> str | None:
 
 
 class MadeJobs:
-    """Knows from the watch of Jobs which ones the agent made, and tells failed pods of these alone.
+    """Knows from the watch of Jobs which ones the agent made: it reports only of their pods.
 
-    A pod can be seen before its Job: it is held until the Job is.
+    A pod can be seen before its Job: a failed one is held until the Job is.
     """
 
     def __init__(self, hub_id: str) -> None:
@@ -44,11 +44,16 @@ class MadeJobs:
         self._spaces: dict[str, str] = {}  # uid in the member: namespace
         self._held: deque[tuple[str, Object]] = deque(maxlen=_MOST_HELD)
 
-    def seen(self, job: Object) -> None:
-        """A Job as the API server has it: later it is cached without its managed fields."""
+    def epoch(self, job: str, work: str) -> int | None:
+        """The epoch of a Job, by its uid in the member, if the agent made it for that work."""
+        made = self._made.get(job)
+        return made[1] if made is not None and made[0] == work else None
+
+    def seen(self, job: Object) -> bool:
+        """Take in a Job with its managed fields, which the cached one lacks. True: it is new and ours."""
         uid, work = str(job["metadata"].get("uid") or ""), work_of(job, self._hub_id)
         if work is None or uid in self._made:
-            return
+            return False
         self._made[uid] = (work, epoch_of(job))
         self._spaces[uid] = job["metadata"]["namespace"]
         mine = [pod for owner, pod in self._held if owner == uid]
@@ -57,6 +62,7 @@ class MadeJobs:
             self._held = deque(left, maxlen=_MOST_HELD)
         for pod in mine:
             self.failed(pod)
+        return True
 
     def gone(self, uid: str) -> None:
         """A Job is not there any more."""

@@ -185,13 +185,31 @@ class Observer:
             known = self._job_of_object.get(seen.owner)
             if known is not None:
                 seen.job_uid, seen.epoch = known
+        self._note_maker(seen, previous)
         if seen.phase == "Failed" and (previous is None or previous.phase != "Failed"):
             self.made_jobs.failed(pod)
         return seen
 
+    def _note_maker(self, pod: PodView, previous: PodView | None) -> None:
+        """Note if the agent made the pod's Job. It stays so once the Job is gone, or gives the pod up."""
+        epoch = self.made_jobs.epoch(pod.owner, pod.job_uid)
+        if epoch is not None:
+            pod.made, pod.epoch = True, epoch
+        elif previous is not None and (previous.uid, previous.job_uid) == (pod.uid, pod.job_uid):
+            pod.made, pod.epoch = previous.made, previous.epoch
+
     def _job_view(self, job: Object, previous: Object | None) -> Object:
-        self.made_jobs.seen(job)
+        self.job_seen(job)
         return _slim_job(job, previous)
+
+    def job_seen(self, job: Object) -> None:
+        """Note who made a Job, as long as it has its managed fields; pods may have been seen before it."""
+        pods = self.pods.get(owner_of(job, self._hub_id) or "")
+        if self.made_jobs.seen(job) and pods is not None:
+            for pod in pods.owned_by(job["metadata"]["uid"]):
+                if not pod.made:
+                    pods.found_made(pod, epoch_of(job))
+                    self.ledger.pod_made(pod)
 
     def _pod(self, event: EventType, old: PodView | None, new: PodView | None) -> None:
         if event == "DELETED":

@@ -7,6 +7,7 @@ from agent.decide.member_policy import REFUSED
 from shared.consent import NOT_ACCEPTED
 from shared.kube import errors
 
+DENIED = frozenset({403, 422})  # an answer after which the request has no effect
 _POLICY = re.compile(r"ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request")
 # What an API server says of a body that it can not decode; a webhook's words begin otherwise.
 _UNDECODABLE = re.compile(r'\w+ in version "[^"]+" cannot be handled as a ')

@@ -48,6 +48,7 @@ class PodView:
     epoch: int
     owner: str  # uid of the owning Job, "" for none
     owner_name: str = ""
+    made: bool = False  # the agent made the owner for this job: the agent reports of no other
     started: str = ""  # when its first container started, as the kubelet wrote it
     reason: str = ""
     message: str = ""
@@ -257,6 +258,7 @@ def _exit(metadata: Object, container: Object, ended: Object) -> str:
 class JobPods:
     """The pods of one job, kept up to date pod by pod. `running_since`: its first container's start.
 
+    All pods with the job's labels count as present; only those of Jobs that the agent made say anything else.
     `failed`: epoch, instant and words of the last failure, which outlasts its pod.
     """
 
@@ -269,8 +271,10 @@ class JobPods:
         """Take in a new or changed pod; True if what is reported of the job changed."""
         old = self.views.get(pod.uid)
         self.views[pod.uid] = pod
-        changed = old is None or (old.reason, old.message) != (pod.reason, pod.message)
-        changed = changed or old is None or old.counts is not pod.counts
+        changed = old is None or old.counts is not pod.counts
+        if not pod.made:
+            return changed
+        changed = changed or old is None or (old.reason, old.message) != (pod.reason, pod.message)
         if pod.started and (not self.running_since or pod.started < self.running_since):
             self.running_since = pod.started
             changed = True
@@ -283,12 +287,27 @@ class JobPods:
             changed = True
         return changed
 
+    def owned_by(self, job: str) -> list[PodView]:
+        """The pods of one Job, by its uid in the member."""
+        return [pod for pod in self.views.values() if pod.owner == job]
+
+    def found_made(self, pod: PodView, epoch: int) -> None:
+        """The agent made the pod's Job, which came into view after the pod."""
+        pod.made, pod.epoch = True, epoch
+        self.remove(pod)  # as if it came now
+        self.put(pod)
+
     def remove(self, pod: PodView) -> None:
         self.views.pop(pod.uid, None)
 
+    @property
+    def has_made(self) -> bool:
+        """Tell if any pod is of a Job that the agent made."""
+        return any(pod.made for pod in self.views.values())
+
     def stuck(self) -> tuple[str, str]:
         """Reason and message of a pod that can not run, those of bound pods first."""
-        held = [pod for pod in self.views.values() if pod.reason]
+        held = [pod for pod in self.views.values() if pod.reason and pod.made]
         if not held:
             return "", ""
         worst = min(held, key=lambda pod: (pod.reason == "FailedScheduling", pod.uid))

@@ -58,13 +58,26 @@ def job_status(
         completion_time=status.get("completionTime"),
         completed_indexes=status.get("completedIndexes"),
         failed_indexes=status.get("failedIndexes"),
-        running_since=(pods.running_since or None) if pods is not None else None,
+        running_since=_running_since(status, pods),
         result=result,
         reason=reason,
         message=message[:LONGEST_MESSAGE],
         failures=list(failures) if result == "Failed" else None,
         held_by=suspender(job) if suspended and should_run and result is None else "",
     )
+
+
+def _running_since(status: Object, pods: JobPods | None) -> str | None:
+    """Since when it runs: by its pods, or by its own counts where the agent did not make it.
+
+    A Job that a backup restored has no managed fields: the agent counts its pods and reports no more.
+    """
+    if pods is None:
+        return None
+    if pods.running_since or pods.has_made:
+        return pods.running_since or None
+    has_run = status.get("ready") or status.get("succeeded") or status.get("failed")
+    return status.get("startTime") if has_run else None
 
 
 def _terminal(status: Object, deleted_at: dt.datetime | None = None) -> tuple[Any, str, str]:

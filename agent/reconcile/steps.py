@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from agent.decide.decision import Decision, Outcome, Trouble
+from agent.decide.decision import Decision, Outcome, Seen, Trouble
 from agent.decide.member_policy import MemberPolicy, names_another
 from agent.member.applier import Applier
 from agent.member.namespace_watch import NamespaceWatch
@@ -138,8 +138,7 @@ class Steps:
                 left = self._lease.left(self._clock.monotonic())
                 if left <= 0:
                     return Outcome()
-                tracked.seen.asked = True
-                return await self._applier.start(work, decision.patch, left)
+                return await self._start(tracked.seen, work, decision, left)
             case "PatchJob":
                 return await self._applier.patch_job(work, decision.patch)
             case "Apply":
@@ -147,6 +146,14 @@ class Steps:
         if live is not None and tracked.doubtful:
             tracked.settle_doubt(await self._applier.dry_run(work, live), self._clock.now())
         return Outcome()
+
+    async def _start(self, seen: Seen, work: Work, decision: Decision, left: float) -> Outcome:
+        """Ask for the start. Until it is answered, and without an answer, it may take effect."""
+        others_refused = seen.refused or not seen.asked
+        seen.asked, seen.refused = True, False
+        outcome = await self._applier.start(work, decision.patch, left)
+        seen.refused = others_refused and outcome.refused
+        return outcome
 
 
 def _misnamed(tracked: TrackedWork, decision: Decision) -> Trouble | None:

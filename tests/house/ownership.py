@@ -24,6 +24,7 @@ PROOFS: Final = (
     "tests/agent/reconcile/test_other_manifests.py",
     "tests/agent/member/test_foreign_marks.py",
     "tests/agent/hub/test_foreign_names.py",
+    "tests/agent/reconcile/test_foreign_pods.py",
     "tests/agent/member/test_acceptance.py",
     "tests/agent/reconcile/test_consent.py",
     "tests/services/scheduling/test_consent.py",

@@ -56,7 +56,9 @@ class Client:
     """`KubeClient` as the applier uses it: each request is a `Call`."""
 
     async def create(self, obj: Any, *, field_manager: str, timeout_s: float = _TIMEOUT_S) -> Any:
-        return await Call("create", timeout_s, obj)
+        written = [{"manager": field_manager, "fieldsV1": {}}]
+        metadata = {**obj["metadata"], "managedFields": written}
+        return await Call("create", timeout_s, {**obj, "metadata": metadata})
 
     async def get(self, _version: str, _kind: str, _namespace: str, name: str) -> Any:
         return await Call("get", _TIMEOUT_S, name)
@@ -97,7 +99,7 @@ class SimulatedObserver(Observer):
         self.positions: dict[str, int] = {}  # in the log; -1: to be listed
         self.due: set[str] = set()
         jobs: Informer[Any] = Informer(
-            CLIENT, *JOB, transform=_same, on_event=self._object, clock=agent.clock
+            CLIENT, *JOB, transform=self._job_view, on_event=self._object, clock=agent.clock
         )
         pods: Informer[Any] = Informer(
             CLIENT, "v1", "Pod", transform=self._pod_view, on_event=self._pod, clock=agent.clock
@@ -107,6 +109,11 @@ class SimulatedObserver(Observer):
         for kind, informer in (("Job", jobs), ("Pod", pods)):
             self.informers[kind] = informer
             self.break_off(kind)
+
+    def _job_view(self, job: Any, _previous: Any) -> Any:
+        """The whole Job: what is cached is the member's own."""
+        self.job_seen(job)
+        return job
 
     def want(self, api_version: str, kind: str) -> None:
         return None
@@ -150,10 +157,6 @@ class SimulatedObserver(Observer):
                 if kind == "Pod" or is_ours(obj):
                     informer._take(WatchEvent(event, obj))
         self.positions[kind] = len(log)
-
-
-def _same(obj: Any, _previous: Any) -> Any:
-    return obj
 
 
 def is_ours(obj: Any) -> bool:

@@ -27,6 +27,7 @@ class Checks(Losses):
         self.running: dict[str, dict[str, str]] = {}  # job uid: pod uid → cluster
         self.begun: dict[tuple[str, int], str] = {}  # job uid, epoch: the object that was started
         self.unstarted: set[tuple[str, int]] = set()  # job uid, epoch: said to never start
+        self.could_run: set[tuple[str, int]] = set()  # of Jobs that were started and not deleted
         self.placed: set[tuple[str, int]] = set()
         self.released: dict[tuple[str, int], str] = {}  # by which transition
         self.completed: dict[str, str] = {}  # job uid: where
@@ -107,7 +108,9 @@ class Checks(Losses):
             return
         me = job["metadata"]["uid"]
         other = self.begun.setdefault((uid, epoch), me)
-        if (uid, epoch) in self.unstarted:
+        if not job["metadata"].get("deletionTimestamp"):  # a deleted Job gets no pods
+            self.could_run.add((uid, epoch))
+        if (uid, epoch) in self.unstarted & self.could_run:
             raise Violation(
                 "R-04", f"epoch {epoch} of {uid} was reported as never started, and starts"
             )
@@ -197,6 +200,7 @@ class Checks(Losses):
             self.begun,
             self.completed,
             self.unstarted,
+            self.could_run,
         ):
             known.clear()
 
@@ -207,7 +211,7 @@ class Checks(Losses):
         for entry in entries:
             if not entry.unstarted:
                 continue
-            if (entry.uid, entry.epoch) in self.begun:
+            if (entry.uid, entry.epoch) in self.could_run:
                 raise Violation("R-04", f"epoch {entry.epoch} of {entry.uid} has started")
             self.unstarted.add((entry.uid, entry.epoch))
 

@@ -136,6 +136,10 @@ class Network:
                 self.space.admit()
                 return member.create(*args)
             case "patch":
+                if (args[1].get("spec") or {}).get("suspend") is False:
+                    if self.refused_until > self.world.now:
+                        raise errors.Forbidden(403, "Forbidden", "a webhook denies the start")
+                    self.space.admit()
                 return member.merge_patch(*args)
             case "delete":
                 return member.delete(*args)

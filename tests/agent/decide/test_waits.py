@@ -1,6 +1,7 @@
 """What waits, until when, and what does not: the edges of every rule with an instant or a mark, as tables."""
 
 import datetime as dt
+from typing import Any
 
 import pytest
 
@@ -135,6 +136,31 @@ def test_only_an_epoch_that_nobody_can_have_started_is_said_to_be_unstarted(work
 
 
 SECOND = a_live_job(waiting=True)
+UNSTARTED = a_live_job(waiting=True, deleting=True)
+REFUSED: dict[str, Any] = {"started": True, "refused": True}
+
+
+@pytest.mark.parametrize(
+    ("work", "seen", "unstarted"),
+    [
+        (FRESH, Seen(live=UNSTARTED, **REFUSED), True),
+        (FRESH, Seen(live=UNSTARTED, started=True), False),
+        (FRESH, Seen(**OVER, **REFUSED), False),
+        (FRESH, Seen(live=UNSTARTED, podless="m-1", ever=True, **REFUSED), False),
+        (WITHDRAW, Seen(live=UNSTARTED, **REFUSED), False),
+        (FRESH, Seen(**REFUSED, absent_at=950.0, podless_at=960.0), False),
+    ],
+    ids=["refused", "one not", "started", "was started", "offered before", "not there"],
+)
+def test_refused_starts_are_none_once_their_object_is_deleted(work, seen, unstarted):
+    """A late copy of the request starts no Job that is being deleted; an absent Job proves nothing."""
+    decision = decide(work, seen, a_moment())
+    assert (decision.phase, decision.unstarted) == ("Gone", unstarted)
+
+
+def test_a_job_whose_start_was_refused_is_deleted_before_it_is_gone():
+    """A late copy of the request could start it. The agent does not report that its epoch has begun."""
+    assert settled(FRESH, Seen(live=SECOND, **REFUSED)) == ("Delete", "Waiting", "Withdrawing")
 
 
 @pytest.mark.parametrize(

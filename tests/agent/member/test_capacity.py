@@ -1,5 +1,6 @@
 """The account of capacity, kept event by event, is what a sum over everything would give."""
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given, strategies as st
@@ -32,6 +33,11 @@ def a_pod(uid, *, node="", phase="Pending", job="", epoch=1, cpu="500m", **statu
         },
         "status": {"phase": phase, **status},
     }
+
+
+def made(pod):
+    """The view of a pod whose Job the agent made."""
+    return replace(view(pod, None), made=True)
 
 
 def a_ledger(*nodes):
@@ -78,16 +84,30 @@ def test_a_work_is_counted_with_the_room_it_takes():
     ledger = a_ledger(a_node("n1"))
     for uid, phase in (("a", "Running"), ("b", "Succeeded"), ("c", "Pending")):
         node = "n1" if phase != "Pending" else ""
-        ledger.pod_changed(None, view(a_pod(uid, node=node, phase=phase, job="u-1"), None))
+        ledger.pod_changed(None, made(a_pod(uid, node=node, phase=phase, job="u-1")))
     (bound,) = ledger.snapshot(Pools(revision=1, keys=[]), everything).bound
     assert (bound.uid, bound.epoch, bound.bound, bound.succeeded) == ("u-1", 1, 1, 1)
+
+
+def test_a_pod_of_others_takes_room_and_is_not_counted_for_the_work():
+    """It carries the work's labels; that its Job is the agent's may show later, and is counted once."""
+    ledger, pod = a_ledger(a_node("n1")), view(a_pod("a", node="n1", job="u-1"), None)
+    ledger.pod_changed(None, pod)
+    assert ledger.works == {}
+    assert free_cpu(ledger) == {"n1": 3500}
+    pod.made = True
+    ledger.pod_made(pod)
+    assert ledger.works["u-1", 1].bound == 1
+    assert free_cpu(ledger) == {"n1": 3500}
+    ledger.pod_changed(pod, None)
+    assert ledger.works == {}
 
 
 def test_ended_jobs_are_left_out_of_the_count():
     """What a finished job's pods were reserves nothing."""
     ledger = a_ledger(a_node("n1"))
     ended = a_pod("a", node="n1", phase="Succeeded", job="u-1")
-    ledger.pod_changed(None, view(ended, None))
+    ledger.pod_changed(None, made(ended))
     report = ledger.snapshot(Pools(revision=1, keys=[]), lambda uid: False)
     assert report.bound == []
 
@@ -177,9 +197,9 @@ def test_the_reason_of_a_stuck_pod_is_the_kubelets():
         ],
     )
     group = JobPods()
-    group.put(view(unbound, None))
+    group.put(made(unbound))
     assert group.stuck() == ("FailedScheduling", "0/2 nodes")
-    group.put(view(stuck, None))
+    group.put(made(stuck))
     assert group.stuck() == ("ImagePullBackOff", "no such image")
 
 
@@ -188,7 +208,7 @@ def test_running_since_is_the_first_start_and_outlives_the_pod():
 
     def started(uid, at):
         state = {"running": {"startedAt": at}}
-        return view(a_pod(uid, phase="Running", containerStatuses=[{"state": state}]), None)
+        return made(a_pod(uid, phase="Running", containerStatuses=[{"state": state}]))
 
     group = JobPods()
     first, second = started("a", "2026-01-01T00:00:05Z"), started("b", "2026-01-01T00:00:03Z")

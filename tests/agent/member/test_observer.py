@@ -208,3 +208,91 @@ async def test_the_agent_still_knows_its_job_once_that_is_cached_slim():
     observer._job_view(changed, None)
     add(observer, a_failed_pod_of("m-1"))
     assert names == ["a"]
+
+
+def a_loud_pod(job_uid, name="a", **marks):
+    """A failed pod of a Job, with exit code 3 and the labels of work u-1."""
+    pod = a_failed_pod_of(job_uid, name)
+    pod["metadata"]["labels"] |= marks
+    ended = {"exitCode": 3, "startedAt": "2026-01-01T00:00:01Z", "reason": "Error"}
+    pod["status"]["containerStatuses"] = [{"name": "main", "state": {"terminated": ended}}]
+    return pod
+
+
+def heard_of(observer, epoch=1):
+    """Exit codes that the pods of work u-1 report, and the first start."""
+    pods = observer.pods["u-1"]
+    return pods.failures.told(epoch), pods.running_since
+
+
+SILENT: tuple[list[str], str] = ([], "")
+HEARD = (["3/Error"], "2026-01-01T00:00:01Z")
+
+
+@pytest.mark.parametrize("first", ["pod", "job"])
+async def test_pods_of_a_made_job_are_heard_whatever_comes_first(first):
+    """Jobs and pods are watched apart."""
+    observer, _ = an_observer()
+    if first == "job":
+        observer._job_view(a_made_job("m-1"), None)
+    add(observer, a_loud_pod("m-1"))
+    assert heard_of(observer) == (HEARD if first == "job" else SILENT)
+    observer._job_view(a_made_job("m-1"), None)
+    assert heard_of(observer) == HEARD
+
+
+@pytest.mark.parametrize("first", ["pod", "job"])
+async def test_pods_of_a_copied_job_are_present_and_not_heard(first):
+    """A copy of labels, environment and finalizer is not written by the agent."""
+    observer, _ = an_observer()
+    copy = a_made_job("theirs")
+    copy["metadata"]["managedFields"][0]["manager"] = "people"
+    observer._job_view(a_made_job("m-1"), None)
+    if first == "job":
+        observer._job_view(copy, None)
+    add(observer, a_loud_pod("theirs"))
+    observer._job_view(copy, None)
+    assert heard_of(observer) == SILENT
+    assert observer.pods["u-1"].left() == 1
+
+
+async def test_a_pod_that_carries_the_uid_of_another_work_is_not_heard_for_it():
+    """The agent made the pod's Job, for work u-1; people edited the pod's label."""
+    observer, _ = an_observer()
+    observer._job_view(a_made_job("m-1"), None)
+    add(observer, a_loud_pod("m-1", **{labels.JOB_UID: "u-2"}))
+    pods = observer.pods["u-2"]
+    assert (pods.failures.told(1), pods.left()) == ([], 1)
+
+
+async def test_a_pod_is_of_the_epoch_of_its_job():
+    """People can edit its label: a later epoch there would erase the exit codes of the others."""
+    observer, _ = an_observer()
+    observer._job_view(a_made_job("m-1"), None)
+    add(observer, a_loud_pod("m-1", **{labels.EPOCH: "7"}))
+    assert heard_of(observer) == HEARD
+
+
+async def test_a_pod_is_heard_after_its_job_is_gone():
+    """The Job goes from the index; the pod fails, or is orphaned, afterwards."""
+    observer, _ = an_observer()
+    job = a_made_job("m-1")
+    observer._job_view(job, None)
+    seen = add(observer, a_pod("a"))
+    observer._object("DELETED", job, job)
+    orphan = a_loud_pod("m-1")
+    orphan["metadata"]["ownerReferences"] = []
+    observer._pod("MODIFIED", seen, observer._pod_view(orphan, seen))
+    assert heard_of(observer) == HEARD
+
+
+async def test_a_pod_is_counted_once_when_its_job_comes_back_into_view():
+    """People take the label off the Job and put it back: the watch shows a deletion and a new Job."""
+    observer, _ = an_observer()
+    job, pod = a_made_job("m-1"), a_pod("a")
+    pod["spec"] = {"nodeName": "n1"}
+    add(observer, pod)
+    for _ in range(2):
+        observer._job_view(a_made_job("m-1"), None)
+        observer._object("DELETED", job, job)
+    assert observer.ledger.works["u-1", 1].bound == 1

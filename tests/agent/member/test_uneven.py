@@ -24,7 +24,9 @@ def a_node(
 
 def a_pod(node="n1", uid="p", **fields):
     given = {"phase": "Running", "requests": {"cpu": 500, "pods": 1}, "size": 0, "job_uid": "u-1"}
-    return PodView(uid=uid, node=node, **{**given, "epoch": 1, "owner": "m-1", **fields})
+    return PodView(
+        uid=uid, node=node, **{**given, "epoch": 1, "owner": "m-1", "made": True, **fields}
+    )
 
 
 def a_ledger(*nodes, pods=()):

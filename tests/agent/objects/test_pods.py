@@ -28,7 +28,7 @@ def a_pod(uid="p", *, containers=(("main", "500m"),), owners=(), marks=None, **s
 
 def a_view(uid="p", **fields):
     given = {"node": "n1", "phase": "Running", "requests": {}, "size": 0, "job_uid": "u-1"}
-    return PodView(uid=uid, **{**given, "epoch": 1, "owner": "m-1", **fields})
+    return PodView(uid=uid, **{**given, "epoch": 1, "owner": "m-1", "made": True, **fields})
 
 
 def given(name, *, runs=None, allocated=None):
@@ -335,3 +335,49 @@ def test_the_reason_told_does_not_change_with_the_order_of_events():
             group.put(a_view(uid, reason="ErrImagePull", message=f"of {uid}"))
         told.append(group.stuck())
     assert told == [("ErrImagePull", "of a")] * 2
+
+
+SAYS = {
+    "started": T1,
+    "failure": "f",
+    "failed_at": T2,
+    "failures": ("137/Error",),
+    "reason": "ErrImagePull",
+    "message": "m",
+}
+
+
+def said(group):
+    """All that the pods of a job report beyond their number."""
+    return group.stuck(), group.running_since, group.failed, group.failures.told(1)
+
+
+def test_a_pod_of_others_is_present_and_says_nothing():
+    """People copied the labels onto it: the job waits for its end, and tells nothing of it."""
+    group = JobPods()
+    assert group.put(a_view(made=False, **SAYS))
+    assert not group.put(a_view(made=False, **{**SAYS, "message": "other words"}))
+    assert (group.left(), group.has_made) == (1, False)
+    assert said(group) == (("", ""), "", (0, "", ""), [])
+
+
+def test_a_pod_of_others_changes_nothing_that_the_jobs_own_say():
+    """An earlier start, a later failure and a later epoch of it neither add nor replace anything."""
+    group = JobPods()
+    group.put(a_view(**SAYS))
+    before = said(group)
+    loud = {**SAYS, "started": "2025-01-01T00:00:00Z", "failed_at": T3, "failures": ("3/",)}
+    group.put(a_view("a", made=False, owner="theirs", **loud))
+    group.put(a_view("b", made=False, owner="theirs", **{**loud, "epoch": 2}))
+    assert (group.left(), said(group)) == (3, before)
+
+
+def test_what_a_pod_says_is_heard_once_its_job_is_known():
+    """Pods may come into view before their Job; they are of the Job's epoch, whatever their label says."""
+    group, pod = JobPods(), a_view(made=False, **{**SAYS, "epoch": 7})
+    group.put(pod)
+    group.put(a_view("q", made=False, owner="theirs", **SAYS))
+    assert group.owned_by("m-1") == [pod]
+    group.found_made(pod, 1)
+    assert said(group) == (("ErrImagePull", "m"), T1, (1, T2, "f"), ["137/Error"])
+    assert group.left() == 2

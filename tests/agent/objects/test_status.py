@@ -1,6 +1,7 @@
 """What a Job's own status is taken to mean."""
 
 import datetime as dt
+from dataclasses import replace
 
 import pytest
 
@@ -162,12 +163,38 @@ def test_how_a_pod_failed_is_told_after_what_the_controller_says(message, told):
 )
 def test_pods_lend_their_reason_to_a_job_that_runs(job, reason):
     """A suspended one has none that matter, an ended one its own."""
+    assert job_status(job, stuck_pods(made=True), should_run=True).reason == reason
+
+
+def stuck_pods(*, made):
     pods = JobPods()
     state = {"waiting": {"reason": "ErrImagePull", "message": "m"}}
-    pods.put(
-        view({"metadata": {"uid": "p"}, "status": {"containerStatuses": [{"state": state}]}}, None)
-    )
-    assert job_status(job, pods, should_run=True).reason == reason
+    pod = {"metadata": {"uid": "p"}, "status": {"containerStatuses": [{"state": state}]}}
+    pods.put(replace(view(pod, None), made=made))
+    return pods
+
+
+def test_pods_of_others_lend_no_reason():
+    """They carry the job's labels, and the agent did not make their Job."""
+    told = job_status(a_job(), stuck_pods(made=False), should_run=True)
+    assert (told.reason, told.message) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("status", "made", "since"),
+    [
+        ({}, False, None),
+        ({"active": 1}, False, None),
+        ({"active": 1, "ready": 1}, False, "2026-01-01T00:00:05Z"),
+        ({"succeeded": 1}, False, "2026-01-01T00:00:05Z"),
+        ({"failed": 1}, False, "2026-01-01T00:00:05Z"),
+        ({"active": 1, "ready": 1}, True, None),  # its pods say it, a moment later
+    ],
+)
+def test_a_restored_job_runs_by_its_own_counts(status, made, since):
+    """A backup restored it without managed fields, so its pods say nothing: it has run once one was ready."""
+    job = a_job(startTime="2026-01-01T00:00:05Z", **status)
+    assert job_status(job, stuck_pods(made=made), should_run=True).running_since == since
 
 
 def test_an_ended_job_is_held_by_nobody():

@@ -140,6 +140,22 @@ async def test_a_start_without_an_answer_may_have_taken_effect(member):
     assert not (await member.hub.seen("u-1", "Gone")).unstarted
 
 
+@pytest.mark.parametrize("lost", [False, True])
+async def test_a_start_that_the_member_denies_is_none(member, lost):
+    """Its answer proves that the request has no effect, unless an earlier one was not answered."""
+    denied = member.cluster.faults.add("403", verb="patch", resource="jobs")
+    first = LostStart(member) if lost else None
+    member.hub.put(a_job(fresh=True))
+    member.start()
+    await eventually(lambda: denied.hits)
+    await member.hub.seen("u-1", "Failed", "ApplyFailed")
+    member.hub.put(a_job(fresh=True, action="Withdraw"))
+    assert (await member.hub.seen("u-1", "Gone")).unstarted is not lost
+    assert first is None or first.done
+    phases = {each.phase for each in member.hub.told}
+    assert lost or "Applied" not in phases  # which the hub would take for a start
+
+
 class LostStart:
     """Carries out no start, and answers as a server that is down."""
 
