@@ -18,7 +18,6 @@ from agent.objects.facts import (
     finished,
     incarnation_of,
     is_created,
-    is_held_by_us,
     is_namespace,
     is_unstarted,
     is_written_by_us,
@@ -241,8 +240,8 @@ def _state(live: Object, hub_id: str) -> str:
         if not is_written_by_us(live, hub_id):
             return "Copied"
         return "Created" if is_created(live, hub_id) else "TakenOver"
-    if not (is_held_by_us(live) or is_written_by_us(live, hub_id)) or not epoch_of(live):
-        return "Copied"
+    if not is_written_by_us(live, hub_id) or not epoch_of(live):
+        return "Copied"  # its finalizer and environment come along with a copy
     if finished(live) is not None:
         return "Ended"
     return "NotStarted" if is_unstarted(live) else "Running"

@@ -45,7 +45,11 @@ log = structlog.get_logger(__name__)
 
 M = TypeVar("M", bound=Message)
 _UPGRADE = 426
-_IN_HEADERS: Mapping[str, Any] = {"availability": None, "namespaces_held": None}
+_IN_HEADERS: Mapping[str, Any] = {
+    "availability": None,
+    "namespaces_held": None,
+    "namespace_ids_held": None,
+}
 _NO_HEADERS: Mapping[str, str] = {}
 _OWN_SECRET = 2  # the first protocol in which an agent's first secret is of its own making
 _ANSWER_S = 15.0  # beyond what the hub was allowed to hold the request
@@ -202,6 +206,7 @@ class HubClient:
         held = {
             versions.RULES_HEADER: str(request.availability or 0),
             versions.NAMESPACES_HEADER: str(request.namespaces_held or 0),
+            versions.NAMESPACE_IDS_HEADER: str(int(bool(request.namespace_ids_held))),
         }
         body = said.model_dump_json(exclude_defaults=True).encode()
         return await self._post(SYNC_PATH, body, secret, request.wait_s + _ANSWER_S, held)

@@ -26,7 +26,8 @@ from shared.kube.client import KubeClient
 log = structlog.get_logger(__name__)
 
 LOOK_EVERY_S: Final = 5.0
-AGAIN_AFTER: Final = dt.timedelta(minutes=1)  # every kind is listed for one look
+AGAIN_AFTER: Final = dt.timedelta(minutes=1)
+AT_ONCE: Final = 2  # namespaces of one turn: every kind is listed for one look
 
 
 class NamespaceUpkeep:
@@ -64,7 +65,8 @@ class NamespaceUpkeep:
         replaced, now = self._watch.of_state("Replaced"), self._clock.now()
         self._due = {name: self._due.get(name, now) for name in replaced}
         self._stays = {name: why for name, why in self._stays.items() if name in replaced}
-        for name in [name for name, due in self._due.items() if due <= now]:
+        due = sorted(name for name, at in self._due.items() if at <= now)
+        for name in sorted(due, key=self._due.__getitem__)[:AT_ONCE]:
             self._due[name] = now + AGAIN_AFTER
             try:
                 await self._delete(name, replaced[name])

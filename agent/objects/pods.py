@@ -4,6 +4,7 @@ Every pod of the cluster passes here several times in its life, so a view keeps 
 and reasons need, and amounts are read once for each size that a pod has.
 """
 
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +49,7 @@ class PodView:
     epoch: int
     owner: str  # uid of the owning Job, "" for none
     owner_name: str = ""
+    namespace: str = ""
     made: bool = False  # the agent made the owner for this job: the agent reports of no other
     started: str = ""  # when its first container started, as the kubelet wrote it
     reason: str = ""
@@ -89,6 +91,7 @@ def view(pod: Object, previous: PodView | None) -> PodView:
         epoch=number(marks.get(labels.EPOCH) or "") or 0,
         owner=job_owner(metadata),
         owner_name=owner_name(metadata),
+        namespace=sys.intern(metadata.get("namespace") or ""),
         started=_started(status) or (previous.started if previous is not None else ""),
         reason=reason,
         message=message,
@@ -313,9 +316,17 @@ class JobPods:
         worst = min(held, key=lambda pod: (pod.reason == "FailedScheduling", pod.uid))
         return worst.reason, worst.message
 
-    def left(self, of: str = "") -> int:
-        """How many its job, of the name `of`, has to wait for before it is over."""
-        mine = (pod for pod in self.views.values() if not is_of_copy(pod.owner_name, of))
+    def left(self, of: str = "", namespace: str = "") -> int:
+        """How many its job, of the name `of`, has to wait for before it is over.
+
+        A Job has its pods in its own namespace ("": not known); one elsewhere with its labels is another
+        tenant's.
+        """
+        mine = (
+            pod
+            for pod in self.views.values()
+            if not is_of_copy(pod.owner_name, of) and namespace in {"", pod.namespace}
+        )
         return sum(pod.counts for pod in mine)
 
     def __len__(self) -> int:

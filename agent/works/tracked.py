@@ -90,8 +90,8 @@ class TrackedWork:
 
     def look_at(self, pods: JobPods | None) -> None:
         """Note how many pods of the job are left: of one of this name, copies have their own."""
-        of = self.work.name if self.work is not None else ""
-        self.seen.pods = pods.left(of) if pods is not None else 0
+        at = (self.work.name, self.work.namespace) if self.work is not None else ()
+        self.seen.pods = pods.left(*at) if pods is not None else 0
         if pods is not None and pods.failures is not self.failures:
             self.failures = pods.failures.after(self.failures)
 

@@ -157,6 +157,7 @@ async def sync_agent(request: Request) -> Response:
         message.availability = versions.rules_held(request.headers.get(versions.RULES_HEADER))
         named = request.headers.get(versions.NAMESPACES_HEADER)
         message.namespaces_held = versions.rules_held(named)
+        message.namespace_ids_held = versions.ids_held(request.headers)
         terms = terms_of(request, message.proto, caller(request))
         if first := first_agents.is_first(message):
             first_agents.hold_back(message)

@@ -13,6 +13,7 @@ and what it lacks has a default, so that releases one minor apart understand eac
 """
 
 import importlib.metadata
+from collections.abc import Mapping
 from typing import Final
 
 OLDEST: Final = 1
@@ -28,6 +29,8 @@ PROTOCOL_HEADER: Final = (
 RULES_HEADER: Final = "Roadstead-Availability-Rules"
 # agent: the revision of the namespaces that the hub named to it; none: it reports no consent
 NAMESPACES_HEADER: Final = "Roadstead-Namespaces"
+# … `1`: with their ids, `0`: by a hub that told none; none: it knows of no ids
+NAMESPACE_IDS_HEADER: Final = "Roadstead-Namespace-Ids"
 LINK_HEADER: Final = "Roadstead-Link"
 PLAIN_HTTP: Final = "plain-http"  # its only value: by --hub-plain-http, from another machine
 _USER_AGENT: Final = "roadstead-agent/"
@@ -69,6 +72,11 @@ def choose(offered: str, spoken: int, oldest: int = OLDEST) -> int:
 def rules_held(told: str | None) -> int | None:
     """The revision that an agent holds, of rules or of named namespaces; None: it knows of none."""
     return _revision(told or "")
+
+
+def ids_held(headers: Mapping[str, str]) -> bool | None:
+    """Does an agent hold the ids of the namespaces that it was named? None: it knows of none."""
+    return {"1": True, "0": False}.get(headers.get(NAMESPACE_IDS_HEADER, ""))
 
 
 def chosen(answered: str | None) -> int:

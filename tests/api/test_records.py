@@ -62,6 +62,10 @@ ELSEWHERE = {
     *("Decided", "Incarnation", "Leftover"),  # of a store that went back: tests/attack, tests/e2e
     # by agents: tests/cli/test_logs.py, tests/e2e/test_logs.py
     *("Container", "JobPods", "LogEnd", "LogRecord", "MemberEvent", "Pod"),
+    *(
+        "DrainedNamespace",
+        "Deleted.message",
+    ),  # by consent, or of kubectl's: tests/services/removals
     "ChainedJob",  # of jobs that wait for others: tests/cli/test_chains.py
     *("LostCluster", "EarlierEpoch"),  # after minutes of silence: tests/cli/test_lost_clusters.py
     *("ClusterQueue.error", "Metadata.deletion_timestamp", "WholeJob.warnings"),

@@ -364,6 +364,7 @@ def test_the_second_gate_knows_the_agents_defaults() -> None:
         "namespaces": policy.rules.namespaces,
         "deniedNamespaces": policy.rules.denied_namespaces,
         "acceptedNamespaces": policy.accepted,
+        "consent": policy.consent,
         "serviceAccounts": policy.rules.service_accounts,
         "schedulers": policy.rules.schedulers,
         "priorityClasses": policy.rules.priority_classes,

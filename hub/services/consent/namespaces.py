@@ -134,7 +134,7 @@ class Consents:
         self._constrained = {n: is_so for n, is_so in self._constrained.items() if n in known}
 
     def look_again(self, reported: frozenset[str] | None) -> frozenset[str]:
-        """Namespaces whose workloads get or lose the constraint.
+        """Namespaces whose workloads get or lose the constraint, or have it and another report.
 
         `reported`: those of which a member has told another state; None: any.
         """
@@ -145,7 +145,10 @@ class Consents:
         now = {namespace: self._is_constrained(namespace) for namespace in looked}
         changed = frozenset(n for n, is_so in now.items() if is_so != self._constrained[n])
         self._constrained |= now
-        return changed
+        told = frozenset(
+            n for n in reported or () if now.get(n)
+        )  # what they wait for is said anew
+        return changed | told
 
     def _looks_for_room(self, now: dt.datetime) -> bool:
         asked = self._asked_at

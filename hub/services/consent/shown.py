@@ -27,7 +27,7 @@ def list_namespaces(tx: Transaction, cluster: str) -> Json:
     for name in sorted(names):
         state = states.get(name, _UNKNOWN)
         tenants = here.get(name, [])
-        is_open = state not in CLOSED
+        is_open = state not in CLOSED | {"Continued"}
         if state == NOT_ACCEPTED and tenants:
             state = "Withdrawn"
         command = "" if is_open else accept_command(f"namespace {name}", named.hub_id)

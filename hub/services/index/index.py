@@ -340,8 +340,9 @@ class ScheduleIndex:
                 stored[lane.demand.key] = lane.refusal
         return stored
 
-    def tell(self, limit: int) -> list[ReasonToWait]:
+    def tell(self, limit: int, now: dt.datetime) -> list[ReasonToWait]:
         """Rows of waiting workloads to set reason and message of, at most `limit`."""
+        self.pending_reasons.late(now)
         return self.pending_reasons.take(
             limit, lambda uid: uid in self.waiting or uid in self.held_back
         )

@@ -29,6 +29,7 @@ class PendingReasons:
     def __init__(self) -> None:
         self._rows: dict[str, tuple[str, str]] = {}
         self._lanes: dict[str, tuple[Refusal, Iterator[Entry]]] = {}  # by demand
+        self._late: dict[str, tuple[WaitingLane, Refusal]] = {}  # refused again too soon, by demand
         self._refused: set[str] = set()  # rows that say which field and rule a member refused
 
     def note(self, uid: str, reason: str) -> None:
@@ -54,14 +55,26 @@ class PendingReasons:
         told = lane.told
         same_reason = told is not None and told.reason == refusal.reason
         if told is not None and same_reason:
-            recent = now - told.at < SAME_REASON_AGAIN
-            if recent or told.message == refusal.message:
+            if told.message == refusal.message:
+                self._late.pop(refusal.demand, None)
                 return False
+            if now - told.at < SAME_REASON_AGAIN:
+                self._late[refusal.demand] = (lane, refusal)
+                return False
+        self._late.pop(refusal.demand, None)
         lane.told = Told(refusal.reason, refusal.message, now)
         some = chain(lane.first(FIRST_OF_CLASS), lane.untold.values())
         entries, lane.untold = some if same_reason else lane, {}
         self._lanes[refusal.demand] = (refusal, iter(entries))
         return True
+
+    def late(self, now: dt.datetime) -> None:
+        """Tell those that were refused again too soon, if nothing else was said of them since."""
+        for lane, refusal in list(self._late.values()):
+            if lane.told is None or now - lane.told.at >= SAME_REASON_AGAIN:
+                self._late.pop(refusal.demand, None)
+                if lane.refusal == refusal:
+                    self.lane(lane, refusal, now)
 
     def take(self, limit: int, waits: Callable[[str], bool]) -> list[ReasonToWait]:
         """Up to `limit` rows to write, of workloads that still wait."""

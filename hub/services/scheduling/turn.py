@@ -131,7 +131,7 @@ class Scheduler:
             refused = self.index.settle(plan, now)
             explained = {key: refusal_view(r) for key, r in refused.items()}
             prepared = replace(prepared, explanations=explained)
-        told = self.index.tell(TOLD_BESIDE if prepared.moves else TOLD_IDLE)
+        told = self.index.tell(TOLD_BESIDE if prepared.moves else TOLD_IDLE, now)
         prepared = replace(prepared, reasons=told)
         if prepared:
             term = self._term()

@@ -217,7 +217,7 @@ def written(index: ScheduleIndex, reason: Reason) -> set[str]:
     refusal = Refusal(lane.demand.key, "line", reason, "numbers")
     stored = index.settle(Plan((), (refusal,)), START)
     assert stored.keys() == {lane.demand.key}
-    return {each["uid"] for each in index.tell(10_000)}
+    return {each["uid"] for each in index.tell(10_000, START)}
 
 
 QUOTA = "WaitingForQuota"

@@ -40,7 +40,13 @@ from shared.errors import Rejected
 from shared.kinds import parse_job
 from shared.wire.agent_v1 import Observed, SyncReply
 from shared.wire.set_digest import SetDigest
-from shared.wire.versions import NAMESPACES_HEADER, OLDEST, PROTOCOL_HEADER, RULES_HEADER
+from shared.wire.versions import (
+    NAMESPACE_IDS_HEADER,
+    NAMESPACES_HEADER,
+    OLDEST,
+    PROTOCOL_HEADER,
+    RULES_HEADER,
+)
 from tests import waiting
 from tests.prepared import url_of
 from tests.store.build import a_member
@@ -178,6 +184,8 @@ class Agent:
             headers[RULES_HEADER] = str(held)
         if (held := body.pop("namespaces_held", None)) is not None:
             headers[NAMESPACES_HEADER] = str(held)
+        if (held := body.pop("namespace_ids_held", None)) is not None:
+            headers[NAMESPACE_IDS_HEADER] = str(int(held))
         return await self.running.http.post(
             "/agent/v1/sync", content=orjson.dumps(body), headers={**headers, **self._offer()}
         )

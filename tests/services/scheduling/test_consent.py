@@ -224,3 +224,20 @@ async def test_a_report_that_is_still_to_come_takes_no_reservation_back(tmp_path
         await hub.cluster("east", a_pool(cpu="8", memory="8Gi"), consent=consent(team_a="Absent"))
         await hub.settle()
         assert (await hub.job(uid)).state == "Placed"
+
+
+async def test_a_waiting_job_says_what_its_members_reported(tmp_path: Path) -> None:
+    """Not that a report is still to come, once it has come."""
+    async with running(tmp_path) as hub:
+        await hub.hub.write(identity.load)
+        await hub.cluster("east", a_pool(cpu="8", memory="8Gi"), consent=consent(0))
+        (uid,) = await hub.apply(a_job("one"))
+        await hub.settle()
+        assert "has yet to report" in (await hub.job(uid)).message
+        await hub.cluster(
+            "east", a_pool(cpu="8", memory="8Gi"), consent=consent(team_a=NOT_ACCEPTED)
+        )
+        await hub.settle()
+        hub.clock.advance(6)
+        await hub.settle()
+        assert "kubectl label namespace team-a" in (await hub.job(uid)).message
