@@ -192,7 +192,13 @@ def test_a_child_that_can_not_start_is_named(tmp_path, members):
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("pack", [(), ("--pack",)], ids=["apart", "packed"])
+@pytest.mark.parametrize(
+    "pack",
+    [
+        pytest.param((), id="apart"),
+        pytest.param(("--pack",), id="packed", marks=pytest.mark.soak),
+    ],
+)
 def test_a_fleet_goes_on_where_it_stopped(tmp_path, members, pack):
     """SIGTERM ends it with 0, silently, without a child left; the next start has all jobs and objects,
     on the same ports with the same token. Ctrl-C does the same."""

@@ -78,9 +78,9 @@ class RunningFleet:
         )
 
     def read(self, path: str, cluster: str = "hub") -> dict[str, Any]:
-        """What the API server of a cluster has below this path; {} where that is nothing.
+        """Read an object or a list from a cluster's API server; {} where there is none.
 
-        For what is looked at again and again: each kubectl or `roadstead` is a process to start.
+        Polls use this: a kubectl for each look costs a tenth of a CPU second.
         """
         try:
             return ApiServer(self.kubeconfig(cluster)).get(path)

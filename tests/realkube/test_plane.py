@@ -1,6 +1,6 @@
 """What the tests may expect of a real control plane and of the fake kubelets in it.
 
-How Jobs run and end there stands in tests/kubesim/jobs, whose specification runs on real planes too.
+tests/kubesim/jobs specifies Jobs, on real planes too.
 """
 
 import json
@@ -64,7 +64,7 @@ def test_rbac_limits_a_minted_credential(real_control_plane: plane.Plane) -> Non
 
 @pytest.fixture(scope="module")
 def another(tmp_path_factory: pytest.TempPathFactory) -> Iterator[plane.Plane]:
-    """A control plane besides the shared one, without nodes."""
+    """A second control plane, without nodes."""
     if reason := build.go_is_missing():
         pytest.skip(reason)
     with plane.running_plane("another", tmp_path_factory.mktemp("another")) as running:
