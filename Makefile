@@ -57,7 +57,7 @@ demo: $(READY)  ## Start hub, three simulated clusters and agents; run the guide
 WORKERS ?= 4
 
 test: $(READY)  ## Run the tests that need nothing installed (TEST_ARGS="-k name")
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" $(if $(COVERAGE),--cov --cov-report=) $(TEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not soak" $(if $(COVERAGE),--cov --cov-report=) $(TEST_ARGS)
 	$(if $(COVERAGE),$(BIN)/python -m tests.coverage_floors)
 
 coverage: COVERAGE := 1
@@ -72,6 +72,10 @@ test-domain: $(READY)  ## Run the tests of the domain, measured: lines and branc
 # A worker imports every file that it is given: only those that have such tests, unless TEST_ARGS names some.
 NAMED = $(filter tests/%,$(TEST_ARGS))
 SLOW = $(shell grep -rl --include='test_*.py' 'mark\.slow' tests)
+# Files whose properties Hypothesis tries.
+PROPERTIES = $(shell grep -rlE --include='test_*.py' 'hypothesis|tests.examples' tests)
+# Files with tests that wait for `make soak`.
+SOAKING = $(shell grep -rl --include='test_*.py' 'soak' tests)
 ON_ANY_KUBE = tests/kubesim $(shell grep -rlE --include='test_*.py' 'mark\.realkube|any_cluster|cluster_kubeconfig' tests)
 
 test-slow: $(READY)  ## Run the tests of whole processes: kill -9, restarts, fleets
@@ -95,7 +99,7 @@ ON_POSTGRES := tests/services/members tests/services/scheduling tests/services/w
 FEW_ON_POSTGRES = $(shell sed 's/ *\#.*//' tests/on_postgres.txt)
 
 test-postgres: $(READY)  ## Run the tests of hubs on PostgreSQL (needs its server; POSTGRES=few: those of every change)
-	$(BIN)/python -m pytest -n $(WORKERS) --store=postgres -m "not slow" \
+	$(BIN)/python -m pytest -n $(WORKERS) --store=postgres -m "not slow$(if $(POSTGRES), and not soak)" \
 		$(if $(POSTGRES),$(FEW_ON_POSTGRES),$(ON_POSTGRES)) $(TEST_ARGS)
 
 test-browser: $(READY)  ## Run the tests of the live page in a real browser (needs chromium on PATH)
@@ -103,12 +107,14 @@ test-browser: $(READY)  ## Run the tests of the live page in a real browser (nee
 
 # Each worker has a control plane of its own.
 PLANES ?= 3
+# LONG=1: those too that wait for `make soak`.
+LONG ?=
 # An older Kubernetes than the newest that is supported: KUBE=1.30.
 KUBE ?=
 test-real realkube: export REALKUBE_VERSION := $(KUBE)
 
 test-real: $(READY) realkube helm  ## Run what Kubernetes must agree with on a real control plane (needs Go; KUBE=1.30)
-	$(BIN)/python -m pytest -n $(PLANES) --dist loadgroup --kube=real -m "realkube or anykube" $(if $(NAMED),,$(ON_ANY_KUBE)) $(TEST_ARGS)
+	$(BIN)/python -m pytest -n $(PLANES) --dist loadgroup --kube=real -m "(realkube or anykube)$(if $(LONG),, and not soak)" $(if $(NAMED),,$(ON_ANY_KUBE)) $(TEST_ARGS)
 
 # A comma in a default would end an argument of $(or).
 FEW := 1,2
@@ -121,10 +127,12 @@ soak: $(READY)  ## What is too long for every change, for hours: campaigns, ever
 	@$(MAKE) simulations
 	@$(MAKE) test-api
 	@$(MAKE) test-postgres
+	CI=1 PROPERTY_TIMES=10 $(BIN)/python -m pytest -n $(WORKERS) --timeout=3000 -m "not slow" $(PROPERTIES)
 	@$(BIN)/python -m tests.chaos --seeds=$(or $(SEEDS),$(MANY)) $(CHAOS_ARGS)
 	@$(BIN)/python -m tests.chaos --replicas=2 --seeds=$(or $(SEEDS),$(MANY)) $(CHAOS_ARGS)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "slow and soak" $(if $(NAMED),,$(SLOW)) $(TEST_ARGS)
-	@$(MAKE) test-real KUBE=1.30
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "soak and not realkube" $(if $(NAMED),,$(SOAKING)) $(TEST_ARGS)
+	@$(MAKE) test-real LONG=1
+	@$(MAKE) test-real LONG=1 KUBE=1.30
 
 planted: $(READY)  ## Plant defects one at a time; each must be found (PLANTED="name …")
 	@$(BIN)/python -m tests.planted $(PLANTED)

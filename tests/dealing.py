@@ -18,9 +18,14 @@ TOGETHER = (
     "tests/e2e/test_joining.py::",
     "tests/house/test_commands.py::test_the_blocks_of_a_page_run_beside_a_fleet[backwards",
     "tests/house/test_commands.py::test_the_blocks_of_a_page_run_beside_a_fleet[forwards",
+    "tests/realkube/test_consent.py::",
+    "tests/realkube/test_consent_reported.py::",
     "tests/realkube/test_gates.py::",
     "tests/realkube/test_hub_jobs.py::",
     "tests/realkube/test_kueue.py::",
+    "tests/realkube/test_member_gate.py::",
+    "tests/realkube/test_ownership.py::",
+    "tests/realkube/test_plane.py::",
 )
 
 

@@ -1,7 +1,7 @@
 """How many examples properties are tried on, and whether they have anything to check.
 
-`CI` set in the environment tries several times as many, and others in each run; a failure prints what
-draws the same example again.
+With `CI` set in the environment each run tries others; a failure prints what draws the same example again.
+`PROPERTY_TIMES` says how many times as many are tried (`make soak`: ten).
 """
 
 import os
@@ -11,7 +11,7 @@ from typing import Any
 import hypothesis
 
 IN_CI = bool(os.environ.get("CI"))
-_TIMES = 2 if IN_CI else 1
+_TIMES = int(os.environ.get("PROPERTY_TIMES", "1"))
 _COUNT = 100
 
 hypothesis.settings.register_profile("dev", deadline=None, max_examples=_COUNT)
@@ -31,7 +31,7 @@ def load_profile() -> None:
 
 
 def examples(count: int, **more: Any) -> hypothesis.settings:
-    """Settings of one property that shall be tried on `count` examples, in CI on more."""
+    """Settings of one property that shall be tried on `count` examples, before a release on more."""
     return hypothesis.settings(max_examples=count * _TIMES, **more)
 
 

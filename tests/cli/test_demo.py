@@ -95,6 +95,7 @@ def test_the_demo_ends_by_itself(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.timeout(SLOW_S)
 @pytest.mark.parametrize("width", [80])
 def test_the_demo_on_a_terminal_until_ctrl_c(tmp_path, width):

@@ -15,6 +15,7 @@ import pytest
 
 from tests.cli.commands import REPOSITORY, environment_without_ours
 from tests.e2e.running import RunningFleet, a_job, a_pool, until
+from tests.soaking import others_soak
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 MEMBERS = [
@@ -133,7 +134,7 @@ def test_a_members_file_describes_clusters_and_nodes(fleet):
         assert one["spec"]["taints"][0]["key"] == "gpu"
 
 
-@pytest.mark.parametrize("name", sorted(CHILDREN))
+@pytest.mark.parametrize("name", others_soak(sorted(CHILDREN), "hub", "agent-north"))
 def test_a_killed_child_comes_back(fleet, name):
     """kill -9 of any child: about a second later it runs under a new pid, and the fleet answers."""
     fleet.kill(name)
@@ -191,7 +192,13 @@ def test_a_child_that_can_not_start_is_named(tmp_path, members):
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("pack", [(), ("--pack",)], ids=["apart", "packed"])
+@pytest.mark.parametrize(
+    "pack",
+    [
+        pytest.param((), id="apart"),
+        pytest.param(("--pack",), id="packed", marks=pytest.mark.soak),
+    ],
+)
 def test_a_fleet_goes_on_where_it_stopped(tmp_path, members, pack):
     """SIGTERM ends it with 0, silently, without a child left; the next start has all jobs and objects,
     on the same ports with the same token. Ctrl-C does the same."""
@@ -215,7 +222,10 @@ def test_a_fleet_goes_on_where_it_stopped(tmp_path, members, pack):
     assert not any(map(_alive, pids.values()))
 
 
-@pytest.mark.parametrize("pack", [(), ("--pack",)], ids=["apart", "packed"])
+@pytest.mark.parametrize(
+    "pack",
+    [pytest.param((), id="apart", marks=pytest.mark.soak), pytest.param(("--pack",), id="packed")],
+)
 def test_a_fleet_starts_again_without_a_member_that_was_removed(tmp_path, members, pack):
     """The removal stands, the rest comes up as before, and says how to have the member back."""
     with _up(tmp_path / "data", members, *pack) as fleet:

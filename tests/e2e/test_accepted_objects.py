@@ -1,6 +1,7 @@
 """KubeFleet's acceptance scenarios of selecting and applying, through the hub cluster's API, on real agents.
 
-Two members, m1 (tier x) and m2 (tier y). Where a scenario has a namespaced twin it is played twice.
+Two members, m1 (tier x) and m2 (tier y). A scenario with a namespaced twin is played in
+one scope in every change; `make soak` plays the other.
 """
 
 from collections.abc import Iterator
@@ -20,12 +21,18 @@ from tests.e2e.scenarios import (
     four_members,
     n,
 )
+from tests.soaking import others_soak
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 Json = dict[str, Any]
 BOTH = ["m1", "m2"]
 SHARED = "shared"
-EITHER = pytest.mark.parametrize("namespaced", [False, True], ids=["cluster", "namespaced"])
+OF_CLUSTER, OF_NAMESPACE = (
+    pytest.mark.parametrize(
+        "namespaced", others_soak([False, True], often), ids=["cluster", "namespaced"]
+    )
+    for often in (False, True)
+)
 ROLES = "rbac.authorization.k8s.io/v1"
 
 
@@ -53,7 +60,7 @@ def strategy(**applying: Any) -> Json:
     return {"applyStrategy": applying}
 
 
-@EITHER
+@OF_CLUSTER
 def test_what_is_selected_comes_and_goes(fleet: Acceptance, namespaced: bool) -> None:
     """By label: what gets it is placed, what loses it or is deleted leaves, what is changed changes."""
     tag = f"label-{'rp' if namespaced else 'crp'}"
@@ -94,7 +101,7 @@ def test_what_is_selected_comes_and_goes(fleet: Acceptance, namespaced: bool) ->
     fleet.held_by(f"{tag}-b", home, [])
 
 
-@EITHER
+@OF_NAMESPACE
 def test_selectors_that_name_an_object_twice_place_it_once(
     fleet: Acceptance, namespaced: bool
 ) -> None:
@@ -202,7 +209,7 @@ def test_reserved_namespaces_are_not_placed(fleet: Acceptance) -> None:
     )
 
 
-@EITHER
+@OF_CLUSTER
 def test_nothing_is_placed_twice(fleet: Acceptance, namespaced: bool) -> None:
     """The first placement keeps the object, whichever kinds the two are, until it lets it go."""
     tag = f"dual-{'rp' if namespaced else 'crp'}"
@@ -325,7 +332,7 @@ def test_the_strategy_may_change(fleet: Acceptance) -> None:
     )
 
 
-@EITHER
+@OF_NAMESPACE
 def test_drift(fleet: Acceptance, namespaced: bool) -> None:
     """Always mends it, IfNotDrifted leaves and tells it, with FullComparison what others added too."""
     kind = "rp" if namespaced else "crp"

@@ -1,7 +1,9 @@
 """KubeFleet's acceptance scenarios of picking, through the hub cluster's API, on real agents.
 
-Each is played twice: a ClusterResourcePlacement of a namespace, and a ResourcePlacement in one that all
-members have. Members m1 … m4 have 1, 2, 3 and 3 nodes; m1 and m2 are in zone a, m1 and m3 in tier x; all but
+Each is played with a ClusterResourcePlacement of a namespace, and those in `BOTH_SCOPES` also with a
+ResourcePlacement in a namespace that all members have; `make soak` plays all with both.
+
+Members m1 … m4 have 1, 2, 3 and 3 nodes; m1 and m2 are in zone a, m1 and m3 in tier x; all but
 m4 tell what a core costs: 3, 1 and 2.
 """
 
@@ -27,6 +29,7 @@ from tests.e2e.scenarios import (
     n,
     sorted_by,
 )
+from tests.soaking import others_soak
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 Json = dict[str, Any]
@@ -111,8 +114,22 @@ PICKS: dict[str, list[tuple[Json, Sequence[str]]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("namespaced", [False, True], ids=["cluster", "namespaced"])
-@pytest.mark.parametrize("name", PICKS)
+# One of each type of policy: both kinds of placement go through the same picker (tests/domain/placement).
+BOTH_SCOPES = {"all-labels-updated", "fixed-refreshed", "n-up", "n-several-sorters"}
+
+
+@pytest.mark.parametrize(
+    ("name", "namespaced"),
+    [
+        pytest.param(
+            *(name, namespaced),
+            id=f"{name}-{'namespaced' if namespaced else 'cluster'}",
+            marks=[pytest.mark.soak] if namespaced and name not in BOTH_SCOPES else [],
+        )
+        for name in PICKS
+        for namespaced in (False, True)
+    ],
+)
 def test_who_is_picked(fleet: Acceptance, name: str, namespaced: bool) -> None:
     """Every step's policy ends with the object in these members and no others, and the status says so."""
     namespace = SHARED if namespaced else ""
@@ -140,7 +157,9 @@ def as_declared(fleet: Acceptance) -> Iterator[Acceptance]:
     fleet.declare(*map(a_member, MEMBERS))
 
 
-@pytest.mark.parametrize("namespaced", [False, True], ids=["cluster", "namespaced"])
+@pytest.mark.parametrize(
+    "namespaced", others_soak([False, True], False), ids=["cluster", "namespaced"]
+)
 def test_taints(as_declared: Acceptance, namespaced: bool) -> None:
     """Fixed ignores them; others wait for a toleration or for the taint to go; whom one has it keeps."""
     fleet, namespace = as_declared, SHARED if namespaced else ""
@@ -167,7 +186,9 @@ def test_taints(as_declared: Acceptance, namespaced: bool) -> None:
     assert fleet.holders(before, namespace or before) == ALL
 
 
-@pytest.mark.parametrize("namespaced", [False, True], ids=["cluster", "namespaced"])
+@pytest.mark.parametrize(
+    "namespaced", others_soak([False, True], True), ids=["cluster", "namespaced"]
+)
 def test_who_becomes_eligible_and_who_no_longer_is(
     as_declared: Acceptance, namespaced: bool
 ) -> None:

@@ -1,6 +1,6 @@
-"""The guide, in three ways: kubectl on the hub cluster, the command line, and REST.
+"""The guide, in two ways: kubectl on the hub cluster, and REST, which the command line speaks.
 
-Three fresh fleets from one members file get the guide's seven files unchanged, each in one of the
+Two fresh fleets from one members file get the guide's seven files unchanged, each in one of the
 ways, and end in the same place: the same clusters, scores, reasons, conditions and statuses.
 """
 
@@ -36,28 +36,22 @@ def _by_kubectl(fleet) -> None:
         assert done.returncode == 0, done.stderr
 
 
-def _by_cli(fleet) -> None:
-    for path in FILES:
-        done = fleet.cli("apply", "-f", str(path))
-        assert done.returncode == 0, done.stderr
-
-
 def _by_rest(fleet) -> None:
     with fleet.client() as hub:
         for path in FILES:
             hub.apply(path.read_bytes())
 
 
-def test_the_guide_ends_the_same_by_kubectl_cli_and_rest(tmp_path):
+def test_the_guide_ends_the_same_by_kubectl_and_rest(tmp_path):
     """Same clusters, scores, reasons, condition types and statuses, whichever way it came in."""
     ends = {}
-    for name, way in (("kubectl", _by_kubectl), ("cli", _by_cli), ("rest", _by_rest)):
+    for name, way in (("kubectl", _by_kubectl), ("rest", _by_rest)):
         with running_fleet(tmp_path / name, MEMBERS, packed=name != "kubectl") as fleet:
             way(fleet)
             ends[name] = _settled(fleet)
             if name == "kubectl":
                 _check_what_kubectl_shows(fleet)
-    assert ends["kubectl"] == ends["cli"] == ends["rest"]
+    assert ends["kubectl"] == ends["rest"]
 
 
 def _settled(fleet) -> dict[str, Any]:

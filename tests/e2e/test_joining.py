@@ -3,17 +3,20 @@
 hub cluster: MemberCluster made, deleted and made again ──► hub ◄── agent of `spare`, whose objects stay
 """
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from http.client import NOT_FOUND
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 
 import pytest
 import yaml
 
+from tests.e2e.recorder import ApiServer
 from tests.e2e.running import REPOSITORY, RunningFleet, equal_members, running_fleet, until
+from tests.soaking import others_soak
 
 pytestmark = [pytest.mark.slow, pytest.mark.kubectl, pytest.mark.timeout(300)]
 MEMBER = """
@@ -53,7 +56,7 @@ class Spare:
             f"--kubeconfig={self.folder / 'kubeconfig'}",
             f"--credential={credential}",
         )
-        until(lambda: joined(self.fleet) == "True", 60, "kubectl shows that it has joined")
+        until(lambda: joined(self.fleet) == "True", 60, "the hub cluster shows that it has joined")
 
     def _token(self) -> str:
         return self.fleet.cli("clusters", "token", "spare").stdout.strip()
@@ -78,12 +81,14 @@ class Spare:
 
     def config(self, namespace: str) -> dict[str, Any]:
         """Its ConfigMap of that namespace; {} where there is none."""
-        find = ("get", "configmap", "c", "-n", namespace, "--ignore-not-found", "-o", "json")
-        done = subprocess.run(
-            ["kubectl", f"--kubeconfig={self.folder / 'kubeconfig'}", *find],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        return json.loads(done.stdout) if done.stdout else {}
+        try:
+            return ApiServer(self.folder / "kubeconfig").get(
+                f"/api/v1/namespaces/{namespace}/configmaps/c"
+            )
+        except HTTPError as refusal:
+            if refusal.code != NOT_FOUND:
+                raise
+            return {}
 
     def options(self) -> str:
         """Delete options as the hub has them."""
@@ -114,8 +119,8 @@ def applied(fleet: RunningFleet, text: str) -> None:
 
 
 def joined(fleet: RunningFleet) -> str:
-    done = fleet.kubectl("get", "membercluster", "spare", "-o", "json")
-    conditions = (json.loads(done.stdout or "{}").get("status") or {}).get("conditions") or ()
+    found = fleet.read("/apis/cluster.kubernetes-fleet.io/v1beta1/memberclusters/spare")
+    conditions = (found.get("status") or {}).get("conditions") or ()
     return next((each["status"] for each in conditions if each["type"] == "Joined"), "")
 
 
@@ -151,8 +156,14 @@ def everywhere(name: str, *, namespaced: bool = False, data: str = "b") -> str:
 
 def is_applied(fleet: RunningFleet, kind: str, name: str, namespace: str = "default") -> bool:
     """Is it said of `spare` that all of it is applied there?"""
-    done = fleet.kubectl("get", kind, name, "-n", namespace, "-o", "json")
-    for each in (json.loads(done.stdout).get("status") or {}).get("placementStatuses") or ():
+    group = "/apis/placement.kubernetes-fleet.io/v1beta1"
+    below = (
+        f"namespaces/{namespace}/resourceplacements"
+        if kind == "rp"
+        else "clusterresourceplacements"
+    )
+    found = fleet.read(f"{group}/{below}/{name}")
+    for each in (found.get("status") or {}).get("placementStatuses") or ():
         if each.get("clusterName") == "spare":
             return any(
                 c["type"] == "Applied" and c["status"] == "True" for c in each["conditions"]
@@ -160,7 +171,7 @@ def is_applied(fleet: RunningFleet, kind: str, name: str, namespace: str = "defa
     return False
 
 
-@pytest.mark.parametrize("namespaced", [False, True])
+@pytest.mark.parametrize("namespaced", others_soak([False, True], True))
 def test_who_leaves_and_joins_again_keeps_what_it_holds(spare: Spare, namespaced: bool) -> None:
     """By either placement: away, the placement does not name it; back, not one object is written."""
     name = f"kept-{namespaced}".lower()
@@ -178,6 +189,7 @@ def test_who_leaves_and_joins_again_keeps_what_it_holds(spare: Spare, namespaced
     spare.leaves()
 
 
+@pytest.mark.soak  # tests/services/objects/test_leaving.py holds the rule
 def test_one_whose_agent_is_dead_can_leave(spare: Spare) -> None:
     """Nobody waits for it; and it joins again like any other."""
     spare.joins()

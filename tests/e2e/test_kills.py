@@ -11,16 +11,18 @@ import pytest
 from tests import waiting
 from tests.e2e import exactly_once
 from tests.e2e.running import REPOSITORY
+from tests.soaking import others_soak
 
 pytestmark = [pytest.mark.slow, pytest.mark.kubectl, pytest.mark.timeout(400)]
 
 
-@pytest.mark.parametrize("victim", ["hub", "agent-m1", "sim-m1"])
+@pytest.mark.parametrize("victim", others_soak(["hub", "agent-m1", "sim-m1"], "sim-m1"))
 def test_every_job_runs_exactly_once_when_a_part_is_killed(tmp_path, victim):
     """No job is lost, none runs twice: one Job uid per name, one start per index, one Complete."""
     assert exactly_once.run(tmp_path, lambda fleet: fleet.kill(victim)) == []
 
 
+@pytest.mark.soak
 def test_what_was_offered_waits_for_its_silent_cluster(tmp_path):
     """The hub is killed, an agent falls silent: what it was told of starts nowhere else."""
     assert exactly_once.run(tmp_path, kill_hub_and_silence_agent) == []

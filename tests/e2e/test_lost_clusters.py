@@ -1,4 +1,8 @@
-"""A cluster is cut off, a job fails, a time to live is over: where a job runs next, on real agents."""
+"""A cluster is cut off, a job fails, a time to live is over: where a job runs next, on real agents.
+
+Every change plays the first; the rules of the others stand in tests/services/members: test_retries.py,
+test_ends.py.
+"""
 
 import json
 import os
@@ -61,6 +65,7 @@ def test_a_job_that_allows_it_leaves_a_silent_cluster_and_the_older_goes_on_its_
         assert [each[0] for each in started(fleet)["stays"]] == ["m1"]
 
 
+@pytest.mark.soak
 def test_a_job_that_fails_in_one_cluster_is_tried_in_another(tmp_path):
     """Two epochs, as its annotation allows, in two clusters, one after the other; then it has failed."""
     with running_fleet(tmp_path, equal_members(2), packed=True) as fleet:
@@ -81,6 +86,7 @@ def test_a_job_that_fails_in_one_cluster_is_tried_in_another(tmp_path):
         assert len({text.split(",")[0] for text in placed}) == 2, placed
 
 
+@pytest.mark.soak
 def test_a_job_that_its_time_to_live_has_removed_stays_finished(tmp_path):
     """The member's Job goes, and is not made again; the hub keeps the result."""
     with running_fleet(tmp_path, equal_members(2), packed=True) as fleet:

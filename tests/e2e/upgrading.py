@@ -1,8 +1,10 @@
 """A fleet whose parts become another release's: what its jobs are, and that it goes on working."""
 
+import contextlib
 import json
 from typing import Any
 
+from roadstead import RoadsteadError
 from tests.e2e.running import RunningFleet, a_job, until
 
 SHORT = 4
@@ -13,8 +15,7 @@ def started(fleet: RunningFleet) -> dict[str, list[tuple[str, str, Any]]]:
     """By name, each Job that a member holds: (member, its uid there, when it started)."""
     found: dict[str, list[tuple[str, str, Any]]] = {}
     for member in ("m1", "m2"):
-        done = fleet.kubectl("get", "jobs", "-n", "team-a", "-o", "json", cluster=member)
-        for job in json.loads(done.stdout)["items"]:
+        for job in fleet.read("/apis/batch/v1/namespaces/team-a/jobs", member)["items"]:
             at = job.get("status", {}).get("startTime")
             found.setdefault(job["metadata"]["name"], []).append(
                 (member, job["metadata"]["uid"], at)
@@ -24,10 +25,9 @@ def started(fleet: RunningFleet) -> dict[str, list[tuple[str, str, Any]]]:
 
 def states(fleet: RunningFleet) -> dict[str, str]:
     """What the hub says of each job, "" while it does not answer."""
-    done = fleet.cli("jobs", "ls", "-n", "team-a", "-o", "json")
-    if done.returncode:
-        return {}
-    return {job["name"]: job["state"] for job in json.loads(done.stdout)["items"]}
+    with contextlib.suppress(RoadsteadError), fleet.client() as hub:
+        return {job.name: job.state for job in hub.jobs(namespace="team-a")}
+    return {}
 
 
 def submit(fleet: RunningFleet, names: list[str], run_s: float) -> None:

@@ -2,7 +2,7 @@
 
 No error of the hub, no status, media type or header that is not described, answers as their schemas say;
 what breaks the description is refused. `API_EXAMPLES` says how many requests are drawn for an operation:
-ten by default, a hundred by `make test-api`, which also plays every boundary of every parameter.
+five by default, a hundred by `make test-api`, which also plays every boundary of every parameter.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from hub.api.description import describe
 from tests.api.serving import a_job
 from tests.openapi.seeded import A_WORKLOAD, Seeded, seeded
 
-EXAMPLES = int(os.environ.get("API_EXAMPLES", "10"))
+EXAMPLES = int(os.environ.get("API_EXAMPLES", "5"))
 MANY = EXAMPLES >= 100
 # A change is held to the same requests each time; `API_EXPLORE=1 make test-api` draws others.
 EXPLORES = "API_EXPLORE" in os.environ

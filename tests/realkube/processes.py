@@ -22,11 +22,16 @@ def member(name: str, count: int, cpu: str, memory: str) -> dict[str, Any]:
 
 def prepare(planes: Fleet) -> None:
     """Give every member the queue kinds, and its agent its rights."""
-    crds = sorted((REPOSITORY / "deploy" / "crds").glob("kueue.x-k8s.io_*.yaml"))
     for plane in planes.members.values():
-        for path in crds:
-            plane.kubectl("apply", "--server-side", "-f", str(path))
-        plane.kubectl("apply", "-f", str(REPOSITORY / "deploy" / "member"))
+        prepare_member(plane)
+
+
+def prepare_member(plane: Plane) -> None:
+    """The same for one."""
+    crds = sorted((REPOSITORY / "deploy" / "crds").glob("kueue.x-k8s.io_*.yaml"))
+    files = [option for path in crds for option in ("-f", str(path))]
+    plane.kubectl("apply", "--server-side", *files)
+    plane.kubectl("apply", "-f", str(REPOSITORY / "deploy" / "member"))
 
 
 def protect(plane: Plane, *, marking: bool = True) -> None:

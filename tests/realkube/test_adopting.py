@@ -15,8 +15,9 @@ import pytest
 from roadstead import Client
 from roadstead.cli import ports
 from tests.e2e.running import REPOSITORY, a_job, until
-from tests.realkube.plane import Fleet, Plane
-from tests.realkube.processes import prepare
+from tests.realkube import build
+from tests.realkube.plane import Plane, equal_members, running_plane
+from tests.realkube.processes import prepare_member
 
 pytestmark = [pytest.mark.realkube, pytest.mark.timeout(300)]
 RUN_S = 30
@@ -104,13 +105,19 @@ def in_member(plane: Plane) -> dict[str, tuple[str, list[str]]]:
     }
 
 
-def test_what_a_restored_hub_forgot_is_adopted_and_ends_once(
-    real_fleet: Any, tmp_path: Path
-) -> None:
+@pytest.fixture
+def plane(tmp_path: Path) -> Iterator[Plane]:
+    """The member: a control plane with two nodes, and the rights of its agent."""
+    if reason := build.go_is_missing():
+        pytest.skip(reason)
+    with running_plane("east", tmp_path / "plane") as running:
+        running.add_pools(equal_members(1)[0]["pools"])
+        prepare_member(running)
+        yield running
+
+
+def test_what_a_restored_hub_forgot_is_adopted_and_ends_once(plane: Plane, tmp_path: Path) -> None:
     """One Job that it has as held, one that it does not have: each ends as the Job that ran on."""
-    planes: Fleet = real_fleet(1)
-    prepare(planes)
-    (plane,) = planes.members.values()
     beside = Beside(tmp_path, ports.free(1)[0])
     with contextlib.ExitStack() as stack:
         with beside.running(), beside.client() as hub:

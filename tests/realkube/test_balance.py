@@ -1,4 +1,7 @@
-"""A fleet in balance on real control planes: the split by room, and an API server that hangs."""
+"""A fleet in balance on real control planes: the split by room, and an API server that hangs.
+
+Every change plays the same on simulated members: tests/e2e/test_balance.py and test_dead_server.py.
+"""
 
 import os
 import signal
@@ -9,7 +12,7 @@ import pytest
 from tests.e2e.running import a_job, until
 from tests.realkube.processes import hub_and_agents, member, prepare
 
-pytestmark = [pytest.mark.realkube, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.realkube, pytest.mark.soak, pytest.mark.timeout(400)]
 COMPONENT = "kube-apiserver"
 JOBS = 300  # a thousand are placed in tests/services/scheduling
 

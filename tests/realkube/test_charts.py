@@ -174,23 +174,16 @@ def _without_a_rule(planes: Fleet, client: Client, installed: list[Installed]) -
 def test_a_member_for_jobs_alone_needs_no_more(real_fleet: Any, tmp_path: Path) -> None:
     """With the profile `jobs` a Job ends, and nothing is asked for that the rights do not give.
 
-    Nor by the hub, which shows the Job that came by REST, and its member, to whoever uses kubectl.
+    Nor by the hub, which shows the Job that came by REST, and its member, to whoever uses kubectl. They
+    speak TLS, from Secrets as cert-manager writes them: an agent knows its hub
+    by the join token alone.
     """
     planes = real_fleet(MEMBERS[:1], audited=True)
-    with fleet_from_charts(planes, tmp_path) as (client, installed):
+    with fleet_from_charts(planes, tmp_path, ca=CA()) as (client, installed):
+        assert client.server.startswith("https://")
         client.apply((REPOSITORY / "examples" / "hello.yaml").read_text())
         until(lambda: [j.state for j in client.jobs()] == ["Succeeded"], 120, "it succeeded")
         until(lambda: "Complete" in planes.hub.kubectl("get", "jobs", "-A"), 60, "it is shown")
         shown = planes.hub.kubectl("get", "memberclusters", "-l", "roadstead.dev/origin=rest")
         assert "cluster-1" in shown
         assert refused(installed) == []
-
-
-def test_a_fleet_by_tls(real_fleet: Any, tmp_path: Path) -> None:
-    """From Secrets as cert-manager writes them: the join token is all by which an agent knows its hub."""
-    planes = real_fleet(MEMBERS[:1], audited=True)
-    with fleet_from_charts(planes, tmp_path, ca=CA()) as (client, installed):
-        client.apply((REPOSITORY / "examples" / "hello.yaml").read_text())
-        until(lambda: [j.state for j in client.jobs()] == ["Succeeded"], 120, "it succeeded")
-        assert refused(installed) == []
-        assert client.server.startswith("https://")

@@ -1,4 +1,4 @@
-"""The guide on real control planes: hub cluster and three members with RBAC on, kubectl throughout.
+"""The guide on real control planes: hub cluster and two members with RBAC on, kubectl throughout.
 
 The hub runs beside them with the CRDs it installs itself, and the account, rights and admission policy
 of `deploy/hub-cluster`; each member gets the queue kinds, and its agent the rights of `deploy/member`.
@@ -40,7 +40,6 @@ CONDITIONS = [
 
 MEMBERS = [
     member("cluster-1", 2, "16", "64Gi"),
-    member("cluster-2", 3, "16", "64Gi"),
     member("cluster-3", 8, "32", "256Gi"),
 ]
 

@@ -31,12 +31,16 @@ def of(
         (of(3, 3), None, True),
         (of(3, 3), DisruptionBudget(min_available="50%"), True),  # the reference's example
         (of(3, 2), DisruptionBudget(min_available="50%"), False),
+        (of(3, 3), DisruptionBudget(min_available="80%"), False),
+        (of(3, 3), DisruptionBudget(min_available=2), True),
         (of(3, 3), DisruptionBudget(min_available=3), False),
         (of(3, 3), DisruptionBudget(min_available=0), True),
         (of(3, 3), DisruptionBudget(max_unavailable=1), True),
         (of(3, 2), DisruptionBudget(max_unavailable=1), False),
         (of(3, 2), DisruptionBudget(max_unavailable="34%"), True),
+        (of(3, 3), DisruptionBudget(max_unavailable="10%"), True),
         (of(3, 3), DisruptionBudget(max_unavailable=0), False),
+        (of(3, 3), DisruptionBudget(max_unavailable="0%"), False),
         (of(5, 3, bound=3), DisruptionBudget(min_available="50%"), False),  # of those wanted
         (of(5, 5, "PickAll"), DisruptionBudget(min_available=4), True),
         (of(5, 5, "PickAll"), DisruptionBudget(min_available=5), False),
