@@ -28,6 +28,7 @@ class Space(NamedTuple):
     granted: NamespaceState  # by the member's people, whoever created it
     has_token_label: bool = False
     uid: str = ""
+    work: str = ""  # uid of the work that it stands for, of a placed one
     may_continue: bool = (
         True  # without consent, where mode Report lets it: not beyond the outer bound
     )
@@ -72,6 +73,7 @@ class Acceptance:
             self._granted(namespace, name),
             marks.get(labels.ACCEPT_TOKENS) == "true",
             str(namespace["metadata"].get("uid") or ""),
+            owner_of(namespace, self.hub_id) or "",
             self._is_within(name),
         )
 

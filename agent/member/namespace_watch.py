@@ -11,7 +11,7 @@ from agent.member.acceptance import Acceptance, Space
 from agent.objects.facts import Object
 from agent.objects.tokens import asked_at, without_tokens
 from shared.clock import Clock
-from shared.consent import CLOSED
+from shared.consent import CLOSED, REPLACED
 from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.kube.informer import EventType, Informer
@@ -33,6 +33,8 @@ class NamespaceWatch:
         self._news = news
         self._named = NamedNamespaces(revision=0, names=[])
         self._continued: frozenset[str] = frozenset()  # uids
+        self._placed: dict[str, str] = {}  # names of Namespaces among the works, by uid
+        self._standing: set[str] = set()  # of those, the ones that are to be there
         self._informer: Informer[Space] = Informer(
             client, "v1", "Namespace", transform=self._space, on_event=self._changed, clock=clock
         )
@@ -58,6 +60,25 @@ class NamespaceWatch:
         self._named = named
         self.revision += 1
         self._news()
+
+    def place(self, work: Work) -> None:
+        """Take in a work of a Namespace: what the hub places is its namespace of this name."""
+        self._placed[work.uid] = work.name
+        self._standing.discard(work.uid)
+        if work.action == "Apply":
+            self._standing.add(work.uid)
+        self.revision += 1
+        self._news()
+
+    def unplace(self, uid: str) -> None:
+        """A work is no longer desired."""
+        self._standing.discard(uid)
+        if self._placed.pop(uid, None) is not None:
+            self.revision += 1
+
+    def places(self, name: str) -> bool:
+        """Is there a work of the Namespace of this name, which makes it or removes it?"""
+        return name in self._placed.values()
 
     def continue_in(self, names: Iterable[str]) -> None:
         """Let these namespaces, which hold Jobs of the hub, continue without consent."""
@@ -142,6 +163,8 @@ class NamespaceWatch:
 
     def _state(self, name: str, space: Space, wanted: str | None) -> NamespaceState:
         state = space.state(wanted)
+        if state == REPLACED and space.work in self._standing:
+            return "Created"  # one of an envelope has a uid of its own
         if state not in CLOSED or not self._continues(space):
             return state
         return "Named" if wanted is None else "Continued"  # such a hub knows no other state
@@ -151,6 +174,8 @@ class NamespaceWatch:
         return space.uid in self._continued and space.may_continue and not space.made_for
 
     def _gives_tokens(self, space: Space, wanted: str | None) -> bool:
+        if space.made_for is not None and space.work in self._standing:
+            return True
         if space.made_for == "" and self._continues(space):
             return True  # an earlier release created it
         return space.gives_tokens(wanted)

@@ -140,9 +140,9 @@ def unstarted(work: Work, hub_id: str, mark: str = "") -> Object:
     job = stamped(work, hub_id)
     metadata = job["metadata"]
     metadata["labels"][labels.QUEUE_NAME] = labels.NO_QUEUE
-    metadata["annotations"][labels.NOT_STARTED] = "true"
     if work.namespace_id:
         metadata["annotations"][labels.NAMESPACE_ID] = work.namespace_id
+    metadata["annotations"][labels.NOT_STARTED] = "true"
     if mark:
         metadata["annotations"][labels.MARK] = mark
     metadata["finalizers"] = [labels.MEMBER_FINALIZER]

@@ -79,10 +79,7 @@ class Reconciler:
         self._timers = Timers(clock, self.mark)
         self._steps: asyncio.Queue[tuple[TrackedWork, Decision]] = asyncio.Queue()
         self.marks = Marks()
-        self._namespaces: set[str] = set()  # names of Namespaces among the works
-        self._carrier = Steps(
-            self._applier, lease, clock, meters, self._namespaces, self.marks, policy, self.watch
-        )
+        self._carrier = Steps(self._applier, lease, clock, meters, self.marks, policy, self.watch)
         self._removals = FinalizerRemoval(clock, self._release)
         self.jobs_read = JobsRead(client, hub_id, lease, self.observed.entries, clock, news)
 
@@ -96,7 +93,7 @@ class Reconciler:
             tracked.desire(work)
             self.observer.want(work.api_version, work.kind)
             if work.kind == "Namespace":
-                self._namespaces.add(work.name)
+                self.watch.place(work)
             if tracked.seen.live is not None:
                 tracked.compare(self._clock.now())
             self._note_wave(tracked, pending=work.action == "Apply")
@@ -104,8 +101,7 @@ class Reconciler:
         for uid in removed:
             gone = self.tracked_works.get(uid)
             if gone is not None:
-                if gone.work is not None and gone.work.kind == "Namespace":
-                    self._namespaces.discard(gone.work.name)
+                self.watch.unplace(uid)
                 self._note_wave(gone, pending=False)
                 gone.work = None
                 self.mark(uid)

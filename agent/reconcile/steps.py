@@ -30,7 +30,6 @@ class Steps:
         lease: Lease,
         clock: Clock,
         meters: Meters,
-        namespaces: set[str],
         marks: Marks,
         policy: MemberPolicy,
         watch: NamespaceWatch,
@@ -39,7 +38,6 @@ class Steps:
         self._lease = lease
         self._clock = clock
         self._meters = meters
-        self._namespaces = namespaces
         self._marks = marks
         self._policy = policy
         self._watch = watch
@@ -132,7 +130,7 @@ class Steps:
         live = tracked.seen.live
         match decision.do:
             case "Create":
-                make = work.namespace not in self._namespaces
+                make = not self._watch.places(work.namespace)
                 return await self._applier.create(work, make_namespace=make, mark=self._marks.text)
             case "Start":
                 left = self._lease.left(self._clock.monotonic())

@@ -77,14 +77,12 @@ class Driven(Reconciler):
         self._steps = self  # type: ignore[assignment]
         self._removals = SimpleNamespace(put=self._release_soon, give_way=lambda: None)  # type: ignore[assignment]
         self.marks = Marks()
-        self._namespaces = set()
         self.watch = self.space = SpaceWatch(agent)
         self._carrier = Steps(
             self._applier,
             agent.lease,
             agent.clock,
             QUIET,
-            self._namespaces,
             self.marks,
             OPEN,
             self.watch,

@@ -29,7 +29,9 @@ class PendingReasons:
     def __init__(self) -> None:
         self._rows: dict[str, tuple[str, str]] = {}
         self._lanes: dict[str, tuple[Refusal, Iterator[Entry]]] = {}  # by demand
-        self._late: dict[str, tuple[WaitingLane, Refusal]] = {}  # refused again too soon, by demand
+        self._late: dict[
+            str, tuple[WaitingLane, Refusal]
+        ] = {}  # refused again too soon, by demand
         self._refused: set[str] = set()  # rows that say which field and rule a member refused
 
     def note(self, uid: str, reason: str) -> None:

@@ -74,7 +74,7 @@ async def test_once_the_lease_is_over_the_member_is_not_asked_for_a_start():
     nobody: Any = NoMember()
     watch = NamespaceWatch(nobody, Acceptance(HUB_ID, policy), clock, lambda: None)
     watch._informer.synced.set()
-    hands = Steps(nobody, lease, clock, Meters(), set(), Marks(), policy, watch)
+    hands = Steps(nobody, lease, clock, Meters(), Marks(), policy, watch)
     tracked = TrackedWork(work.uid, work, Seen(live=a_live_job(waiting=True)))
     assert await hands.carry_out(tracked, Decision("Waiting", "Start")) == Outcome()
 

@@ -159,6 +159,20 @@ async def test_a_placement_uses_the_namespace_that_a_job_had_the_agent_create(me
         assert live["metadata"]["annotations"][labels.NAMESPACE_ID] == wanted
 
 
+async def test_a_namespace_that_the_hub_places_by_another_uid_is_its_own(member):
+    """What lies in an envelope has a uid of its own: as long as it is placed, Jobs use it."""
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "lab"}}
+    member.hub.put(an_object(space, "of-envelope", namespace_id=""))
+    member.start()
+    await member.hub.seen("of-envelope", "Applied")
+    await left_by_people(member)
+    named(member, 1, lab="id-1")
+    await eventually(lambda: states_of(member.hub) == {"lab": "Created"})
+    await ran(member, "u-1", "id-1")
+    member.hub.put(an_object(space, "of-envelope", action="Withdraw", namespace_id=""))
+    await eventually(lambda: states_of(member.hub) == {"lab": "Replaced"})
+
+
 # --- mode Report ------------------------------------------------------------------------------------
 
 

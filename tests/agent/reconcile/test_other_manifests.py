@@ -45,7 +45,7 @@ def without_a_member():
     lease.answered(clock.monotonic(), clock.monotonic())
     watch = NamespaceWatch(NOBODY, Acceptance(HUB_ID, policy), clock, lambda: None)
     applier = Applier(NOBODY, HUB_ID, clock)
-    return Steps(applier, lease, clock, Meters(), set(), Marks(), policy, watch)
+    return Steps(applier, lease, clock, Meters(), Marks(), policy, watch)
 
 
 @pytest.mark.parametrize("do", ["Compare", "Create", "Apply", "Start", "PatchJob", "Nothing"])
