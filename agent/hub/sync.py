@@ -202,8 +202,7 @@ class Exchange:
             ),
             capacity=capacity,
             availability=self._reconciler.rules.revision,
-            namespaces_held=self._reconciler.watch.held,
-            namespace_ids_held=self._reconciler.watch.holds_ids,
+            **self._reconciler.watch.holds,
         )
         sent = _Sent(request, now, entries, mark)
         sent.task = asyncio.create_task(self._hub.sync(self._secret, request))

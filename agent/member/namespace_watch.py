@@ -5,6 +5,7 @@ reported.
 """
 
 from collections.abc import Callable, Iterable
+from typing import TypedDict
 
 from agent.decide.decision import Do, Trouble
 from agent.member.acceptance import Acceptance, Space
@@ -19,6 +20,13 @@ from shared.wire.agent_v1 import Work
 from shared.wire.consent import ConsentReport, NamedNamespaces, NamespaceState
 
 _WRITES = frozenset({"Create", "Start", "Apply", "PatchJob"})
+
+
+class HeldNames(TypedDict):
+    """Fields of `agent_v1.SyncRequest`."""
+
+    namespaces_held: int  # the revision of the names
+    namespace_ids_held: bool  # were their ids told, too?
 
 
 class NamespaceWatch:
@@ -44,14 +52,13 @@ class NamespaceWatch:
         await self._informer.run()
 
     @property
-    def held(self) -> int:
-        """The revision of the names that the hub gave last."""
-        return self._named.revision
-
-    @property
-    def holds_ids(self) -> bool:
-        """Did the hub tell the ids of these names?"""
-        return self._named.ids is not None
+    def holds(self) -> HeldNames:
+        """What the hub named last: the fields of a request that say so."""
+        named = self._named
+        return {
+            "namespaces_held": named.revision,
+            "namespace_ids_held": named.ids is not None,
+        }
 
     def name(self, named: NamedNamespaces | None) -> None:
         """Take in which namespaces the hub asks about; None: those as before."""

@@ -206,7 +206,7 @@ class Talk(Exchange):
         )  # fmt: skip
         mark = self._consent_news()
         if self.reports_consent:
-            request.namespaces_held = self._reconciler.watch.held
+            request.namespaces_held = self._reconciler.watch.holds["namespaces_held"]
         if mark is not None:
             request.capacity = Capacity(pools_revision=0, pools=POOLS, bound=[])
             self._stored.fill(request.capacity, QUIET_KINDS, self._reconciler.watch)
