@@ -352,6 +352,15 @@ def said(group):
     return group.stuck(), group.running_since, group.failed, group.failures.told(1)
 
 
+def test_a_pod_of_another_namespace_is_no_pod_of_the_job():
+    """A Job has its pods in its own namespace: elsewhere another tenant gave a pod the labels."""
+    group = JobPods()
+    group.put(a_view("mine", namespace="team"))
+    group.put(a_view("theirs", namespace="other", made=False, owner="d-1"))
+    assert group.left("", "team") == 1
+    assert group.left() == 2
+
+
 def test_a_pod_of_others_is_present_and_says_nothing():
     """People copied the labels onto it: the job waits for its end, and tells nothing of it."""
     group = JobPods()
