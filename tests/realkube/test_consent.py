@@ -8,7 +8,7 @@ import pytest
 from shared import labels
 from tests.charts import helm
 from tests.realkube.gate import Gate, marked
-from tests.realkube.plane import Plane
+from tests.realkube.plane import Plane, PlaneError
 
 pytestmark = [pytest.mark.realkube, pytest.mark.timeout(500)]
 
@@ -113,3 +113,18 @@ def test_the_agent_never_changes_the_id_of_a_namespace(
     answer = gate.said(changed, "replace")
     assert ("ForbiddenField: roadstead.dev/namespace-id" in answer) is is_denied, answer
     assert ("replaced" in answer) is not is_denied, answer
+
+
+@pytest.mark.parametrize("queue", ["real", None])
+def test_no_queue_gets_a_job_once_consent_is_withdrawn(gate: Gate, queue: str | None) -> None:
+    """An unstarted Job is in a queue that does not exist; a queue manager could start it elsewhere."""
+    name = f"queue-{queue}".lower()
+    gate.plane.create(a_namespace(name, {labels.ACCEPT: HUB}))
+    job = marked(a_job(name))
+    job["metadata"]["labels"] |= {labels.QUEUE_NAME: labels.NO_QUEUE}
+    gate.as_agent(job)
+    gate.plane.kubectl("label", "namespace", name, f"{labels.ACCEPT}-")
+    given = f"{labels.QUEUE_NAME}-" if queue is None else f"{labels.QUEUE_NAME}={queue}"
+    at = ("label", "job", "mine", "-n", name, given, "--overwrite", "--dry-run=server")
+    with pytest.raises(PlaneError, match=DENIED):
+        gate.plane.kubectl(*at, kubeconfig=gate.account)

@@ -232,7 +232,7 @@ async def test_a_placed_namespace_of_a_release_without_ids_is_not_deleted(member
     await member.annotate("shop", {labels.NAMESPACE_ID: None})
     before = (await namespace_of(member, "shop"))["metadata"]["uid"]
     named(member, 1, shop="id-2")
-    await eventually(lambda: states_of(member.hub) == {"shop": "Replaced"})
+    await eventually(lambda: states_of(member.hub) == {"shop": "Created"})
     await waiting.span(0.3, why="several looks")
     assert (await namespace_of(member, "shop"))["metadata"]["uid"] == before
 
