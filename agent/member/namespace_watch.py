@@ -40,7 +40,7 @@ class NamespaceWatch:
         self._acceptance = acceptance
         self._news = news
         self._named = NamedNamespaces(revision=0, names=[])
-        self._continued: frozenset[str] = frozenset()  # uids
+        self._continued: frozenset[str] | None = None  # uids; None: not in mode Report
         self._placed: dict[str, str] = {}  # names of Namespaces among the works, by uid
         self._standing: set[str] = set()  # of those, the ones that are to be there
         self._informer: Informer[Space] = Informer(
@@ -177,8 +177,10 @@ class NamespaceWatch:
         return "Named" if wanted is None else "Continued"  # such a hub knows no other state
 
     def _continues(self, space: Space) -> bool:
-        """One of another id holds Jobs of another namespace: it never does."""
-        return space.uid in self._continued and space.may_continue and not space.made_for
+        """In mode Report: one that an agent created without an id, or that held Jobs. Never one of another id."""
+        if self._continued is None or not space.may_continue:
+            return False
+        return space.made_for == "" or (not space.made_for and space.uid in self._continued)
 
     def _gives_tokens(self, space: Space, wanted: str | None) -> bool:
         if space.made_for is not None and space.work in self._standing:

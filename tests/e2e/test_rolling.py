@@ -138,7 +138,7 @@ def replace(rolling: Rolling) -> None:
     parts.replace(led)
     until(lambda: rolling.on_it() == {NOW}, 60, "all are replaced")
     for agent in ("agent-m1", "agent-m2"):
-        parts.replace(agent)
+        parts.replace(agent, ROADSTEAD_AGENT_CONSENT="Report")  # namespaces have no id yet
     for hub in HUBS:
         parts.stop(hub)
     for hub in HUBS:  # both at once, as agents come back

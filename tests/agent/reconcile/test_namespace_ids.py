@@ -282,3 +282,14 @@ async def test_a_job_carries_the_id_of_its_namespace(member):
     await member.hub.seen("u-2", "Applied")
     (live,) = member.cluster.store.list("jobs.batch", "lab")
     assert live["metadata"]["annotations"][labels.NAMESPACE_ID] == "id-2"
+
+
+async def test_mode_report_uses_what_the_agent_created_without_an_id(member):
+    """For a hub of before, which told none; once the hub tells ids, new Jobs go on there."""
+    member.hub.put(a_job("u-1", "job-u-1", namespace="lab"))
+    member.start(policy=MemberPolicy(consent="Report"))
+    await member.hub.finished("u-1")
+    await left_by_people(member)
+    named(member, 1, lab="id-1")
+    await eventually(lambda: states_of(member.hub) == {"lab": "Continued"})
+    await ran(member, "u-2", "id-1")
