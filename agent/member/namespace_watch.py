@@ -177,7 +177,7 @@ class NamespaceWatch:
         return "Named" if wanted is None else "Continued"  # such a hub knows no other state
 
     def _continues(self, space: Space) -> bool:
-        """In mode Report: one that an agent created without an id, or that held Jobs. Never one of another id."""
+        """In mode Report: one that has no id, or that held Jobs. Never one of another id."""
         if self._continued is None or not space.may_continue:
             return False
         return space.made_for == "" or (not space.made_for and space.uid in self._continued)
