@@ -28,6 +28,6 @@ def refused(namespace: str, state: str, hub_id: str) -> str:
 def replaced(namespace: str) -> str:
     """What stands against a namespace that was created for an earlier one of its name."""
     return (
-        f"namespace {namespace} was created there for an earlier namespace {namespace} of the hub and may hold "
-        "what that left; delete it there"
+        f"namespace {namespace} was created there for an earlier namespace {namespace} of the hub and may "
+        "hold what that left; delete it there"
     )
