@@ -1,7 +1,7 @@
 """Looks after namespaces that the hub may not use as they are: of an earlier id, and those of mode Report.
 
 A hub's namespace that is deleted and made again does not use what its members still hold of the one before.
-Where such a namespace is empty nobody is needed: the agent deletes it, and creates it anew when a Job comes.
+The agent deletes such a namespace once it is empty, and creates it again for the next Job.
 
 In mode Report (`ROADSTEAD_AGENT_CONSENT`) namespaces that hold Jobs of the hub when the agent starts continue
 without consent, and the log has the command that accepts each.
@@ -65,8 +65,8 @@ class NamespaceUpkeep:
         replaced, now = self._watch.of_state("Replaced"), self._clock.now()
         self._due = {name: self._due.get(name, now) for name in replaced}
         self._stays = {name: why for name, why in self._stays.items() if name in replaced}
-        due = sorted(name for name, at in self._due.items() if at <= now)
-        for name in sorted(due, key=self._due.__getitem__)[:AT_ONCE]:
+        due = sorted((at, name) for name, at in self._due.items() if at <= now)
+        for _, name in due[:AT_ONCE]:
             self._due[name] = now + AGAIN_AFTER
             try:
                 await self._delete(name, replaced[name])

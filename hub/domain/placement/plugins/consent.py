@@ -35,9 +35,7 @@ class Accepted:
         if accepts(cluster, namespace):
             return None
         if cluster.consent is not None and namespace not in cluster.consent:
-            text = f"its agent has yet to report whether namespace {namespace} accepts this hub"
-            due = (self.reports_due or {}).get(namespace)
-            return Rejection(self.name, AWAITING_REPORT, text, due)
+            return _awaiting(self.name, namespace, (self.reports_due or {}).get(namespace))
         state = (cluster.consent or {}).get(namespace, NOT_ACCEPTED)
         text = refused(namespace, state, hub_id)
         return Rejection(self.name, NOT_ACCEPTED, text)
@@ -73,8 +71,7 @@ class NamespacesAccepted:
         if told:
             return Rejection(self.name, NOT_ACCEPTED, self._refusal(told, cluster.consent))
         due = [self.reports_due[each] for each in closed if each in self.reports_due]
-        text = f"its agent has yet to report whether namespace {closed[0]} accepts this hub"
-        return Rejection(self.name, AWAITING_REPORT, text, max(due, default=None))
+        return _awaiting(self.name, closed[0], max(due, default=None))
 
     def _refusal(self, told: Sequence[str], states: Mapping[str, str]) -> str:
         """The namespaces that take nothing: one of an earlier id first, for that must be looked at."""
@@ -88,3 +85,9 @@ class NamespacesAccepted:
         left = f" and {more} more" if more > 0 else ""
         command = accept_command(f"namespace {named}", self.hub_id)
         return f"namespaces {named}{left} do not accept this hub; to accept it there: {command}"
+
+
+def _awaiting(filter_name: str, namespace: str, due: dt.datetime | None) -> Rejection:
+    """The rejection of a cluster whose agent has yet to report the namespace, at most until `due`."""
+    text = f"its agent has yet to report whether namespace {namespace} accepts this hub"
+    return Rejection(filter_name, AWAITING_REPORT, text, due)
