@@ -35,6 +35,11 @@ class Subscription:
         self._news = asyncio.Event()
         self.closed = False
 
+    @property
+    def revision(self) -> int:
+        """Up to which everything has come; whoever has just taken all of it has followed that far."""
+        return self._revision
+
     def push(self, change: Change) -> None:
         """Add a commit; called in the follower's loop, in order."""
         self._revision = change.revision

@@ -22,6 +22,7 @@ MESSAGE_CHARS = 4096
 T = TypeVar("T")
 # What the one writer knows to hold in the database, by kind; forgotten when that kind is touched.
 Memory = dict[str, dict[Any, Any]]
+Touched = dict[str, set[str]]  # keys by kind
 
 
 class Identified(Protocol):
@@ -40,13 +41,20 @@ class Identified(Protocol):
 class Transaction:
     """One transaction: its connection, its instant, and what followers are told when it commits."""
 
-    __slots__ = ("conn", "events", "memory", "now", "scope", "touched", "via")
+    __slots__ = ("conn", "earlier", "events", "memory", "now", "scope", "touched", "via")
 
-    def __init__(self, conn: Connection, now: dt.datetime, memory: Memory | None = None) -> None:
+    def __init__(
+        self,
+        conn: Connection,
+        now: dt.datetime,
+        memory: Memory | None = None,
+        earlier: Touched | None = None,
+    ) -> None:
         self.conn = conn
         self.now = now
         self.memory = memory
-        self.touched: dict[str, set[str]] = {}
+        self.touched: Touched = {}
+        self.earlier: Touched = earlier or {}  # by others in this group commit: in no feed yet
         self.events: list[NewEvent] = []
         self.scope = EVERYTHING  # what whoever asks may see and do: lists and finds go by it
         self.via = ""  # by what way people came, where the audit says it: the page

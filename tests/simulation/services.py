@@ -277,11 +277,11 @@ class Whole:
             raise Violation("R-13", "an earlier leader has written")
 
     async def _turn(self) -> bool:
-        change = self._news.take()
+        change, revision = self._news.take(), self._news.revision
         if not self.scheduler.loaded:
             await self.scheduler.load()
         else:
-            await self.scheduler.follow(change.keys if change else {})
+            await self.scheduler.follow(change.keys if change else {}, revision)
         more = await self.scheduler.turn()
         while await self.chains.tick() == 0.0:
             pass

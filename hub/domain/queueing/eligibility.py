@@ -21,6 +21,7 @@ from hub.domain.workloads.admission_checks import Fault
 Namespaces = Mapping[str, Mapping[str, str]]  # labels by name
 NAME_LABEL = "kubernetes.io/metadata.name"
 STOPPED = "Stopped"
+TERMINATING = "Terminating"
 
 
 class Inactive(NamedTuple):
@@ -69,12 +70,16 @@ def inactivity(
     used: Iterable[str],
     flavors: Container[str],
     checks: Fault | None,
+    *,
+    terminating: bool = False,
 ) -> Inactive | None:
     """Why a ClusterQueue can admit nothing; None where it can.
 
     `cycle`: of the cohorts above it. `used`: flavors that it names, of which `flavors` are there.
-    `checks`: what is wrong with its admission checks.
+    `checks`: what is wrong with its admission checks. `terminating`: it is being deleted.
     """
+    if terminating:
+        return Inactive(TERMINATING, "it is being deleted")
     if stop_policy != "None":
         return Inactive(STOPPED, stop_policy)
     if cycle:

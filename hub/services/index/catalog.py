@@ -3,8 +3,9 @@
 In memory, fed with rows of `objects`; what can not be read of one object is noted and stops no other.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from hub.domain.plan import Reason
@@ -91,16 +92,30 @@ class Routes:
     def cycles(self, found: Mapping[str, tuple[str, ...]]) -> None:
         self._cycles, self._idle = found, None
 
+    def with_news(self, rows: Iterable[RuleObject], gone: Iterable[str]) -> "Routes | None":
+        """Another catalog in which these have changed, or are gone (uids); None if nothing differs."""
+        rows, gone = list(rows), set(gone)
+        if not rows and gone.isdisjoint(self._content):
+            return None
+        other = copy(self)
+        for name, known in vars(self).items():
+            if isinstance(known, dict):
+                setattr(other, name, dict(known))
+        other.checks = self.checks.copy()
+        changed = [other.drop(uid) for uid in gone] + [other.put(row) for row in rows]
+        return other if any(changed) else None
+
     def put(self, row: RuleObject) -> bool:
         """An object was added or changed; False if nothing that scheduling reads did.
 
-        One that is being deleted counts as gone.
+        One that is being deleted counts as gone; a ClusterQueue stays, with its quota, and admits nothing.
         """
         uid, kind = row.uid, row.kind
-        if row.deleted_at is not None:
+        leaving = row.deleted_at is not None
+        if leaving and kind != "ClusterQueue":
             return self.drop(uid)
         active = kind == check_catalog.CHECK and check_catalog.is_active(row.status)
-        content = (row.labels, row.spec, active)
+        content = (row.labels, row.spec, active, leaving)
         if self._content.get(uid) == content:
             return False
         self.drop(uid)
@@ -147,15 +162,14 @@ class Routes:
             case "ResourceFlavor":
                 self.flavors[name] = declared.read_flavor(name, spec)
             case "ClusterQueue":
-                self.queues[name] = declared.read_cluster_queue(
-                    name, labels, spec, self._missing_selector
-                )
+                queue = declared.read_cluster_queue(name, labels, spec, self._missing_selector)
+                self.queues[name] = replace(queue, terminating=row.deleted_at is not None)
                 self.queue_policies[name] = read_policy(spec)
             case "Cohort":
                 self.cohorts[name] = read_cohort(name, spec)
             case "LocalQueue":
-                queue = declared.read_local_queue(row.namespace, name, spec)
-                self.local[(row.namespace, name)] = queue
+                local = declared.read_local_queue(row.namespace, name, spec)
+                self.local[(row.namespace, name)] = local
             case "Namespace":
                 self.namespaces[name] = {"kubernetes.io/metadata.name": name, **labels}
             case "ClusterResourcePlacement" | "ResourcePlacement":
@@ -236,6 +250,7 @@ class Routes:
             (flavor for group in queue.groups for flavor in group.flavors),
             self.flavors,
             self.checks.fault(self.queue_policies.get(queue.name)),
+            terminating=queue.terminating,
         )
 
 

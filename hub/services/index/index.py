@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from hub.domain.admission.flavors import FlavorCatalog
+from hub.domain.cycle.profile import Profile
 from hub.domain.cycle.snapshot import Nomination, Snapshot
 from hub.domain.placement.scoring.pace import Starts
 from hub.domain.plan import Plan, Reason, Refusal
@@ -28,6 +29,7 @@ from hub.services.index.charged import Charges
 from hub.services.index.demand_cache import Demands
 from hub.services.index.fair_usage import Consumption
 from hub.services.index.fleet import FleetNews
+from hub.services.index.grounds import Grounds
 from hub.services.index.held_back import BackingOff
 from hub.services.index.nominations import Claims
 from hub.services.index.pending_growth import Wish, Wishes, contested
@@ -78,6 +80,8 @@ class ScheduleIndex:
         self.reservations = Reservations(self.routes, self.members, line.place, self.seen_keys)
         self.wishes = Wishes(self.routes, self._charges)
         self._pods_awaited = False  # somebody waits for all pods of all admitted to be ready
+        self._balanced = balanced
+        self.revision = 0  # of the feed, up to which everything has been taken in
         self._fleet = FleetNews(self.members, self.waiting, suspect_after_s, self.seen_keys)
         self.limits = PreemptionLimits()  # of preemption, as the administrator set them
 
@@ -125,6 +129,7 @@ class ScheduleIndex:
 
     def apply(self, news: News) -> Affected:
         """Take rows in; what else must be read because rules changed."""
+        self.revision = max(self.revision, news.revision)
         if news.keys is not None and news.keys != self.keys:
             self.keys = news.keys
         self._backing_off.now = self._charges.paces.now = news.read_at or self._backing_off.now
@@ -280,6 +285,14 @@ class ScheduleIndex:
             routes.idle_queues(),
             self.starts(now),
         )
+
+    def grounds(self, profile: Profile, snapshot: Snapshot | None = None) -> Grounds:
+        """What decisions rest on that are made now; `snapshot`: of the cycle that makes them."""
+        return Grounds(
+            self.revision, self.routes, self._shapes, self.members, self.consents,
+            self._charges.charged, self.keys.since, self._balanced, profile,
+            self.ledger if snapshot is None else snapshot.ledger, snapshot,
+        )  # fmt: skip
 
     def starts(self, now: dt.datetime) -> dict[str, Starts]:
         """What each member owes and runs, and how fast it starts what it is given."""

@@ -11,6 +11,7 @@ from typing import Final
 
 from hub.domain.quota import resize
 from hub.domain.workloads.states import State, WithdrawTo
+from hub.services.index.grounds import Grounds
 from hub.services.index.pending_growth import Wish
 from hub.services.works import compose
 from hub.services.works.withdraw import withdraw_jobs
@@ -48,15 +49,18 @@ def follow_size(tx: Transaction, row: Workload, pod_set: PodSet) -> None:
     _tell_members(tx, row, sized)
 
 
-def grow(tx: Transaction, wishes: Sequence[Wish], term: int) -> list[str]:
+def grow(tx: Transaction, wishes: Sequence[Wish], term: int, grounds: Grounds) -> list[str]:
     """Charge the difference and tell the members; those that still run and wish it. Raises StaleTerm."""
     tx.require_term(term)
     found = workloads.get_many(tx, [wish.uid for wish in wishes])
+    where = {uid: (row.cluster_queue, row.cluster) for uid, row in found.items()}
+    lapsed = grounds.stays_small(tx, where)
     grown = []
     for wish in wishes:
         row = found.get(wish.uid)
         if (
             row is None
+            or wish.uid in lapsed
             or row.epoch != wish.epoch
             or row.state not in _ON_MEMBER
             or row.admission != wish.admission

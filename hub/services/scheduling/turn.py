@@ -94,8 +94,15 @@ class Scheduler:
         self.index.trim()
         return affected
 
-    async def follow(self, keys: Mapping[str, frozenset[str]]) -> None:
-        """Read again what was touched, and whose way into a queue that changed."""
+    async def follow(self, keys: Mapping[str, frozenset[str]], revision: int = 0) -> None:
+        """Read again what was touched, and whose way into a queue that changed.
+
+        `revision`: of the feed, if `keys` is all that has come up to it.
+        """
+        await self._read(keys)
+        self.index.revision = max(self.index.revision, revision)
+
+    async def _read(self, keys: Mapping[str, frozenset[str]]) -> None:
         known = self.index.known()
         now = self._hub.clock.monotonic()
         heartbeats = now - self._heard_at >= HEARTBEATS_EVERY_S
@@ -124,9 +131,10 @@ class Scheduler:
         gate = self.index.routes.gate()
         self.index.limits = rules_of(self._hub.settings.queueing, now).limits
         snapshot = self.index.snapshot(now, limits.cycle_placements)
+        grounds = self.index.grounds(self._profile(), snapshot)
         plan, prepared = Plan((), ()), PreparedPlan()
         if snapshot is not None:
-            plan, prepared = await asyncio.to_thread(self._decide, snapshot, gate)
+            plan, prepared = await asyncio.to_thread(self._decide, snapshot, gate, grounds.profile)
             self._note(plan)
             refused = self.index.settle(plan, now)
             explained = {key: refusal_view(r) for key, r in refused.items()}
@@ -135,7 +143,7 @@ class Scheduler:
         prepared = replace(prepared, reasons=told)
         if prepared:
             term = self._term()
-            committed = await self._hub.write(commit.commit_plan, prepared, term, gate)
+            committed = await self._hub.write(commit.commit_plan, prepared, term, grounds, gate)
             placed = set(committed.placed)
             failpoint("H07" if placed else "H05" if prepared.reserves else "")
             if committed.left_out:
@@ -152,7 +160,9 @@ class Scheduler:
         await self._shrink()
         unfinished = plan.unfinished or bool(plan.placements) or bool(plan.evictions)
         if not unfinished and (wishes := self.index.grow()):
-            uids = frozenset(await self._hub.write(resize.grow, wishes, self._term()))
+            grounds = self.index.grounds(self._profile())
+            grown = await self._hub.write(resize.grow, wishes, self._term(), grounds)
+            uids = frozenset(grown)
             await self.follow({"workloads": uids, TERMS: uids})
         return unfinished or bool(self.index.pending_reasons)
 
@@ -185,15 +195,17 @@ class Scheduler:
         )
         if settled:
             gate, term = self.index.routes.gate(), self._term()
-            placed = await self._hub.write(settle.carry_out, settled, gate, term)
+            grounds = self.index.grounds(Profile(filters))
+            placed = await self._hub.write(settle.carry_out, settled, gate, term, grounds)
             self.placed_total += len(placed)
             queue_gauges.settled(settled, placed, self._hub.clock.now())
             await self.follow({"workloads": settled.uids})
 
-    def _decide(self, snapshot: Snapshot, gate: Gate) -> tuple[Plan, PreparedPlan]:
+    def _profile(self) -> Profile:
+        """How the cycle that begins now decides."""
         limits, clock = self._hub.settings.scheduling, self._hub.clock
         deadline = clock.monotonic() + limits.cycle_s
-        profile = Profile(
+        return Profile(
             rules=rules_of(self._hub.settings.queueing, clock.now()),
             filters=registry.filters(
                 limits.suspect_after_s, reports_due=self.index.consents.named.reports_due
@@ -201,7 +213,11 @@ class Scheduler:
             may_go_on=lambda _: clock.monotonic() < deadline,
             max_placements=limits.cycle_placements,
         )
-        plan = decide(snapshot, clock.now(), profile)
+
+    def _decide(
+        self, snapshot: Snapshot, gate: Gate, profile: Profile
+    ) -> tuple[Plan, PreparedPlan]:
+        plan = decide(snapshot, self._hub.clock.now(), profile)
         return plan, commit.prepare(plan, gate)
 
     async def _ask_agents(self) -> None:
