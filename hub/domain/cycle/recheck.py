@@ -1,10 +1,10 @@
 """Does what a cycle decided still hold? Decisions against a picture that is newer than the cycle's.
 
-Between a snapshot and the commit of its plan rules, charges and members may change. The commit knows what
-did (`hub.services.scheduling.grounds`), and asks here about each decision that rests on it, in the order of the
-plan: by the functions that decided it, on the flavors and the cluster that it named. A decision that holds is
-charged, so that the next one is held against it; nothing is decided anew here. Rule 23 of
-docs/explain/exactly-once.md.
+Between a snapshot and the commit of its plan rules, charges and members may change. The commit knows
+what did (`hub.services.index.grounds`), and asks here about each decision that rests on it, in the
+order of the plan: by the functions that decided it, on the flavors and the cluster that it named. A
+decision that holds is charged, so that the next one is held against it; nothing is decided anew here.
+Rule 23 of docs/explain/exactly-once.md.
 """
 
 import datetime as dt
@@ -54,8 +54,9 @@ def recheck(
 ) -> dict[str, Lapse]:
     """Decisions that no longer hold, by uid of the workload placed, or for which others would go.
 
-    `present` names every queue, whoever waits there. `standing`: by uid, what a workload asks for now, or why it
-    can not be considered; those that are not in it wait no longer, and are neither charged nor looked at.
+    `present` names every queue, whoever waits there. `standing`: by uid, what a workload asks for now, or
+    why it can not be considered; those that are not in it wait no longer: they are neither charged nor
+    looked at.
     """
     return _Recheck(plan, present, moved, standing, profile, now).run()
 

@@ -1,8 +1,8 @@
-"""What decisions rest on, as the index had it, and what of it is different in the transaction that writes them.
+"""What decisions rest on, as the index had it, and what of it is different in the transaction that writes.
 
-The change feed is the proof. A revision is written by the transaction that makes the change, and revisions have
-no holes: what no revision since names is as it was. So one query tells that nothing has changed, whichever
-hub wrote; only what it names is read again. Rule 23 of docs/explain/exactly-once.md.
+The change feed is the proof. A revision is written by the transaction that makes the change, and
+revisions have no holes: what no revision since names is as it was. So one query tells that nothing has
+changed, whichever hub wrote; only what it names is read again. Rule 23 of docs/explain/exactly-once.md.
 """
 
 import functools
@@ -83,7 +83,7 @@ class Grounds:
 
 
 class Present:
-    """Grounds as of a transaction. `moved` says what is different, `routes` and `clusters` are as they are now."""
+    """Grounds as of a transaction. `moved`: what is different; `routes` and `clusters` are as they are now."""
 
     def __init__(
         self, tx: Transaction, grounds: Grounds, touched: Touched, about: Collection[str]
@@ -183,8 +183,8 @@ class Present:
     ) -> Standing:
         """What workloads ask for now, or why they can not be considered, by uid.
 
-        `decided`: epoch and generation by uid. `demands`: as decided upon, which stand where neither rules nor
-        consent nor the row changed. Those of another state, epoch or generation are left out.
+        `decided`: epoch and generation by uid. `demands`: as decided upon, which stand where neither
+        rules nor consent nor the row changed. Those of another state, epoch or generation are left out.
         """
         anew = self.rules_moved or self._consent_moved
         again = [uid for uid in decided if anew or uid in self._about or uid not in demands]

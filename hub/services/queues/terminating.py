@@ -1,7 +1,7 @@
 """ClusterQueues that are being deleted: they admit nothing, and go when what they have admitted has ended.
 
-As in Kueue: Active=False, reason Terminating. Their quota stays in their cohort's tree until they go, for what they
-have admitted is charged to it.
+As in Kueue: Active=False, reason Terminating. Their quota stays in their cohort's tree until they go, for
+what they have admitted is charged to it.
 """
 
 from hub.services.queues.refresh import refresh_queues

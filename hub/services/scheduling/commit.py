@@ -1,8 +1,8 @@
 """Carrying a plan out: one transaction for all placements of a cycle, and for what rows should say.
 
-A workload that moved meanwhile is left out, and so is a decision that no longer holds (`lapses`): nothing is
-merged into a plan. What is written is prepared outside the transaction, since equal workloads share nearly all
-of it.
+A workload that moved meanwhile is left out, and so is a decision that no longer holds (`lapses`):
+nothing is merged into a plan. What is written is prepared outside the transaction, since equal
+workloads share nearly all of it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,6 +38,7 @@ from shared.failpoints import failpoint
 
 _API_VERSIONS = {"Job": "batch/v1"}
 _OPEN = Gate()
+_NOTHING = Plan((), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class PreparedPlan:
     nominations: list[Nominated] = field(default_factory=list)
     reasons: list[ReasonToWait] = field(default_factory=list)
     explanations: dict[str, Json] = field(default_factory=dict)
-    plan: Plan = Plan((), ())  # what this is written of
+    plan: Plan = _NOTHING  # what this is written of
 
     def __bool__(self) -> bool:
         return bool(

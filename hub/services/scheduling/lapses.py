@@ -1,8 +1,8 @@
-"""Which decisions no longer hold in the transaction that writes them: rule 23 of docs/explain/exactly-once.md.
+"""Which decisions no longer hold in the transaction that writes them (docs/explain/exactly-once.md, rule 23).
 
-The change feed says whether there is anything to ask (`Grounds.in_transaction`); decisions of a cycle are then held
-against the present by `hub.domain.cycle.recheck`. What was decided beside a cycle is left as it is where what it
-rests on is another: the next turn decides on it anew.
+The change feed says whether there is anything to ask (`Grounds.in_transaction`); decisions of a cycle are
+then held against the present by `hub.domain.cycle.recheck`. What was decided beside a cycle is left as it
+is where what it rests on is another: the next turn decides on it anew.
 """
 
 import datetime as dt
@@ -26,7 +26,7 @@ _ANYTHING = Constraints()
 def of_plan(
     tx: Transaction, grounds: Grounds, plan: Plan, checks: Checks, reserved: frozenset[str]
 ) -> dict[str, Lapse]:
-    """Placements and preemptors of a plan that lapsed, by uid. `reserved`: those that wait for their checks."""
+    """Placements and preemptors of a plan that lapsed, by uid. `reserved`: those that wait for checks."""
     decided = {p.uid: (p.epoch, p.generation) for p in plan.placements}
     decided |= {
         n.uid: (n.who.epoch, n.who.generation) for n in plan.nominated if n.who is not None
@@ -38,7 +38,7 @@ def of_plan(
         return {}
     standing = present.standing(decided, _demands(grounds, plan))
     lapsed = recheck(plan, present.snapshot(), present.moved, standing, grounds.profile, tx.now)
-    return lapsed | _other_checks(present, plan, checks, reserved)
+    return _other_checks(present, plan, checks, reserved) | lapsed
 
 
 def _demands(grounds: Grounds, plan: Plan) -> dict[str, Demand]:

@@ -27,6 +27,7 @@ from hub.services.context.rules import rules_of
 from hub.services.index import fair_usage, pool_keys, reader
 from hub.services.index.catalog import drained
 from hub.services.index.check_catalog import Gate
+from hub.services.index.grounds import Grounds
 from hub.services.index.index import ScheduleIndex
 from hub.services.index.reader import PART, Affected, News
 from hub.services.jobs import resize
@@ -142,21 +143,7 @@ class Scheduler:
         told = self.index.tell(TOLD_BESIDE if prepared.moves else TOLD_IDLE, now)
         prepared = replace(prepared, reasons=told)
         if prepared:
-            term = self._term()
-            committed = await self._hub.write(commit.commit_plan, prepared, term, grounds, gate)
-            placed = set(committed.placed)
-            failpoint("H07" if placed else "H05" if prepared.reserves else "")
-            if committed.left_out:
-                _log.info(
-                    "placements left out",
-                    **Counter(str(why) for why in committed.left_out.values()),
-                )
-            self.placed_total += len(placed)
-            await self._take_in(plan, placed, now)
-            stale = set(committed.left_out) | {row["uid"] for row in prepared.reserves}
-            stale |= {e.uid for e in plan.evictions} | {n.uid for n in prepared.nominations}
-            if stale:
-                await self.follow({"workloads": frozenset(stale)})
+            await self._commit(prepared, grounds, gate, now)
         await self._shrink()
         unfinished = plan.unfinished or bool(plan.placements) or bool(plan.evictions)
         if not unfinished and (wishes := self.index.grow()):
@@ -165,6 +152,26 @@ class Scheduler:
             uids = frozenset(grown)
             await self.follow({"workloads": uids, TERMS: uids})
         return unfinished or bool(self.index.pending_reasons)
+
+    async def _commit(
+        self, prepared: PreparedPlan, grounds: Grounds, gate: Gate, now: dt.datetime
+    ) -> None:
+        """Write a plan, and bring the index up to date with what became of it."""
+        plan, term = prepared.plan, self._term()
+        committed = await self._hub.write(commit.commit_plan, prepared, term, grounds, gate)
+        placed = set(committed.placed)
+        failpoint("H07" if placed else "H05" if prepared.reserves else "")
+        if committed.left_out:
+            _log.info(
+                "placements left out",
+                **Counter(str(why) for why in committed.left_out.values()),
+            )
+        self.placed_total += len(placed)
+        await self._take_in(plan, placed, now)
+        stale = set(committed.left_out) | {row["uid"] for row in prepared.reserves}
+        stale |= {e.uid for e in plan.evictions} | {n.uid for n in prepared.nominations}
+        if stale:
+            await self.follow({"workloads": frozenset(stale)})
 
     async def _shrink(self) -> None:
         """Give back the quota of pods that members say are gone."""

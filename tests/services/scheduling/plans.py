@@ -1,4 +1,4 @@
-"""A plan between its decision and its commit: what a turn does in two steps, with room for others in between."""
+"""A plan between its decision and its commit: a turn in two steps, with room for others in between."""
 
 from hub.domain.cycle.cycle import schedule
 from hub.domain.cycle.profile import Profile
