@@ -83,7 +83,7 @@ class Grounds:
 
 
 class Present:
-    """Grounds as of a transaction. `moved`: what is different; `routes` and `clusters` are as they are now."""
+    """Grounds as of a transaction. `moved`: what is different; `routes` and `clusters`: as they are now."""
 
     def __init__(
         self, tx: Transaction, grounds: Grounds, touched: Touched, about: Collection[str]

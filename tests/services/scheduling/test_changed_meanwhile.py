@@ -81,7 +81,7 @@ FORBIDS: dict[str, tuple[Change, str]] = {
 
 @pytest.mark.parametrize("what", FORBIDS)
 async def test_what_a_change_forbids_is_not_placed(tmp_path: Path, what: str) -> None:
-    """The jobs of the plan wait on, each with the reason, and nothing is charged; other queues' are placed."""
+    """The jobs wait on, each with the reason, and nothing is charged; those of other queues are placed."""
     change, reason = FORBIDS[what]
     async with running(tmp_path) as hub:
         await hub.cluster("a", a_pool(cpu="64"))
@@ -142,7 +142,7 @@ async def test_a_stop_in_the_same_group_commit_is_seen(tmp_path: Path) -> None:
 
 
 async def test_labels_and_unrelated_quota_leave_a_plan_as_it_is(tmp_path: Path) -> None:
-    """A queue with other labels, another queue with other quota: everything is placed where it was decided."""
+    """A queue with other labels, another queue with other quota: everything is placed as decided."""
     async with running(tmp_path) as hub:
         await hub.cluster("a", a_pool(cpu="64"))
         await hub.apply(*a_queue("q"), *a_queue("r"))

@@ -1,12 +1,14 @@
-"""Any change between a plan and its commit: what is placed then is what a fresh cycle would allow, and no less.
+"""Any change between a plan and its commit: what is placed is what a fresh cycle would allow, and no less.
 
 The oracle is an index that is read anew after the commit: it knows nothing of the plan.
 """
 
 import asyncio
+import contextlib
 import copy
 import datetime as dt
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +34,14 @@ Json = dict[str, Any]
 TAINT = {"key": "dedicated", "value": "x", "effect": "NoSchedule"}
 URGENT = {"kueue.x-k8s.io/priority-class": "urgent"}
 QUEUES = ("one", "two", "apart")
+CHECKS = {"admissionChecks": [{"name": "budget"}]}
+NOBODY = {"matchLabels": {"team": "x"}}
 LAPSED = Contents()
 
 
-def queue_of(name: str, quota: int) -> list[Json]:
+def queue_of(name: str) -> list[Json]:
     """Two queues of a cohort that preempt, and one apart, on a member of its own."""
-    manifests = a_queue(name, quota={"cpu": str(quota)})
+    manifests = a_queue(name, quota={"cpu": "3"})
     spec = manifests[1]["spec"]
     if name != "apart":
         spec["cohortName"] = "team"
@@ -50,8 +54,57 @@ def a_class() -> Json:
     return {**kind, "metadata": {"name": "urgent"}, "value": 100}
 
 
-def limits_of(queue: Json, **limits: str) -> None:
-    queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0] |= limits
+Edit = Callable[[Json, Json, Json, str], Any]
+# What becomes of flavor, ClusterQueue and LocalQueue.
+EDITS: dict[str, Edit] = {
+    "stop": lambda _f, queue, _l, _a: queue["spec"].update(stopPolicy="Hold"),
+    "stop local": lambda _f, _q, local, _a: local["spec"].update(stopPolicy="Hold"),
+    "shrink": lambda _f, queue, _l, amount: limit(queue, nominalQuota=amount),
+    "borrow less": lambda _f, queue, _l, amount: limit(queue, borrowingLimit=amount),
+    "lend less": lambda _f, queue, _l, amount: limit(queue, lendingLimit=amount),
+    "relabel": lambda flavor, _q, _l, amount: flavor["spec"].update(nodeLabels={"pool": amount}),
+    "taint": lambda flavor, _q, _l, _a: flavor["spec"].update(nodeTaints=[TAINT]),
+    "swap flavor": lambda _f, queue, _l, _a: first_flavor(queue).update(name="apart-flavor"),
+    "drop flavor": lambda _f, queue, _l, _a: queue["spec"].update(resourceGroups=[]),
+    "add check": lambda _f, queue, _l, _a: queue["spec"].update(admissionChecksStrategy=CHECKS),
+    "leave cohort": lambda _f, queue, _l, _a: queue["spec"].pop("cohortName"),
+    "other namespaces": lambda _f, queue, _l, _a: queue["spec"].update(namespaceSelector=NOBODY),
+    "lead elsewhere": lambda _f, _q, local, _a: local["spec"].update(clusterQueue="apart"),
+    "never preempt": lambda _f, queue, _l, _a: queue["spec"].pop("preemption"),
+}
+COLUMNS: dict[str, Json] = {
+    "cordon": {"cordoned": True},
+    "taint member": {"taints": [TAINT]},
+    "relabel member": {"labels": {"zone": "z9"}},
+}
+WHAT = (*EDITS, *COLUMNS, "fill member", "delete")
+
+
+def first_flavor(queue: Json) -> Json:
+    return queue["spec"]["resourceGroups"][0]["flavors"][0]  # type: ignore[no-any-return]
+
+
+def limit(queue: Json, **limits: str) -> None:
+    first_flavor(queue)["resources"][0].update(limits)
+
+
+async def change(hub: Running, what: str, name: str, amount: str, member: str) -> None:
+    """Carry one out, as a person or an agent would."""
+    if what in EDITS:
+        manifests = copy.deepcopy(queue_of(name))
+        EDITS[what](*manifests, amount)
+        await hub.apply(*manifests)
+    elif what in COLUMNS:
+        await hub.hub.write(lambda tx: clusters.change(tx, member, **COLUMNS[what]))
+    elif what == "fill member":
+        await hub.cluster(member, a_pool(cpu=amount))
+    else:
+        with contextlib.suppress(Rejected):  # jobs are charged to it
+            await hub.hub.write(
+                lambda tx: delete_object(
+                    tx, GROUP, "ClusterQueue", "", name, origin="rest", principal="ada"
+                )
+            )
 
 
 @st.composite
@@ -63,73 +116,11 @@ def changes(draw: st.DrawFn) -> tuple[str, Any]:
     return what, (name, amount, draw(st.sampled_from(("a", "b"))))
 
 
-WHAT = (
-    "stop", "stop local", "shrink", "borrow less", "lend less", "delete", "relabel", "taint",
-    "taint member", "cordon", "relabel member", "fill member", "swap flavor", "drop flavor", "add check",
-    "leave cohort", "other namespaces", "lead elsewhere", "never preempt",
-)  # fmt: skip
-
-
-async def change(hub: Running, what: str, name: str, amount: str, member: str) -> None:  # noqa: C901, PLR0912 - one case each
-    """Carry one out, as a person or an agent would."""
-    flavor, queue, local = copy.deepcopy(queue_of(name, 2))
-    match what:
-        case "stop":
-            queue["spec"]["stopPolicy"] = "Hold"
-        case "stop local":
-            local["spec"]["stopPolicy"] = "Hold"
-        case "shrink":
-            limits_of(queue, nominalQuota=amount)
-        case "borrow less":
-            limits_of(queue, borrowingLimit=amount)
-        case "lend less":
-            limits_of(queue, lendingLimit=str(min(2, int(amount))))
-        case "relabel":
-            flavor["spec"]["nodeLabels"] = {"pool": amount}
-        case "taint":
-            flavor["spec"]["nodeTaints"] = [TAINT]
-        case "swap flavor":
-            queue["spec"]["resourceGroups"][0]["flavors"][0]["name"] = "apart-flavor"
-        case "drop flavor":
-            queue["spec"]["resourceGroups"] = []
-        case "add check":
-            checks = {"admissionChecks": [{"name": "budget"}]}
-            queue["spec"]["admissionChecksStrategy"] = checks
-        case "leave cohort":
-            del queue["spec"]["cohortName"]
-        case "other namespaces":
-            queue["spec"]["namespaceSelector"] = {"matchLabels": {"team": "x"}}
-        case "lead elsewhere":
-            local["spec"]["clusterQueue"] = "apart"
-        case "never preempt":
-            del queue["spec"]["preemption"]
-        case "delete":
-            remove = (delete_object, GROUP, "ClusterQueue", "", name)
-            try:
-                await hub.hub.write(*remove, origin="rest", principal="ada")  # type: ignore[call-arg,arg-type]
-            except Rejected:
-                pass  # jobs are charged to it
-            return
-        case "fill member":
-            await hub.cluster(member, a_pool(cpu=amount))
-            return
-        case "cordon":
-            await hub.hub.write(lambda tx: clusters.change(tx, member, cordoned=True))
-            return
-        case "taint member":
-            await hub.hub.write(lambda tx: clusters.change(tx, member, taints=[TAINT]))
-            return
-        case "relabel member":
-            await hub.hub.write(lambda tx: clusters.change(tx, member, labels={"zone": "z9"}))
-            return
-    await hub.apply(flavor, queue, local)
-
-
 @st.composite
-def jobs(draw: st.DrawFn) -> list[Json]:
+def jobs(draw: st.DrawFn, least: int, most: int) -> list[Json]:
     """Some run already, the others wait; a few are urgent, a few are bound to a zone."""
     found = []
-    for number in range(draw(st.integers(2, 7))):
+    for number in range(draw(st.integers(least, most))):
         labels = URGENT if draw(st.integers(0, 3)) == 0 else {}
         notes = {"roadstead.dev/cluster-selector": "zone=z1"} if draw(st.booleans()) else {}
         notes["roadstead.dev/clusters"] = "a,b"
@@ -144,7 +135,7 @@ async def play(folder: Path, early: list[Json], late: list[Json], what: Any) -> 
         for name in ("a", "b", "c"):
             await hub.cluster(name, a_pool(cpu="4"))
             await hub.hub.write(lambda tx, n=name: clusters.change(tx, n, labels={"zone": "z1"}))
-        await hub.apply(a_class(), *(m for name in QUEUES for m in queue_of(name, 2)))
+        await hub.apply(a_class(), *(m for name in QUEUES for m in queue_of(name)))
         await hub.apply(*early)
         await hub.settle()
         there = {"annotations": {"roadstead.dev/clusters": "c"}}
@@ -212,7 +203,7 @@ def assert_allowed(fresh: ScheduleIndex, row: Workload, pod_sets: Any, now: dt.d
 
 
 @examples(25)
-@given(early=jobs(), late=jobs(), what=changes())
+@given(early=jobs(0, 4), late=jobs(3, 8), what=changes())
 def run_grounds(early: list[Json], late: list[Json], what: Any) -> None:
     for number, job in enumerate(late):
         job["metadata"]["name"] = f"late{number}"
