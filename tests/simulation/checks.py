@@ -45,6 +45,7 @@ class Checks(Losses):
         self.agents: Sequence[Any] = ()  # as they were started
         self.offers: set[tuple[str, int]] = set()
         self.limit = 99
+        self.queue: Any = None  # of all jobs, where the level has one (`queue_acts`)
         self.hub_id = "hub-1"
         self.chain = Chain()
         self.consents = Consents()
@@ -301,6 +302,8 @@ class Checks(Losses):
         charged = sum(_pods(w) for w in self.store.workloads.values() if w["state"] in _CHARGED)
         if charged > self.limit:
             raise Violation("R-09", f"{charged} are charged, {self.limit} are allowed")
+        if self.queue is not None:
+            self.queue.placed(uid, charged)
 
     def _not_beyond_a_failure(self, row: Object) -> None:
         """R-07: a failure with a code that its job does not name is the end of it."""

@@ -15,6 +15,7 @@ from tests.simulation.faults import (
     OF_CONSENT,
     OF_JOBS,
     OF_LOSSES,
+    OF_QUEUES,
     Fault,
     Scenario,
     draw,
@@ -36,6 +37,7 @@ class Run:
 
     plays_losses: frozenset[str] = OF_LOSSES  # of clusters
     plays_consent = frozenset[str]()
+    plays_queues = frozenset[str]()
     draw = staticmethod(draw)
 
     def __init__(self, scenario: Scenario, *, tell: bool = False) -> None:
@@ -130,7 +132,8 @@ class Run:
 
     @property
     def _not_played(self) -> frozenset[str]:
-        return (OF_LOSSES - self.plays_losses) | (OF_CONSENT - self.plays_consent)
+        losses, consent = OF_LOSSES - self.plays_losses, OF_CONSENT - self.plays_consent
+        return losses | consent | (OF_QUEUES - self.plays_queues)
 
     def _watch_silence(self) -> None:
         self.hub.watch_silence()

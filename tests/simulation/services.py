@@ -45,8 +45,9 @@ from tests.services.hubs import a_job, a_pool, a_queue
 from tests.simulation import chains
 from tests.simulation.books import books, links, memory_backed
 from tests.simulation.checks import Checks
-from tests.simulation.faults import OF_CONSENT, Scenario
+from tests.simulation.faults import OF_CONSENT, OF_QUEUES, Scenario
 from tests.simulation.hub import HUB_ID, HubClock
+from tests.simulation.queue_acts import Queue, restore
 from tests.simulation.scenario import Run
 from tests.simulation.world import START, Violation, World
 from tests.store.build import a_member
@@ -81,6 +82,7 @@ class Whole:
         checks.silent_for = lambda cluster: world.now - self.heard[cluster]
         checks.chain.links = self._read_links
         self.fenced: set[str] = set()  # clusters that were written off
+        self.queue = checks.queue = Queue(limit)
         self.dies_in_request = False
         self.heard: dict[str, float] = {}
         self.up = False
@@ -298,6 +300,16 @@ class Whole:
             self.run(self.hub.write(cluster_loss.move_lost, since, self.term))
             self._look_at_the_books()
 
+    def meanwhile(self, act: Callable[[Transaction], None]) -> None:
+        """Have somebody act between the next plan and its commit."""
+        self._meanwhile.append(act)
+        self.look_soon(0.05)
+
+    def as_meant(self) -> None:
+        """The queue is as it is meant to be again."""
+        self.run(self.hub.write(lambda tx: self.queue.apply(self, tx, self.queue.full)))
+        self._look_at_the_books()
+
     def fence(self, cluster: str) -> None:
         """Somebody types the name of a cluster that is destroyed."""
         self.fenced.add(cluster)
@@ -337,8 +349,7 @@ class Whole:
         if row["state"] == "Pending" and wish in {"resize", "hold"}:
             if counts:
                 self.checks.wished(uid, wish)
-            self._meanwhile.append(carry_out)
-            self.look_soon(0.05)
+            self.meanwhile(carry_out)
             return
         try:
             self.run(self.hub.write(carry_out))
@@ -378,6 +389,7 @@ class WholeRun(Run):
     """A scenario played on the whole hub."""
 
     plays_consent = OF_CONSENT
+    plays_queues = OF_QUEUES
 
     def __init__(self, scenario: Scenario, *, tell: bool = False) -> None:
         super().__init__(scenario, tell=tell)
@@ -392,6 +404,8 @@ class WholeRun(Run):
     def mend(self) -> None:
         """What would not fit for good is made small again by its users."""
         super().mend()
+        if self.plays_queues:
+            restore(self)
         for row in list(self.checks.store.workloads.values()):
             if row["parallelism"] > self.scenario.limit and row["state"] not in _ENDED:
                 self.hub.wish(row["uid"], "resize")
