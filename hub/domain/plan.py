@@ -126,7 +126,7 @@ class LeftOut(StrEnum):
 
 
 class Lapse(NamedTuple):
-    """Why a decision no longer holds: what its workload waits for instead."""
+    """A decision no longer holds: the reason for which its workload waits instead."""
 
     reason: Reason
     message: str

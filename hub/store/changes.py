@@ -76,7 +76,7 @@ def merged(tx: Transaction, revision: int) -> list[Change]:
 def touched_since(tx: Transaction, revision: int, kinds: Collection[str]) -> dict[str, set[str]]:
     """Keys of `kinds` that commits after `revision` touched, or others earlier in this group commit.
 
-    One query. What has been followed up to `revision`, and is not named here, is as it was.
+    One query. A record of these kinds that is not named here is as it was at `revision`.
     """
     query = select(changes.c.kind, changes.c["keys"]).where(
         changes.c.revision > revision, changes.c.kind.in_(kinds)

@@ -37,7 +37,7 @@ class Subscription:
 
     @property
     def revision(self) -> int:
-        """Up to which everything has come; whoever has just taken all of it has followed that far."""
+        """Of the newest commit that came: a follower that has just taken all has followed up to it."""
         return self._revision
 
     def push(self, change: Change) -> None:

@@ -3,7 +3,7 @@
 Between a snapshot and the commit of its plan rules, charges and members may change. The commit knows
 what did (`hub.services.index.grounds`), and asks here about each decision that rests on it, in the
 order of the plan: by the functions that decided it, on the flavors and the cluster that it named. A
-decision that holds is charged, so that the next one is held against it; nothing is decided anew here.
+decision that holds is charged, so that the next one is held against it; this module makes no decision.
 Rule 23 of docs/explain/exactly-once.md.
 """
 
@@ -33,7 +33,7 @@ _NOBODY = Outlook(Mode.NO_CANDIDATES, 0)
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What differs from the picture that a plan was made on, by name.
+    """Names of records that differ from the picture of the cycle.
 
     `trees`: roots of quota trees in which limits, policies or charges did; None: of any. `clusters`: what was
     declared or reported of them; those that left are among them.
@@ -54,9 +54,9 @@ def recheck(
 ) -> dict[str, Lapse]:
     """Decisions that no longer hold, by uid of the workload placed, or for which others would go.
 
-    `present` names every queue, whoever waits there. `standing`: by uid, what a workload asks for now, or
-    why it can not be considered; those that are not in it wait no longer: they are neither charged nor
-    looked at.
+    `present` names every queue, with or without workloads. `standing`: by uid, what a workload asks for
+    now, or why it can not be considered; those that are not in it wait no longer: they are neither charged
+    nor looked at.
     """
     return _Recheck(plan, present, moved, standing, profile, now).run()
 
@@ -167,7 +167,7 @@ class _Recheck:
         )
 
     def _cluster(self, demand: Demand, decided: str, name: str) -> Lapse | None:
-        """`decided`: the key of what was asked for then. A member and what may go there."""
+        """`decided`: the key of the demand in the plan."""
         if not name or (name not in self._moved.clusters and demand.key == decided):
             return None
         at = self._room.layout.position.get(name)
@@ -232,7 +232,7 @@ class _Recheck:
         if found.search.assignment.pod_sets != claim.assignment.pod_sets:
             return _changed(f"the flavors of ClusterQueue {who.queue}")
         if {v.holder.uid for v in found.victims if not v.holder.evicted} != going:
-            return _changed("whom it may preempt")
+            return _changed("the set of workloads that it may preempt")
         return None
 
     def _victims(self, claim: Nominated) -> list[AdmittedWorkload]:
@@ -255,7 +255,7 @@ def _elsewhere(placement: Placement, demand: Demand) -> Lapse | None:
 
 
 def _changed(what: str) -> Lapse:
-    return Lapse(Reason.PENDING_EVALUATION, f"{what} changed: it is decided upon anew")
+    return Lapse(Reason.PENDING_EVALUATION, f"{what} changed after the decision")
 
 
 def _key_of(who: PendingWorkload) -> str:

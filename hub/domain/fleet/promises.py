@@ -187,7 +187,7 @@ class Members:
         return self.room
 
     def room_with(self, changed: Mapping[str, Cluster], gone: Collection[str] = ()) -> Room:
-        """What room would be left with these clusters as they are given, and without those `gone`.
+        """The room that would be left with these clusters as given, and without those `gone`.
 
         Nothing changes here. The room must have been brought up to date (`refresh`).
         """

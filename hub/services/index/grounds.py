@@ -1,4 +1,4 @@
-"""What decisions rest on, as the index had it, and what of it is different in the transaction that writes.
+"""The records that decisions rest on: as the index had them, and as the transaction that writes finds them.
 
 The change feed is the proof. A revision is written by the transaction that makes the change, and
 revisions have no holes: what no revision since names is as it was. So one query tells that nothing has
@@ -43,7 +43,7 @@ _CHARGED: Final = frozenset(str(state) for state in CHARGED)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grounds:
-    """The index as decisions found it: nobody changes it before they are written, or dropped.
+    """The index as decisions found it: it stays as it is until they are written or dropped.
 
     `revision`: of the feed, up to which it had followed. `charged`: queue and usage by uid, as in
     `ledger`. `snapshot`: what a cycle decided on; None for what is decided beside cycles.
@@ -62,7 +62,7 @@ class Grounds:
     snapshot: Snapshot | None = None
 
     def in_transaction(self, tx: Transaction, uids: Collection[str]) -> "Present | None":
-        """What is different now; None if nothing is that decisions about `uids` can rest on."""
+        """The differences now; None if there is none that decisions about `uids` can rest on."""
         touched = changes.touched_since(tx, self.revision, _DECISIVE)
         about = touched.pop("workloads", set()).intersection(uids)
         return Present(tx, self, touched, about) if touched or about else None
@@ -162,7 +162,7 @@ class Present:
         return node is None or trees is None or node.root().name in trees
 
     def snapshot(self) -> Snapshot:
-        """The picture of the cycle, as it is now; nobody waits in it."""
+        """The picture of the cycle, as it is now; its queues are empty."""
         was, routes = self._grounds.snapshot, self.routes
         assert was is not None
         told, gone = self._told, self._gone
@@ -181,9 +181,9 @@ class Present:
     def standing(
         self, decided: Mapping[str, tuple[int, int]], demands: Mapping[str, Demand]
     ) -> Standing:
-        """What workloads ask for now, or why they can not be considered, by uid.
+        """The demands of workloads now, or why they can not be considered, by uid.
 
-        `decided`: epoch and generation by uid. `demands`: as decided upon, which stand where neither
+        `decided`: epoch and generation by uid. `demands`: as in the plan, valid if neither
         rules nor consent nor the row changed. Those of another state, epoch or generation are left out.
         """
         anew = self.rules_moved or self._consent_moved
@@ -200,7 +200,7 @@ class Present:
         return schedule.standing(self._tx, uids)
 
     def stand(self, row: SchedulingRow) -> Demand | Lapse:
-        """Where the index would put a row now."""
+        """The demand that the index would give a row now, or why it would hold it back."""
         route, demand = self._router.stand(row)
         if demand is not None:
             return demand

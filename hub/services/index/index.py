@@ -287,7 +287,7 @@ class ScheduleIndex:
         )
 
     def grounds(self, profile: Profile, snapshot: Snapshot | None = None) -> Grounds:
-        """What decisions rest on that are made now; `snapshot`: of the cycle that makes them."""
+        """The index for decisions that are made now; `snapshot`: of the cycle that makes them."""
         return Grounds(
             self.revision, self.routes, self._shapes, self.members, self.consents,
             self._charges.charged, self.keys.since, self._balanced, profile,

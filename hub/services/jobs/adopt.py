@@ -136,7 +136,7 @@ def _take_over(tx: Transaction, row: Workload, left: ForgottenJob) -> None:
     )
     works.upsert(tx, [wanted])
     works.offer(tx, [{"cluster": cluster, "uid": uid, "options": options, "hash": ""}])
-    tx.touch(workloads.TERMS, uid)  # quota is charged by nobody's plan
+    tx.touch(workloads.TERMS, uid)  # quota is charged without a plan
     doubts.mark(tx, doubts.given_in(tx, [State.PLACED], [uid]))
     workloads.transition(tx, Transition.OFFER, [{"uid": uid, "epoch": epoch}])
 

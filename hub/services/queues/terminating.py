@@ -11,7 +11,7 @@ from hub.store.transaction import Transaction
 
 
 def begin(tx: Transaction, row: StoredObject) -> None:
-    """The deletion of a ClusterQueue was asked for while jobs are charged to it."""
+    """Mark a ClusterQueue to which jobs are charged."""
     objects.change(tx, row.uid, deleted_at=tx.now)
     refresh_queues(tx)
     tx.say(

@@ -147,7 +147,7 @@ def place(tx: Transaction, moves: Sequence[WorkloadMove], prepared: PreparedPlan
 
 
 def _without(prepared: PreparedPlan, lapsed: Mapping[str, Lapse]) -> PreparedPlan:
-    """Whoever's decision lapsed goes on waiting, with what it waits for now; nobody goes for it."""
+    """The plan without lapsed decisions: their workloads wait, with the reason of now, and evict nothing."""
     reasons: list[ReasonToWait] = [
         {"uid": uid, "reason": str(lapse.reason), "message": lapse.message[:1024]}
         for uid, lapse in lapsed.items()

@@ -1,8 +1,8 @@
-"""Which decisions no longer hold in the transaction that writes them (docs/explain/exactly-once.md, rule 23).
+"""Decisions that no longer hold in the transaction that writes them: rule 23 of exactly-once.md.
 
 The change feed says whether there is anything to ask (`Grounds.in_transaction`); decisions of a cycle are
-then held against the present by `hub.domain.cycle.recheck`. What was decided beside a cycle is left as it
-is where what it rests on is another: the next turn decides on it anew.
+then held against the present by `hub.domain.cycle.recheck`. A decision beside a cycle is not carried out
+if its grounds changed: the next turn decides.
 """
 
 import datetime as dt
@@ -42,7 +42,7 @@ def of_plan(
 
 
 def _demands(grounds: Grounds, plan: Plan) -> dict[str, Demand]:
-    """What was asked for, by uid."""
+    """Demands as in the plan, by uid."""
     assert grounds.snapshot is not None
     by_key = {
         lane.demand.key: lane.demand for _, lanes in grounds.snapshot.queues for lane in lanes
@@ -66,8 +66,8 @@ def _other_checks(
         uid = placement.uid
         required = gate.required(placement.queue, placement.assignment)
         if required != checks.get(uid, ()) or gate.waits(required) != (uid in reserved):
-            message = f"the admission checks of ClusterQueue {placement.queue} changed"
-            found[uid] = Lapse(Reason.PENDING_EVALUATION, f"{message}: it is decided upon anew")
+            message = f"the admission checks of ClusterQueue {placement.queue} changed after the decision"
+            found[uid] = Lapse(Reason.PENDING_EVALUATION, message)
     return found
 
 
@@ -80,7 +80,7 @@ def of_reservations(tx: Transaction, grounds: Grounds, rows: Sequence[Scheduling
 
 
 def _still_ready(present: Present, grounds: Grounds, row: SchedulingRow, now: dt.datetime) -> bool:
-    """A queue that admits nobody for another reason than a stop holds no reservation back."""
+    """A misconfigured queue holds no reservation back; a stopped one does."""
     stands = present.stand(row)
     if isinstance(stands, Lapse) and stands.reason is Reason.QUEUE_STOPPED:
         return False

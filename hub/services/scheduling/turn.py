@@ -156,7 +156,7 @@ class Scheduler:
     async def _commit(
         self, prepared: PreparedPlan, grounds: Grounds, gate: Gate, now: dt.datetime
     ) -> None:
-        """Write a plan, and bring the index up to date with what became of it."""
+        """Write a plan, and bring the index up to date with the result."""
         plan, term = prepared.plan, self._term()
         committed = await self._hub.write(commit.commit_plan, prepared, term, grounds, gate)
         placed = set(committed.placed)
@@ -167,7 +167,8 @@ class Scheduler:
                 **Counter(str(why) for why in committed.left_out.values()),
             )
         self.placed_total += len(placed)
-        await self._take_in(plan, placed, now)
+        evicted = tuple(e for e in plan.evictions if e.by not in committed.left_out)
+        await self._take_in(replace(plan, evictions=evicted), placed, now)
         stale = set(committed.left_out) | {row["uid"] for row in prepared.reserves}
         stale |= {e.uid for e in plan.evictions} | {n.uid for n in prepared.nominations}
         if stale:
@@ -209,7 +210,7 @@ class Scheduler:
             await self.follow({"workloads": settled.uids})
 
     def _profile(self) -> Profile:
-        """How the cycle that begins now decides."""
+        """The rules and limits of the cycle that begins now."""
         limits, clock = self._hub.settings.scheduling, self._hub.clock
         deadline = clock.monotonic() + limits.cycle_s
         return Profile(

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from hub.domain.cycle.profile import Profile
 from hub.services.index.reservations import Settlement
 from hub.services.jobs import cancel
 from hub.services.scheduling import settle
@@ -59,5 +60,6 @@ async def test_what_a_reserved_job_has_become_meanwhile_is_not_talked_over(tmp_p
         before = await hub.job(uid)
         gate, term = hub.scheduler.index.routes.gate(), hub.scheduler._term()
         late = Settlement(told={uid: "waits"}, asked={uid: ("zone",)})
-        await hub.hub.write(settle.carry_out, late, gate, term)
+        grounds = hub.scheduler.index.grounds(Profile())
+        await hub.hub.write(settle.carry_out, late, gate, term, grounds)
         assert await hub.job(uid) == before

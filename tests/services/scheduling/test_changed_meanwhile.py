@@ -87,7 +87,7 @@ async def test_what_a_change_forbids_is_not_placed(tmp_path: Path, what: str) ->
         await hub.cluster("a", a_pool(cpu="64"))
         await hub.cluster("b", a_pool(cpu="64"))
         await hub.apply(*a_queue("q", quota={"cpu": "8"}), *a_queue("r"))
-        there = {"annotations": {"roadstead.dev/clusters": "a"}}
+        there: dict[str, Any] = {"annotations": {"roadstead.dev/clusters": "a"}}
         mine = await hub.apply(a_job("one", queue="q", **there), a_job("two", queue="q", **there))
         (other,) = await hub.apply(
             a_job("other", queue="r", annotations={"roadstead.dev/clusters": "b"})

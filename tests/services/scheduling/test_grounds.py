@@ -9,6 +9,7 @@ import copy
 import datetime as dt
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,8 @@ WHAT = (*EDITS, *COLUMNS, "fill member", "delete")
 
 
 def first_flavor(queue: Json) -> Json:
-    return queue["spec"]["resourceGroups"][0]["flavors"][0]  # type: ignore[no-any-return]
+    found: Json = queue["spec"]["resourceGroups"][0]["flavors"][0]
+    return found
 
 
 def limit(queue: Json, **limits: str) -> None:
@@ -92,7 +94,8 @@ async def change(hub: Running, what: str, name: str, amount: str, member: str) -
     """Carry one out, as a person or an agent would."""
     if what in EDITS:
         manifests = copy.deepcopy(queue_of(name))
-        EDITS[what](*manifests, amount)
+        flavor, queue, local = manifests
+        EDITS[what](flavor, queue, local, amount)
         await hub.apply(*manifests)
     elif what in COLUMNS:
         await hub.hub.write(lambda tx: clusters.change(tx, member, **COLUMNS[what]))
@@ -125,7 +128,7 @@ def jobs(draw: st.DrawFn, least: int, most: int) -> list[Json]:
         notes = {"roadstead.dev/cluster-selector": "zone=z1"} if draw(st.booleans()) else {}
         notes["roadstead.dev/clusters"] = "a,b"
         name, cpu = draw(st.sampled_from(("one", "two"))), draw(st.integers(1, 2))
-        given = {"queue": name, "labels": labels, "annotations": notes}
+        given: Json = {"queue": name, "labels": labels, "annotations": notes}
         found.append(a_job(f"j{number}", requests={"cpu": str(cpu)}, **given))
     return found
 
@@ -134,11 +137,11 @@ async def play(folder: Path, early: list[Json], late: list[Json], what: Any) -> 
     async with running(folder) as hub:
         for name in ("a", "b", "c"):
             await hub.cluster(name, a_pool(cpu="4"))
-            await hub.hub.write(lambda tx, n=name: clusters.change(tx, n, labels={"zone": "z1"}))
+            await hub.hub.write(partial(clusters.change, name=name, labels={"zone": "z1"}))
         await hub.apply(a_class(), *(m for name in QUEUES for m in queue_of(name)))
         await hub.apply(*early)
         await hub.settle()
-        there = {"annotations": {"roadstead.dev/clusters": "c"}}
+        there: Json = {"annotations": {"roadstead.dev/clusters": "c"}}
         uids = await hub.apply(*late, a_job("apart", queue="apart", **there))
         plan, grounds = await decided(hub)
         before = {job.uid: job for job in await hub.jobs(await everybody(hub))}

@@ -1,4 +1,4 @@
-"""A ClusterQueue that kubectl deletes while it is in use: as in Kueue it is Terminating, and admits nothing."""
+"""A ClusterQueue that kubectl deletes while it is in use is Terminating, as in Kueue, and admits nothing."""
 
 from collections.abc import Sequence
 from pathlib import Path
