@@ -102,7 +102,7 @@ def test_a_workload_whose_label_the_bridge_wrote_is_of_that_job_without_an_owner
     manager: str, subresource: Any, owners: Any, uid: str, orphan: bool
 ):
     """`kubectl delete job --cascade=orphan` takes the owner off; managed fields are the API server's."""
-    written = {"f:metadata": {"f:labels": {f"f:{JOB_UID}": {}}}}
+    written: Any = {"f:metadata": {"f:labels": {f"f:{JOB_UID}": {}}}}
     entry = {"manager": manager, "fieldsV1": written, "subresource": subresource}
     metadata = {
         "labels": {JOB_UID: "u-1"}, "ownerReferences": owners, "managedFields": [entry],
