@@ -284,6 +284,7 @@ class ScheduleIndex:
             self.consumption.ranks(),
             routes.idle_queues(),
             self.starts(now),
+            self.claims.preempted(),
         )
 
     def grounds(self, profile: Profile, snapshot: Snapshot | None = None) -> Grounds:

@@ -22,6 +22,8 @@ from hub.domain.workloads.states import (
     WithdrawTo,
     beyond,
 )
+from hub.services.members.done_pods import charged_after
+from hub.services.members.suspended import is_suspended
 from hub.services.works import restored
 from hub.services.works.avoiding import SET_ASIDE, set_aside
 from hub.services.works.overlap import overlap_of
@@ -29,6 +31,7 @@ from hub.services.works.retries import RETRYING, may_retry, why_not
 from hub.store.records.workloads import CountedPods, JobProgress, MoveColumns
 from hub.store.records.works import StandingWork
 from shared.consent import NOT_ACCEPTED
+from shared.documents import Json
 from shared.wire.agent_v1 import JobStatus, Observed
 
 MESSAGE_CHARS: Final = 1024
@@ -60,6 +63,7 @@ class Judgement:
     columns: MoveColumns = field(default_factory=MoveColumns)
     counts: JobProgress | None = None  # of a workload whose state stays
     all_ready: bool | None = None  # with them, where it has changed: are all its pods ready?
+    admission: Json | None = None  # what it is charged for from now on
     action: str = ""
     code: str = ""
     detail: str = ""
@@ -94,7 +98,9 @@ def judge(entry: Observed, work: StandingWork, cluster: str, now: dt.datetime) -
         return _missing(work, cluster)
     if entry.phase == "Failed" and entry.reason in _ELSEWHERE | _HOPELESS:
         return _unwanted(entry, work, cluster, now)
-    return _alive(entry, work, state, cluster, now)
+    alive = _alive(entry, work, state, cluster, now)
+    charged = charged_after(entry.job, work)
+    return alive if charged is None else replace(alive, admission=charged)
 
 
 def _is_of_copy(entry: Observed, work: StandingWork) -> bool:
@@ -310,10 +316,14 @@ def _alive(
     reason, message = _why_held(entry, work, cluster)
     told: JobProgress = {**counts, "reason": reason, "message": message}
     if entry.phase == "Applied" and job is not None and job.running_since:
-        if state in _NOT_RUNNING:
+        if is_suspended(job, work):
+            if state is not State.APPLIED or work.started_at is None:
+                since: MoveColumns = {"started_at": now, "pods_lost_at": now}
+                return Judgement(transition=Transition.SUSPEND, columns=_columns(told) | since)
+        elif state in _NOT_RUNNING:
             started = _columns(told)
             if all_ready:
-                started["pods_ready_at"] = now
+                started |= {"pods_ready_at": now, "pods_lost_at": None}
             return Judgement(transition=Transition.START, columns=started)
     elif entry.phase == "Applied" and state in _UNSEEN:
         return Judgement(transition=Transition.APPLY, columns=_columns(told))
