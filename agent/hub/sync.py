@@ -113,6 +113,7 @@ class Exchange:
         self.desired = DesiredSet()
         self.incarnation = incarnation  # of the hub, as last heard
         self._answered = False
+        self._follows = ""  # the session that this one is to supersede, as the hub says
         self._seq = 0
         self._news = asyncio.Event()
         self._pools = Pools(revision=0, keys=[])
@@ -187,6 +188,7 @@ class Exchange:
         self._seq += 1
         request = SyncRequest(
             session=self._session,
+            follows=self._follows,
             seq=self._seq,
             cluster_uid=self._cluster_uid,
             incarnation_seen=self.incarnation,
@@ -246,6 +248,11 @@ class Exchange:
             self._drop_hanging()
         if (reply.session, reply.seq) != (self._session, self._seq):
             self._meters.syncs.labels("stale").inc()
+            return
+        if reply.confirm:  # no answer: it renews no lease, and nothing of the request was taken
+            self._follows = reply.confirm
+            self._capacity_at = float("-inf")
+            self._meters.syncs.labels("confirm").inc()
             return
         self._meters.syncs.labels("answered").inc()
         took = self._clock.monotonic() - sent.at

@@ -82,6 +82,8 @@ _STANDING = Lookup(
             workloads.c.started_at,
             workloads.c.cluster,
             workloads.c.unstarted,
+            workloads.c.retries,
+            workloads.c.retry_epoch,
         )
         .select_from(works)
         .outerjoin(workloads, workloads.c.uid == works.c.uid)

@@ -302,6 +302,7 @@ class SyncRequest(Message):
     proto: int = OLDEST
     cluster: Any = None  # told by the credential; whoever says it must say the same
     session: str = Field(min_length=8, max_length=64)
+    follows: str = Field(default="", max_length=64)  # the latest `SyncReply.confirm` of this session
     seq: Whole = Field(ge=1)
     cluster_uid: str
     incarnation_seen: str = ""
@@ -369,5 +370,7 @@ class SyncReply(Message):
     rotate: Rotate | None = None  # protocol 2
     availability: AvailabilityRules | None = None  # where the agent goes by others
     namespaces: NamedNamespaces | None = None  # where the agent holds others
+    # Nothing of the request was taken: another session is live. Say this as `follows` to supersede it.
+    confirm: str = ""
     need_full: bool = False  # send the whole observed set (and capacity) next
     next_s: float = 10.0

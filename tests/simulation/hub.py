@@ -93,6 +93,7 @@ class Reply:
     next_s: float = 10.0
     rotate: None = None  # credentials are none of this world's matter
     availability: None = None  # nor are rules of objects
+    confirm: str = ""  # these agents are of before protocol 5
     namespaces: None = None  # consent is modelled on levels of the whole hub
 
 

@@ -15,11 +15,11 @@ from hub.domain.workloads.chains import (
     judge_end,
     waits_for_others,
 )
-from hub.domain.workloads.states import State, Transition
+from hub.domain.workloads.states import HeldFor, State, Transition
 from hub.services.works import accounted, restored
 from hub.store import dependencies, workloads
 from hub.store.records.dependencies import Awaited, Dependency
-from hub.store.records.workloads import Workload
+from hub.store.records.workloads import Workload, WorkloadChange
 from hub.store.transaction import Transaction
 
 LINKS: Final = dependencies.DEPENDENCIES  # in the feed: by the uid of the job that waits
@@ -115,7 +115,7 @@ def _follow(tx: Transaction, uids: Collection[str]) -> None:
 
 def is_held_for_others(row: Workload) -> bool:
     """Is it held because it waits for other jobs, and by nobody's wish besides?"""
-    return waits_for_others(row.state, row.reason)
+    return waits_for_others(row.state, row.held_for, row.reason)
 
 
 def _let_go(tx: Transaction, rows: Sequence[tuple[Workload, Followed]]) -> None:
@@ -138,12 +138,19 @@ def _tell(tx: Transaction, rows: Sequence[tuple[Workload, Followed]]) -> None:
         for row, what in rows
         if (row.reason, row.message) != (what.reason, what.message)
     ]
-    workloads.change(
-        tx, [{"uid": row.uid, "reason": w.reason, "message": w.message} for row, w in new]
-    )
+    workloads.change(tx, [_held_for_jobs(row, what) for row, what in new])
     for row, what in new:
         if what.reason == NEVER and row.reason != NEVER:
             tx.say(row, what.reason, what.message, warning=True)
+
+
+def _held_for_jobs(row: Workload, what: Followed) -> WorkloadChange:
+    return {
+        "uid": row.uid,
+        "reason": what.reason,
+        "message": what.message,
+        "held_for": HeldFor.JOBS,
+    }
 
 
 def hold_again(tx: Transaction, row: Workload) -> bool:
@@ -154,7 +161,7 @@ def hold_again(tx: Transaction, row: Workload) -> bool:
     what = _open(tx, row)
     if what is None or row.state is not State.HELD:
         return False
-    workloads.change(tx, [{"uid": row.uid, "reason": what.reason, "message": what.message}])
+    workloads.change(tx, [_held_for_jobs(row, what)])
     tx.say(row, what.reason, what.message, warning=what.reason == NEVER)
     return True
 

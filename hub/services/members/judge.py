@@ -58,7 +58,8 @@ class Judgement:
     record: bool = True
     transition: Transition | None = None
     columns: MoveColumns = field(default_factory=MoveColumns)
-    counts: JobProgress | None = None  # of a workload whose state stays
+    decided: MoveColumns = field(default_factory=MoveColumns)  # of a workload whose state stays
+    counts: JobProgress | None = None  # … likewise
     all_ready: bool | None = None  # with them, where it has changed: are all its pods ready?
     action: str = ""
     code: str = ""
@@ -177,6 +178,8 @@ def _gone(
         "reason": work.workload_reason or "",
         "message": work.workload_message or "",
     }
+    if job is not None and job.result is not None:  # a failure that is tried again
+        why.update(_decided(work))
     if _never_started(entry, work):
         why["unstarted"] = (work.unstarted or 0) + 1
     leap: MoveColumns = {"new_epoch": beyond(work.epoch, now)} if _is_doubtful(work) else {}
@@ -218,7 +221,9 @@ def _ended(
     """The Job has ended. A result stands, whatever else was wished for meanwhile."""
     if _retries(job, work):
         # A new epoch begins when nothing of this one is left: a failed Job's last pods may still run.
-        return RECORD if state is State.WITHDRAWING else _retry(job, work, cluster, now)
+        if state is not State.WITHDRAWING:
+            return _retry(job, work, cluster, now)
+        return Judgement(decided=_decided(work))  # a later report may name no failures
     counts = _counts(job, work)
     columns: MoveColumns = {
         "succeeded": counts["succeeded"],
@@ -260,13 +265,17 @@ def _first(work: StandingWork, cluster: str) -> str:
 
 def _retries(job: JobStatus, work: StandingWork) -> bool:
     """Whether a result is a failure after which another epoch is allowed and still wanted."""
-    # Decided by an earlier report. Reasons that agents give stand on rows too: of one that is being taken
-    # back none does.
-    leaving = work.state == State.WITHDRAWING and work.workload_reason == RETRYING
-    going = leaving and job.result == "Failed"
-    if not going and not may_retry(job, work.attempt(), work.annotations()):
+    decided = work.is_retried() and job.result == "Failed"  # by an earlier report
+    if not decided and not may_retry(job, work.attempt(), work.annotations()):
         return False
     return (work.withdraw_to or WithdrawTo.PENDING) in {WithdrawTo.PENDING, WithdrawTo.HELD}
+
+
+def _decided(work: StandingWork) -> MoveColumns:
+    """The columns that say that this epoch is tried again, whatever is wished or reported later."""
+    if work.is_retried():
+        return {}
+    return {"retry_epoch": work.epoch, "retries": (work.retries or 0) + 1}
 
 
 def _retry(job: JobStatus, work: StandingWork, cluster: str, now: dt.datetime) -> Judgement:
@@ -279,6 +288,7 @@ def _retry(job: JobStatus, work: StandingWork, cluster: str, now: dt.datetime) -
         "message": plain(text),
         "failed": _counts(job, work)["failed"],
         "set_aside": set_aside(work.set_aside(), cluster, now, RETRY_SET_ASIDE),
+        **_decided(work),
     }
     return Judgement(transition=Transition.WITHDRAW, columns=columns, action="Withdraw")
 

@@ -18,7 +18,14 @@ from hub.services.members.judge import REASON_CHARS, Judgement, judge, plain
 from hub.services.members.report_order import ReportOrder, ReportPlace
 from hub.services.works import accounted, counters, restored
 from hub.store import clusters, on_members, workloads, works
-from hub.store.records.workloads import CountsRow, WorkloadMove, counts_of, move_of
+from hub.store.records.workloads import (
+    CountsRow,
+    WorkloadChange,
+    WorkloadMove,
+    change_of,
+    counts_of,
+    move_of,
+)
 from hub.store.records.works import LastObserved, ObservedWork, StandingWork
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -66,6 +73,7 @@ class _Writes:
 
     observed: list[ObservedWork] = field(default_factory=list)
     counts: list[CountsRow] = field(default_factory=list)
+    decided: list[WorkloadChange] = field(default_factory=list)
     moves: dict[Transition, list[WorkloadMove]] = field(default_factory=dict)
     actions: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     events: list[dict[str, str]] = field(default_factory=list)  # of drift and of double runs
@@ -104,13 +112,15 @@ def take_reports(
     works.observe(tx, writes.observed)
     if writes.moves or writes.observed:
         failpoint("H15" if Transition.REQUEUE in writes.moves else "H11")
-    deadlines.note_runs(tx, writes.moves.get(Transition.REQUEUE, ()))
+    deadlines.note_runs(tx, writes.moves.get(Transition.WITHDRAW, ()))
     for name, rows in writes.moves.items():
         if name is Transition.REQUEUE:
             restored.requeue(tx, rows)
         else:
             workloads.transition(tx, name, rows)
     failpoint("H13" if _ENDS & writes.moves.keys() else "")
+    for change in writes.decided:
+        workloads.change(tx, [change])
     on_members.count(tx, writes.counts)
     for action, keys in writes.actions.items():
         if action == "Remove":
@@ -272,6 +282,8 @@ def _gather(
     if verdict.transition:
         move = move_of(work.uid, work.epoch, verdict.columns)
         writes.moves.setdefault(verdict.transition, []).append(move)
+    elif verdict.decided:
+        writes.decided.append(change_of(work.uid, verdict.decided))
     elif verdict.counts is not None:
         writes.counts.append(
             counts_of(work.uid, work.epoch, verdict.counts, all_ready=verdict.all_ready)
