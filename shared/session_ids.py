@@ -1,7 +1,7 @@
 """Ids of agents' sessions, and what orders them.
 
-From protocol 5 on the hub orders sessions: a new one supersedes the live one only by `mark_of` that, which its
-agent learns from the hub's answer. So whoever supersedes is a process that lives now, and no clock counts.
+From protocol 5 on the hub orders sessions: a new one supersedes the live one only by `mark_of` that, which
+its agent learns from the hub's answer. So whoever supersedes is a process that lives now; no clock counts.
 Before, ids say when the session began, by its agent's clock; those of another form say nothing. Pure.
 """
 

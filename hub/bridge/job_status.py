@@ -35,7 +35,7 @@ def is_finished(status: JsonView | None) -> bool:
 
 
 def has_ended(row: Workload) -> bool:
-    """True for a job that never runs again: one that was Deactivated may be released while it has its name."""
+    """True for a job that never runs again: one that is Deactivated may be released while it has its name."""
     return row.state in TERMINAL and not (row.state is State.DEACTIVATED and row.live)
 
 

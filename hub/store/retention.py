@@ -36,9 +36,7 @@ def _is_there() -> ColumnElement[bool]:
 def names_outlived(tx: Transaction, limit: int) -> list[str]:
     """Finished jobs that still have their names though their ttlSecondsAfterFinished is over."""
     c = workloads.c
-    ended = (
-        c.finished_at.is_not(None) & c.live.is_(True) & c.state.in_(_ENDED) & ~_is_there()
-    )
+    ended = c.finished_at.is_not(None) & c.live.is_(True) & c.state.in_(_ENDED) & ~_is_there()
     found: list[str] = []
     for ttl_s in tx.conn.execute(select(c.ttl_s).distinct().where(ended)).scalars().all():
         if ttl_s is None:

@@ -205,6 +205,13 @@ def follow_generation(tx: Transaction, uid: str, generation: int) -> None:
     tx.touch("works", *(key(row.cluster, uid) for row in rows))
 
 
+def follow_epoch(tx: Transaction, cluster: str, uid: str, epoch: int) -> None:
+    """A work is of a later epoch: the one that its member has since before the store was restored."""
+    here = (works.c.cluster == cluster, works.c.uid == uid, works.c.epoch < epoch)
+    tx.conn.execute(update(works).where(*here).values(epoch=epoch))
+    tx.touch("works", key(cluster, uid))
+
+
 def all_desired(tx: Transaction) -> list[Desired]:
     """Every row, as the index of desired sets needs it."""
     return [Desired._make(row) for row in tx.conn.execute(select(*_DESIRED)).all()]

@@ -30,7 +30,11 @@ def hold_job(tx: Transaction, uid: str, principal: str) -> Json:
     """
     row = _live(tx, uid)
     if settle.is_held_for_others(row):
-        by: WorkloadColumns = {"reason": BY_USER, "message": f"held by {principal}", "held_for": HeldFor.PERSON}
+        by: WorkloadColumns = {
+            "reason": BY_USER,
+            "message": f"held by {principal}",
+            "held_for": HeldFor.PERSON,
+        }
         workloads.change(tx, [change_of(uid, by)])
         tx.say(row, BY_USER, f"held by {principal}: it waits on though others have ended")
         audit.note(tx, principal, "hold", row)

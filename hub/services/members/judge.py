@@ -22,10 +22,11 @@ from hub.domain.workloads.states import (
     WithdrawTo,
     beyond,
 )
+from hub.services.members.later_epochs import NEWER_EPOCH
 from hub.services.works import restored
 from hub.services.works.avoiding import SET_ASIDE, set_aside
 from hub.services.works.overlap import overlap_of
-from hub.services.works.retries import RETRYING, may_retry, why_not
+from hub.services.works.retries import RETRYING, decided, may_retry, why_not
 from hub.store.records.workloads import CountedPods, JobProgress, MoveColumns
 from hub.store.records.works import StandingWork
 from shared.consent import NOT_ACCEPTED
@@ -85,8 +86,8 @@ def judge(entry: Observed, work: StandingWork, cluster: str, now: dt.datetime) -
         return Judgement(record=not gone, action="Remove" if gone else "", overlap=told)
     if entry.phase == "Gone":
         return _gone(entry, work, state, cluster, now)
-    if entry.reason == "NewerEpoch":
-        return RECORD
+    if entry.reason == NEWER_EPOCH:
+        return RECORD if state is State.WITHDRAWING else _behind(entry, work, cluster)
     if entry.job is not None and entry.job.result is not None:
         return _ended(entry.job, work, state, cluster, now)
     if state is State.WITHDRAWING:
@@ -96,6 +97,13 @@ def judge(entry: Observed, work: StandingWork, cluster: str, now: dt.datetime) -
     if entry.phase == "Failed" and entry.reason in _ELSEWHERE | _HOPELESS:
         return _unwanted(entry, work, cluster, now)
     return _alive(entry, work, state, cluster, now)
+
+
+def _behind(entry: Observed, work: StandingWork, cluster: str) -> Judgement:
+    """The member has a later epoch, and it is not known yet that the store lost it: say so."""
+    why = plain(f"{cluster}: {entry.message}")
+    told: JobProgress = {**_same_counts(work), "reason": NEWER_EPOCH, "message": why}
+    return Judgement(counts=told if told != _standing_counts(work) else None)
 
 
 def _is_of_copy(entry: Observed, work: StandingWork) -> bool:
@@ -130,14 +138,9 @@ def _refuse(entry: Observed, work: StandingWork) -> Judgement | None:
     return None
 
 
-def _is_doubtful(work: StandingWork) -> bool:
-    """Whether its job may be elsewhere by now: the store went back since this work was given."""
-    return work.options.doubtful
-
-
 def _missing(work: StandingWork, cluster: str) -> Judgement:
     """The Job was there and is not: somebody deleted it, or a store that went back does not know why."""
-    if not _is_doubtful(work):
+    if not work.options.doubtful:
         return _deleted(cluster, record=True, action="Withdraw")
     columns: MoveColumns = {
         "withdraw_to": WithdrawTo.HELD,
@@ -179,10 +182,10 @@ def _gone(
         "message": work.workload_message or "",
     }
     if job is not None and job.result is not None:  # a failure that is tried again
-        why.update(_decided(work))
+        why.update(decided(work))
     if _never_started(entry, work):
         why["unstarted"] = (work.unstarted or 0) + 1
-    leap: MoveColumns = {"new_epoch": beyond(work.epoch, now)} if _is_doubtful(work) else {}
+    leap: MoveColumns = {"new_epoch": beyond(work.epoch, now)} if work.options.doubtful else {}
     match work.withdraw_to:
         case WithdrawTo.CANCELLED | WithdrawTo.DELETED:
             return Judgement(
@@ -199,7 +202,7 @@ def _gone(
                 columns={**why, **leap},
                 action="Remove",
             )
-        case _ if _is_doubtful(work):
+        case _ if work.options.doubtful:
             columns: MoveColumns = {**restored.HELD, **leap, "succeeded": 0}
             return Judgement(
                 record=False, transition=Transition.HOLD, columns=columns, action="Remove"
@@ -223,7 +226,7 @@ def _ended(
         # A new epoch begins when nothing of this one is left: a failed Job's last pods may still run.
         if state is not State.WITHDRAWING:
             return _retry(job, work, cluster, now)
-        return Judgement(decided=_decided(work))  # a later report may name no failures
+        return Judgement(decided=decided(work))  # a later report may name no failures
     counts = _counts(job, work)
     columns: MoveColumns = {
         "succeeded": counts["succeeded"],
@@ -265,17 +268,10 @@ def _first(work: StandingWork, cluster: str) -> str:
 
 def _retries(job: JobStatus, work: StandingWork) -> bool:
     """Whether a result is a failure after which another epoch is allowed and still wanted."""
-    decided = work.is_retried() and job.result == "Failed"  # by an earlier report
-    if not decided and not may_retry(job, work.attempt(), work.annotations()):
+    known = work.is_retried() and job.result == "Failed"  # decided by an earlier report
+    if not known and not may_retry(job, work.attempt(), work.annotations()):
         return False
     return (work.withdraw_to or WithdrawTo.PENDING) in {WithdrawTo.PENDING, WithdrawTo.HELD}
-
-
-def _decided(work: StandingWork) -> MoveColumns:
-    """The columns that say that this epoch is tried again, whatever is wished or reported later."""
-    if work.is_retried():
-        return {}
-    return {"retry_epoch": work.epoch, "retries": (work.retries or 0) + 1}
 
 
 def _retry(job: JobStatus, work: StandingWork, cluster: str, now: dt.datetime) -> Judgement:
@@ -288,7 +284,7 @@ def _retry(job: JobStatus, work: StandingWork, cluster: str, now: dt.datetime) -
         "message": plain(text),
         "failed": _counts(job, work)["failed"],
         "set_aside": set_aside(work.set_aside(), cluster, now, RETRY_SET_ASIDE),
-        **_decided(work),
+        **decided(work),
     }
     return Judgement(transition=Transition.WITHDRAW, columns=columns, action="Withdraw")
 

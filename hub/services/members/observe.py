@@ -15,7 +15,8 @@ from hub.domain.workloads.states import State, Transition
 from hub.services.members import api_servers, deadlines, forgotten
 from hub.services.members.faults import note_fault
 from hub.services.members.judge import REASON_CHARS, Judgement, judge, plain
-from hub.services.members.report_order import ReportOrder, ReportPlace
+from hub.services.members.later_epochs import NEWER_EPOCH, at_epoch, go_on_in, later_epoch
+from hub.services.members.report_order import ReportOrder, ReportPlace, last_words
 from hub.services.works import accounted, counters, restored
 from hub.store import clusters, on_members, workloads, works
 from hub.store.records.workloads import (
@@ -119,8 +120,7 @@ def take_reports(
         else:
             workloads.transition(tx, name, rows)
     failpoint("H13" if _ENDS & writes.moves.keys() else "")
-    for change in writes.decided:
-        workloads.change(tx, [change])
+    workloads.change(tx, writes.decided)
     on_members.count(tx, writes.counts)
     for action, keys in writes.actions.items():
         if action == "Remove":
@@ -141,7 +141,7 @@ def _tell(tx: Transaction, writes: _Writes) -> None:
 
 
 def _take(tx: Transaction, report: ObservedReport, writes: _Writes) -> ReportOutcome:
-    newest, refused = _last_words(report.entries)
+    newest, refused = last_words(report.entries)
     standing = works.standing(tx, report.cluster, list(newest))
     strays = [entry for entry in newest.values() if _is_stray(entry, standing, report)]
     left = [stray for stray in strays if _is_of_before(stray, report)]
@@ -158,39 +158,15 @@ def _take(tx: Transaction, report: ObservedReport, writes: _Writes) -> ReportOut
         if uid in no_works:
             continue
         entry = newest[uid]
+        if later := later_epoch(entry, work, tx.now):
+            go_on_in(tx, report.cluster, work, later)
+            entry, work = at_epoch(entry, work, later)  # noqa: PLW2901 - both are read anew
         verdict = judge(entry, work, report.cluster, tx.now)
         if verdict.code:
             refused.append(Refused(uid=uid, code=verdict.code, detail=verdict.detail))
         else:
             _gather(report.cluster, entry, work, verdict, writes)
     return ReportOutcome(refused, [order for order in orders if order is not None])
-
-
-def _last_words(entries: Sequence[Observed]) -> tuple[dict[str, Observed], list[Refused]]:
-    """The last entry on each uid; those that say of one epoch both that it is gone and that it is not."""
-    newest: dict[str, Observed] = {}
-    refused: list[Refused] = []
-    for entry in entries:
-        held = newest.get(entry.uid)
-        same = held is not None and held.epoch == entry.epoch
-        if held is not None and same and len({_result(held), _result(entry), None}) > 2:
-            text = "it is said both to have succeeded and to have failed: the first word counts"
-            refused.append(Refused(uid=entry.uid, code="ContradictoryStatus", detail=text))
-        elif held is not None and same and _contradict(held, entry):
-            text = "it is said both to be gone and to be there: it counts as there"
-            refused.append(Refused(uid=entry.uid, code="Contradiction", detail=text))
-            newest[entry.uid] = held if entry.phase == "Gone" else entry
-        else:
-            newest[entry.uid] = entry
-    return newest, refused
-
-
-def _contradict(one: Observed, other: Observed) -> bool:
-    return (one.phase == "Gone") is not (other.phase == "Gone")
-
-
-def _result(entry: Observed) -> str | None:
-    return entry.job.result if entry.job is not None else None
 
 
 def _is_stray(entry: Observed, standing: dict[str, StandingWork], report: ObservedReport) -> bool:
@@ -219,7 +195,7 @@ def _is_earlier(
     if entry.job is None or not entry.object_uid or not _is_of_before(entry, report):
         return False
     work = standing.get(entry.uid)
-    if work is None or entry.reason == "NewerEpoch":
+    if work is None or entry.reason == NEWER_EPOCH:
         return True
     return not entry.epoch == work.epoch == work.workload_epoch
 

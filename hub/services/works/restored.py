@@ -179,10 +179,7 @@ def hold_late(tx: Transaction, rows: Sequence[Workload]) -> None:
     withdraw_jobs(tx, late, WithdrawTo.HELD, REASON, MESSAGE)
     workloads.change(
         tx,
-        [
-            {**change_of(uid, HELD), "epoch": beyond(0, tx.now)}
-            for uid in late
-        ],
+        [{**change_of(uid, HELD), "epoch": beyond(0, tx.now)} for uid in late],
     )
 
 

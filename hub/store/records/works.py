@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, NotRequired, TypedDict
 import orjson
 
 from hub.domain.workloads.apply_options import ApplyOptions
-from hub.domain.workloads.states import attempt
 from shared.documents import Json
 
 

@@ -139,7 +139,7 @@ FIVE: dict[str, str] = {"roadstead.dev/retry": "5", "roadstead.dev/retry-on": "4
 
 @pytest.mark.parametrize("first", ["failure", "hold"])
 async def test_a_hold_beside_a_retry_keeps_the_retry(tmp_path: Path, first: str):
-    """A failure that `retry-on` names and a hold, in either order: an agent without exit codes ends nothing."""
+    """In either order. A later report, of an agent that has seen no exit codes, ends nothing."""
     async with running_hub(tmp_path) as hub:
         agent = await hub.join("north")
         uid = await hub.placed("north", metadata={"annotations": FIVE})

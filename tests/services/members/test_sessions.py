@@ -158,7 +158,7 @@ async def test_the_hub_orders_sessions_and_no_clock_counts(tmp_path: Path):
 
 
 async def test_a_late_first_request_begins_no_session(tmp_path: Path):
-    """Of an agent that has ended, with whatever it was told: it does not name the session that is live now."""
+    """Of an agent that has ended: it does not name the session that is live now."""
     async with running_hub(tmp_path) as hub:
         agent = await hub.join("north")
         agent.restart("session-1", versions.CONFIRMS)
@@ -174,7 +174,7 @@ async def test_a_late_first_request_begins_no_session(tmp_path: Path):
 
 
 async def test_a_question_takes_nothing_of_the_request(tmp_path: Path):
-    """What a session that is not live yet reports is neither stored nor acknowledged, nor is it given works."""
+    """The report of a session that is not live yet is not stored, and it is given no works."""
     async with running_hub(tmp_path) as hub:
         agent = await hub.join("north")
         uid = await hub.placed("north")

@@ -245,7 +245,7 @@ def test_a_failure_of_what_is_not_wished_any_more_is_its_end(to):
 
 @pytest.mark.parametrize("result", ["Failed", "Succeeded"])
 def test_a_decision_to_try_again_outlasts_the_words_of_the_row(result):
-    """Whoever holds or preempts the job meanwhile, and whatever agents report of its pods: a success counts."""
+    """Whoever holds the job meanwhile, and whatever agents report of its pods: a success counts."""
     only_42 = {"roadstead.dev/retry": "5", "roadstead.dev/retry-on": "42"}
     decided = leaving(
         WithdrawTo.HELD, annotations_json=orjson.dumps(only_42), retry_epoch=1, retries=1
