@@ -4,6 +4,7 @@ A job is let go in the transaction that finds the last of those results in the s
 (docs/explain/exactly-once.md, rule 20). What a crash leaves undecided is found again by its index.
 """
 
+import datetime as dt
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
@@ -76,20 +77,25 @@ def _decided(row: Dependency, job: Awaited | None) -> Dependency:
     return row._replace(state=judge_end(row.wanted, job.state), ended=job.state.value)
 
 
-def names_due(tx: Transaction) -> bool | None:
-    """Whether a name that is waited for has come, or its time is over; None where none is waited for."""
+def names_due(tx: Transaction, late: dt.datetime | None) -> bool | None:
+    """Whether a name that is waited for has come, or its time is over; None where none is waited for.
+
+    `late`: as `bind_names` takes it.
+    """
     if not dependencies.waits_for_names(tx):
         return None
-    return bool(dependencies.come(tx, 1))
+    return bool(dependencies.come(tx, 1, late))
 
 
-def bind_names(tx: Transaction, term: int) -> DecidedLinks:
+def bind_names(tx: Transaction, term: int, late: dt.datetime | None) -> DecidedLinks:
     """Names that jobs wait for are bound to who has come; those that nobody took in time are given up.
 
+    `late`: the time by the clock that this leader began with, advanced by what it has counted since; None
+    until it has counted as long as a name is waited for. A clock that is set ahead gives up no name.
     Raises StaleTerm.
     """
     tx.require_term(term)
-    found = dependencies.come(tx, MOST)
+    found = dependencies.come(tx, MOST, late)
     dependencies.bind(tx, [each for each in found if each.on_uid])
     late = {(each.uid, each.on_name) for each in found if not each.on_uid}
     held = dependencies.of_jobs(tx, {uid for uid, _ in late})
