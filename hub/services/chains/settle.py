@@ -97,9 +97,9 @@ def bind_names(tx: Transaction, term: int, late: dt.datetime | None) -> DecidedL
     tx.require_term(term)
     found = dependencies.come(tx, MOST, late)
     dependencies.bind(tx, [each for each in found if each.on_uid])
-    late = {(each.uid, each.on_name) for each in found if not each.on_uid}
-    held = dependencies.of_jobs(tx, {uid for uid, _ in late})
-    missed = [row for rows in held.values() for row in rows if (row.uid, row.on_name) in late]
+    nobodys = {(each.uid, each.on_name) for each in found if not each.on_uid}
+    held = dependencies.of_jobs(tx, {uid for uid, _ in nobodys})
+    missed = [row for rows in held.values() for row in rows if (row.uid, row.on_name) in nobodys]
     dependencies.decide(tx, [row._replace(state=LinkState.NEVER) for row in missed])
     _follow(tx, held)
     return DecidedLinks(len(found), len(found) == MOST)
