@@ -217,7 +217,7 @@ class RestoredRun(WholeRun):
             step = dt.timedelta(seconds=die.uniform(-_CLOCK_S, _CLOCK_S))
             self.world.at(back + die.random() * 60.0, self._step_clocks, step)
         if die.random() < 0.3:  # never back (assumption 5)
-            self.hub.clock.ahead = dt.timedelta()  # type: ignore[attr-defined]
+            self.hub.clock.ahead = dt.timedelta()
             ahead = dt.timedelta(seconds=die.random() * _CLOCK_S)
             self.world.at(back - 0.05, self._step_hub, ahead)
 
@@ -257,7 +257,7 @@ class RestoredRun(WholeRun):
 
     def _step_hub(self, ahead: dt.timedelta) -> None:
         """The hub's clock is set ahead, and stays so."""
-        self.hub.clock.ahead = ahead  # type: ignore[attr-defined]
+        self.hub.clock.ahead = ahead
 
     def mend(self) -> None:
         """Everything works again, but for the member that is silent for longer."""
