@@ -158,7 +158,16 @@ workloads = Table(
     ),  # who submitted it; "": unknown
     Column(
         "unstarted", NUMBER, nullable=False, default=0, server_default="0"
-    ),  # epochs that never started: no attempts of `retry`
+    ),  # epochs that never started; hubs of the releases before leave them out of `retry`
+    Column(
+        "retries", NUMBER, nullable=False, default=0, server_default="0"
+    ),  # epochs that failed and were tried again
+    Column(
+        "retry_epoch", NUMBER, nullable=False, default=0, server_default="0"
+    ),  # the last of them; 0: none
+    Column(
+        "held_for", String(16), nullable=False, default="", server_default=""
+    ),  # who keeps it Held; "": set by a hub of the releases before, or not held
     UniqueConstraint("namespace", "name", "kind", "live"),
     Index("ix_workloads_owner", "owner", "created_at", "uid"),
     Index("ix_workloads_state", "state"),

@@ -23,6 +23,7 @@ from hub.domain.plan import LeftOut
 from hub.domain.workloads.states import (
     QUEUED,
     TERMINAL,
+    HeldFor,
     State,
     Transition,
     WithdrawTo,
@@ -65,6 +66,8 @@ EVENTS: Final[Mapping[str, tuple[str, str]]] = {
     Transition.CANCEL: ("Cancelled", "cancelled"),
     Transition.DEACTIVATE: ("Deactivated", "deactivated"),
 }
+# Who holds what was held or let go, unless the caller says who.
+_HELD_FOR: Final = {Transition.HOLD: HeldFor.PERSON, Transition.RELEASE: HeldFor.NOBODY}
 _WARNINGS = frozenset({Transition.LOSE, Transition.FAIL, Transition.ABORT, Transition.DEACTIVATE})
 # A workload that waits holds no cluster and no quota.
 _FREED: Final[JsonView] = {
@@ -293,6 +296,8 @@ def _columns(tx: Transaction, name: Transition, row: Json, standing: _Standing) 
         columns.update(applied_at=tx.now, started_at=tx.now)
     elif state is State.APPLIED:
         columns.update(applied_at=tx.now)
+    if name in _HELD_FOR:
+        columns["held_for"] = _HELD_FOR[name]
     columns.update(row)
     if name == Transition.RESERVE:
         columns.setdefault("reserved_at", tx.now)

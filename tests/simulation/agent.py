@@ -182,6 +182,7 @@ class Request:
     wait_s: float = 0.0
     capacity: Capacity | None = None
     namespaces_held: int | None = None
+    follows: str = ""
     proto: int = 1
 
 
@@ -207,6 +208,7 @@ class Talk(Exchange):
         mark = self._consent_news()
         if self.reports_consent:
             request.namespaces_held = self._reconciler.watch.holds["namespaces_held"]
+        request.follows = self._follows
         if mark is not None:
             request.capacity = Capacity(pools_revision=0, pools=POOLS, bound=[])
             self._stored.fill(request.capacity, QUIET_KINDS, self._reconciler.watch)

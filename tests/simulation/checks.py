@@ -267,6 +267,12 @@ class Checks(Losses):
         elif name == "fail" and uid in self.completed:
             raise Violation("R-07", f"{uid} completed, and has failed ({row['reason']})")
 
+    def goes_on(self, row: Object) -> None:
+        """R-15: only a store that went back learns of an epoch from a member."""
+        raise Violation(
+            "R-15", f"{row['uid']} goes on in epoch {row['epoch']}, which was not given"
+        )
+
     def looked_over(self) -> None:
         """R-02, R-03: names are given once, and what is offered was placed."""
         live = [

@@ -15,13 +15,15 @@ from hub.domain.workloads.states import State, Transition
 from hub.services.members import api_servers, deadlines, forgotten
 from hub.services.members.faults import note_fault
 from hub.services.members.judge import REASON_CHARS, Judgement, judge, plain
-from hub.services.members.report_order import ReportOrder, ReportPlace
+from hub.services.members.later_epochs import NEWER_EPOCH, at_epoch, go_on_in, later_epoch
+from hub.services.members.report_order import ReportOrder, ReportPlace, last_words
 from hub.services.works import accounted, counters, restored
 from hub.store import clusters, on_members, workloads, works
 from hub.store.records.workloads import (
     CountsRow,
     WorkloadChange,
     WorkloadMove,
+    change_of,
     counts_of,
     move_of,
 )
@@ -73,6 +75,7 @@ class _Writes:
     observed: list[ObservedWork] = field(default_factory=list)
     counts: list[CountsRow] = field(default_factory=list)
     charges: list[WorkloadChange] = field(default_factory=list)
+    decided: list[WorkloadChange] = field(default_factory=list)
     moves: dict[Transition, list[WorkloadMove]] = field(default_factory=dict)
     actions: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     events: list[dict[str, str]] = field(default_factory=list)  # of drift and of double runs
@@ -111,13 +114,14 @@ def take_reports(
     works.observe(tx, writes.observed)
     if writes.moves or writes.observed:
         failpoint("H15" if Transition.REQUEUE in writes.moves else "H11")
-    deadlines.note_runs(tx, writes.moves.get(Transition.REQUEUE, ()))
+    deadlines.note_runs(tx, writes.moves.get(Transition.WITHDRAW, ()))
     for name, rows in writes.moves.items():
         if name is Transition.REQUEUE:
             restored.requeue(tx, rows)
         else:
             workloads.transition(tx, name, rows)
     failpoint("H13" if _ENDS & writes.moves.keys() else "")
+    workloads.change(tx, writes.decided)
     on_members.count(tx, writes.counts)
     workloads.change(tx, writes.charges)
     for action, keys in writes.actions.items():
@@ -139,7 +143,7 @@ def _tell(tx: Transaction, writes: _Writes) -> None:
 
 
 def _take(tx: Transaction, report: ObservedReport, writes: _Writes) -> ReportOutcome:
-    newest, refused = _last_words(report.entries)
+    newest, refused = last_words(report.entries)
     standing = works.standing(tx, report.cluster, list(newest))
     strays = [entry for entry in newest.values() if _is_stray(entry, standing, report)]
     left = [stray for stray in strays if _is_of_before(stray, report)]
@@ -156,39 +160,15 @@ def _take(tx: Transaction, report: ObservedReport, writes: _Writes) -> ReportOut
         if uid in no_works:
             continue
         entry = newest[uid]
+        if later := later_epoch(entry, work, tx.now):
+            go_on_in(tx, report.cluster, work, later)
+            entry, work = at_epoch(entry, work, later)  # noqa: PLW2901 - both are read anew
         verdict = judge(entry, work, report.cluster, tx.now)
         if verdict.code:
             refused.append(Refused(uid=uid, code=verdict.code, detail=verdict.detail))
         else:
             _gather(report.cluster, entry, work, verdict, writes)
     return ReportOutcome(refused, [order for order in orders if order is not None])
-
-
-def _last_words(entries: Sequence[Observed]) -> tuple[dict[str, Observed], list[Refused]]:
-    """The last entry on each uid; those that say of one epoch both that it is gone and that it is not."""
-    newest: dict[str, Observed] = {}
-    refused: list[Refused] = []
-    for entry in entries:
-        held = newest.get(entry.uid)
-        same = held is not None and held.epoch == entry.epoch
-        if held is not None and same and len({_result(held), _result(entry), None}) > 2:
-            text = "it is said both to have succeeded and to have failed: the first word counts"
-            refused.append(Refused(uid=entry.uid, code="ContradictoryStatus", detail=text))
-        elif held is not None and same and _contradict(held, entry):
-            text = "it is said both to be gone and to be there: it counts as there"
-            refused.append(Refused(uid=entry.uid, code="Contradiction", detail=text))
-            newest[entry.uid] = held if entry.phase == "Gone" else entry
-        else:
-            newest[entry.uid] = entry
-    return newest, refused
-
-
-def _contradict(one: Observed, other: Observed) -> bool:
-    return (one.phase == "Gone") is not (other.phase == "Gone")
-
-
-def _result(entry: Observed) -> str | None:
-    return entry.job.result if entry.job is not None else None
 
 
 def _is_stray(entry: Observed, standing: dict[str, StandingWork], report: ObservedReport) -> bool:
@@ -217,7 +197,7 @@ def _is_earlier(
     if entry.job is None or not entry.object_uid or not _is_of_before(entry, report):
         return False
     work = standing.get(entry.uid)
-    if work is None or entry.reason == "NewerEpoch":
+    if work is None or entry.reason == NEWER_EPOCH:
         return True
     return not entry.epoch == work.epoch == work.workload_epoch
 
@@ -277,17 +257,24 @@ def _gather(
         writes.observed.append(_row(cluster, entry, work, overlap=bool(verdict.overlap)))
         if entry.drift and work.action != "Compare":
             writes.events += _new_drifts(cluster, entry, work)
+    _gather_changes(work, verdict, writes)
+    if verdict.action and verdict.action != work.action:
+        writes.actions.setdefault(verdict.action, []).append((cluster, work.uid))
+
+
+def _gather_changes(work: StandingWork, verdict: Judgement, writes: _Writes) -> None:
+    """What becomes of the workload."""
     if verdict.transition:
         move = move_of(work.uid, work.epoch, verdict.columns)
         writes.moves.setdefault(verdict.transition, []).append(move)
+    elif verdict.decided:
+        writes.decided.append(change_of(work.uid, verdict.decided))
     elif verdict.counts is not None:
         writes.counts.append(
             counts_of(work.uid, work.epoch, verdict.counts, all_ready=verdict.all_ready)
         )
     if verdict.admission is not None:
         writes.charges.append({"uid": work.uid, "admission": verdict.admission})
-    if verdict.action and verdict.action != work.action:
-        writes.actions.setdefault(verdict.action, []).append((cluster, work.uid))
 
 
 def _double_run(work: StandingWork, text: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ from hub.services.works.evict import evict
 from hub.store import workloads
 from hub.store.records.workloads import WorkloadChange
 from hub.store.transaction import Transaction
+from shared.documents import Json
 
 PREEMPTED = "Preempted"
 _CAUSES: Mapping[str, str] = {
@@ -55,8 +56,9 @@ def preempt(
         who = known.get(nominated.uid)
         if who is None or who.state != State.PENDING:
             continue
-        before = (who.nomination or {}).get("victims") or ()
-        had = (who.nomination or {}).get("preempted", before)
+        earlier: Json = who.nomination or {}
+        before = earlier.get("victims") or ()
+        had = earlier["preempted"] if "preempted" in earlier else before
         more = (e.uid for e in evictions.get(nominated.uid, ()))
         rows.append(
             {

@@ -69,7 +69,10 @@ class Workload(NamedTuple):
     finished_at: dt.datetime | None = None
     deleted_at: dt.datetime | None = None
     owner: str = ""  # who submitted it; "": unknown
-    unstarted: int = 0  # epochs that never started: no attempts
+    unstarted: int = 0  # epochs that never started
+    retries: int = 0  # epochs that failed and were tried again
+    retry_epoch: int = 0  # the last of them
+    held_for: str = ""  # HeldFor: who keeps it Held
 
 
 class JobPlace(NamedTuple):
@@ -283,6 +286,9 @@ class WorkloadColumns(TypedDict, total=False):
     finished_at: dt.datetime | None
     deleted_at: dt.datetime | None
     unstarted: int
+    retries: int
+    retry_epoch: int
+    held_for: str
 
 
 class ShapeColumns(TypedDict):

@@ -6,10 +6,11 @@ import orjson
 import pytest
 
 from hub.domain.workloads.apply_options import ApplyOptions
-from hub.domain.workloads.states import State, Transition
+from hub.domain.workloads.states import State, Transition, WithdrawTo
 from hub.services.members.judge import Judgement
+from hub.services.members.later_epochs import later_epoch
 from tests.services.members.hubs import ran, seen
-from tests.services.members.rows import NOW, standing, verdict
+from tests.services.members.rows import NOW, leaving, standing, verdict
 
 COUNTS: Any = {"succeeded": 0, "failed": 1, "active": 2, "ready": 1}
 SILENT: Any = {"reason": "", "message": ""}
@@ -199,7 +200,35 @@ def test_works_that_are_over_are_recorded_or_removed(columns):
 
 def test_who_holds_a_newer_epoch_moves_nothing():
     """Its agent says that the Job there is of another epoch than it is asked for."""
-    assert verdict(seen("u", "Failed", reason="NewerEpoch"), standing()) == Judgement()
+    told = verdict(seen("u", "Applied", reason="NewerEpoch", message="epoch 2"), standing())
+    assert (told.transition, told.action, told.columns) == (None, "", {})
+    assert told.counts is not None
+    assert (told.counts["reason"], told.counts["message"]) == ("NewerEpoch", "north: epoch 2")
+    going = leaving(WithdrawTo.CANCELLED)
+    assert verdict(seen("u", "Applied", reason="NewerEpoch"), going) == Judgement()
+
+
+@pytest.mark.parametrize(
+    ("columns", "said", "epoch"),
+    [
+        ({}, {}, 3),
+        ({"state": "Withdrawing", "action": "Withdraw"}, {}, 3),
+        ({"options": ApplyOptions()}, {}, 0),  # the store did not go back: the agent is behind
+        ({"workload_epoch": 2}, {}, 0),
+        ({"state": "Held"}, {}, 0),
+        ({"state": "Placed"}, {}, 0),
+        ({}, {"found_epoch": 1}, 0),
+        ({}, {"found_epoch": 0}, 0),  # its agent is older
+        ({}, {"found_epoch": 2**60}, 0),  # no hub has given that yet
+        ({}, {"object_uid": ""}, 0),
+        ({}, {"reason": "Orphan"}, 0),
+    ],
+)
+def test_a_doubtful_job_goes_on_in_the_later_epoch_that_its_member_has(columns, said, epoch):
+    """It was given in the lost time: the epoch of the store had ended then."""
+    work = standing(**{"options": ApplyOptions(doubtful=True)} | columns)
+    told = {"reason": "NewerEpoch", "object_uid": "m-2", "found_epoch": 3} | said
+    assert later_epoch(seen("u", "Applied", **told), work, NOW) == epoch
 
 
 @pytest.mark.parametrize("state", [State.PLACED, State.OFFERED])
