@@ -60,6 +60,8 @@ MEMBER_FINALIZER = "roadstead.dev/result"
 NOT_STARTED = "roadstead.dev/not-started"
 # … and in a queue that no member has: a queue manager gives Jobs without a queue its default one.
 NO_QUEUE = "roadstead-not-started"
+# On a Job that the agent takes back from a queue of the member: its namespace no longer accepts the hub.
+CONSENT_WITHDRAWN = "roadstead.dev/consent-withdrawn"
 # What the hub had committed when it gave the work: tells when a hub's store went back (wire, Mark).
 MARK = "roadstead.dev/mark"
 JOB_CONTROLLER = "roadstead.dev/hub"  # spec.managedBy of Jobs on the hub cluster

@@ -29,6 +29,7 @@ from hub.services.works.retries import RETRYING, may_retry, why_not
 from hub.store.records.workloads import CountedPods, JobProgress, MoveColumns
 from hub.store.records.works import StandingWork
 from shared.consent import NOT_ACCEPTED
+from shared.documents import JsonView
 from shared.wire.agent_v1 import JobStatus, Observed
 
 MESSAGE_CHARS: Final = 1024
@@ -208,8 +209,18 @@ def _gone(
 
 
 def _never_started(entry: Observed, work: StandingWork) -> bool:
-    """Whether an epoch that is gone is no attempt: its agent has the proof, and nothing speaks against it."""
-    return entry.unstarted and not work.seen and work.started_at is None
+    """Whether an epoch that is gone is no attempt: its agent has the proof, and nothing speaks against it.
+
+    Of one that was seen in the member, the Job's last status says that it waits there without pods.
+    """
+    if not entry.unstarted or work.started_at is not None:
+        return False
+    return not work.seen or _only_waits(work.previous())
+
+
+def _only_waits(job: JsonView) -> bool:
+    told = any(job.get(each) for each in ("start_time", "active", "ready", "succeeded", "failed"))
+    return bool(job.get("suspended")) and not told
 
 
 def _ended(

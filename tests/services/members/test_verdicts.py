@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import orjson
 import pytest
 
 from hub.domain.workloads.apply_options import ApplyOptions
@@ -84,6 +85,23 @@ def test_an_epoch_that_may_have_started_is_an_attempt(said, known):
     """Without the agent's word, and where the hub was told otherwise before."""
     row = leaving(WithdrawTo.PENDING, **{"seen": False} | known)
     assert "unstarted" not in verdict(seen("u", "Gone", unstarted=said), row).columns
+
+
+@pytest.mark.parametrize(
+    ("job", "counted"),
+    [
+        ({"suspended": True, "active": 0}, True),
+        ({"suspended": False}, False),
+        ({"suspended": True, "failed": 1}, False),
+        ({"suspended": True, "start_time": "2026-01-01T00:00:00Z"}, False),
+        (None, False),
+    ],
+)
+def test_an_epoch_that_only_waited_in_its_member_is_counted(job, counted):
+    """It was seen there: then the status that the hub stored last is that of a Job without pods."""
+    row = leaving(WithdrawTo.PENDING, seen=True, observed_json=orjson.dumps({"job": job}))
+    told = verdict(seen("u", "Gone", unstarted=True), row).columns
+    assert ("unstarted" in told) is counted
 
 
 @pytest.mark.parametrize("epoch", [4, 700_004])
