@@ -9,6 +9,8 @@ EPOCH = "roadstead.dev/epoch"
 # Written once, on CREATE, on every object but a Job: the agent of this hub created it and may delete it.
 CREATED_BY = "roadstead.dev/created-by"
 RESERVED_LABELS = frozenset({MANAGED_BY, JOB_UID, EPOCH, CREATED_BY})
+# Those of them that are written on the pod templates of Jobs, too.
+OF_PODS = frozenset({MANAGED_BY, JOB_UID, EPOCH})
 # On a member's Namespace, or on a cluster-scoped object: its administrator lets this hub take over what is
 # there. Never written by hub or agent.
 ACCEPT = "roadstead.dev/accept"

@@ -16,6 +16,7 @@ from hub.domain.workloads.apply_options import ApplyOptions
 from shared import labels as keys
 from shared.documents import Json, JsonView
 from shared.generated import is_generated, without_generated
+from shared.podsecurity.templates import templates_of
 
 _EQUAL = keys.KUEUE_PREFIX + "job-completions-equal-parallelism"
 _DROPPED_ANNOTATIONS = frozenset(
@@ -80,6 +81,7 @@ def compose_object(manifest: Json, stamp: Stamp) -> Json:
     """Any other object for the member: without what its own API server wrote, with our labels."""
     manifest.pop("status", None)
     manifest["metadata"] = _metadata(manifest.get("metadata") or {}, stamp, strip=False)
+    _strip_templates(manifest)
     kind = manifest.get("kind")
     spec = manifest.get("spec")
     if kind == "Namespace":
@@ -95,6 +97,16 @@ def compose_object(manifest: Json, stamp: Stamp) -> Json:
     elif kind == "ServiceAccount":
         manifest.pop("secrets", None)
     return manifest
+
+
+def _strip_templates(manifest: Json) -> None:
+    """Take the labels off pod templates by which pods would count as a job's: intake refuses them since."""
+    for path, template in templates_of(manifest):
+        metadata = template.get("metadata")
+        told = metadata.get("labels") if isinstance(metadata, dict) else None
+        if path and isinstance(told, dict) and not keys.OF_PODS.isdisjoint(told):
+            kept = {key: text for key, text in told.items() if key not in keys.OF_PODS}
+            template["metadata"] = {**metadata, "labels": kept}
 
 
 def as_given(manifest: JsonView) -> Json:
