@@ -19,7 +19,10 @@ NOT_IN_METADATA: Final = (
     "ForbiddenField: spec.template.metadata has no finalizers, no ownerReferences and no other namespace: "
     "leave them out"
 )
-NO_MARKS: Final = "ReservedLabel: spec.template.metadata.labels: the prefix roadstead.dev/ is Roadstead's own: leave it out"
+NO_MARKS: Final = (
+    "ReservedLabel: spec.template.metadata.labels: the prefix roadstead.dev/ is Roadstead's own: "
+    "leave it out"
+)
 NO_CLONE: Final = (
     "PolicyViolation: spec.template.spec.volumes: gitRepo: the node would clone the repository; clone it in "
     "an init container"
