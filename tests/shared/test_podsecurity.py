@@ -298,7 +298,7 @@ def a_template(**marks):
     return {"metadata": marks, "spec": a_pod()}
 
 
-KINDS = {
+TEMPLATES = {
     "Deployment": ("spec.template", lambda template: {"template": template}),
     "CronJob": (
         "spec.jobTemplate.spec.template",
@@ -322,10 +322,10 @@ KINDS = {
         ({"labels": "none", "annotations": ["x"]}, None),
     ],
 )
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TEMPLATES)
 def test_no_pod_template_carries_what_is_roadsteads(kind, marks, code):
     """Of any kind: its field is named, and the remedy is to leave it out."""
-    path, spec = KINDS[kind]
+    path, spec = TEMPLATES[kind]
     manifest = {"apiVersion": "x/v1", "kind": kind, "spec": spec(a_template(**marks))}
     told = podsecurity.check_pods(manifest, "team", "privileged", Rules())
     assert [each.code for each in told] == ([] if code is None else [code])

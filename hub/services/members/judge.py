@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from hub.domain.quota import resize
+from hub.domain.workloads import refusals
 from hub.domain.workloads.demand import FOR_GOOD, NAME_CONFLICT, REFUSED
 from hub.domain.workloads.states import (
     ON_CLUSTER,
@@ -29,7 +30,6 @@ from hub.services.works.retries import RETRYING, may_retry, why_not
 from hub.store.records.workloads import CountedPods, JobProgress, MoveColumns
 from hub.store.records.works import StandingWork
 from shared.consent import NOT_ACCEPTED
-from shared.documents import JsonView
 from shared.wire.agent_v1 import JobStatus, Observed
 
 MESSAGE_CHARS: Final = 1024
@@ -215,12 +215,7 @@ def _never_started(entry: Observed, work: StandingWork) -> bool:
     """
     if not entry.unstarted or work.started_at is not None:
         return False
-    return not work.seen or _only_waits(work.previous())
-
-
-def _only_waits(job: JsonView) -> bool:
-    told = any(job.get(each) for each in ("start_time", "active", "ready", "succeeded", "failed"))
-    return bool(job.get("suspended")) and not told
+    return not work.seen or work.only_waits()
 
 
 def _ended(
@@ -297,9 +292,11 @@ def _retry(job: JobStatus, work: StandingWork, cluster: str, now: dt.datetime) -
 def _unwanted(entry: Observed, work: StandingWork, cluster: str, now: dt.datetime) -> Judgement:
     """A Job that its member can not take: take it back first, so that it can not be created there later."""
     hopeless = entry.reason in _HOPELESS
-    # The agent reports consent within seconds: from then on a filter keeps the job away.
-    span = RETRY_SET_ASIDE if entry.reason == NOT_ACCEPTED else SET_ASIDE
-    avoided = set_aside(work.set_aside(), cluster, now, span)
+    if entry.reason == NOT_ACCEPTED:
+        # The agent reports consent within seconds: from then on a filter keeps the job away.
+        avoided = refusals.refused(work.set_aside(), cluster, now)
+    else:
+        avoided = set_aside(work.set_aside(), cluster, now, SET_ASIDE)
     if entry.reason == REFUSED:
         avoided[cluster] = FOR_GOOD.isoformat()
     columns: MoveColumns = {

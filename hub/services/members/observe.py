@@ -12,6 +12,7 @@ from typing import Final, Literal
 import orjson
 
 from hub.domain.workloads.states import State, Transition
+from hub.services.consent.refusals import forget_changed
 from hub.services.members import api_servers, deadlines, forgotten
 from hub.services.members.faults import note_fault
 from hub.services.members.judge import REASON_CHARS, Judgement, judge, plain
@@ -50,6 +51,7 @@ class ObservedReport:
     may_order: bool = True  # what is not desired and of this incarnation is removed
     session: str = ""  # that said it; "": the hub itself, judging anew what was said before
     seq: int = 0  # its request
+    tells_consent: bool = False  # the capacity has new states of namespaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,8 @@ def take_reports(
         taken.append(_take(tx, report, writes))
         if report.capacity is not None:
             down = api_servers.down_view(report.api_server, tx.now)
+            if report.tells_consent:
+                forget_changed(tx, report.cluster, report.capacity)
             clusters.set_capacity(tx, report.cluster, report.capacity, down)
     works.observe(tx, writes.observed)
     if writes.moves or writes.observed:

@@ -16,6 +16,7 @@ from hub.domain.workloads.apply_options import ApplyOptions
 from shared import labels as keys
 from shared.documents import Json, JsonView
 from shared.generated import is_generated, without_generated
+from shared.podsecurity.pods import mapping
 from shared.podsecurity.templates import templates_of
 
 _EQUAL = keys.KUEUE_PREFIX + "job-completions-equal-parallelism"
@@ -102,11 +103,10 @@ def compose_object(manifest: Json, stamp: Stamp) -> Json:
 def _strip_templates(manifest: Json) -> None:
     """Take the labels off pod templates by which pods would count as a job's: intake refuses them since."""
     for path, template in templates_of(manifest):
-        metadata = template.get("metadata")
-        told = metadata.get("labels") if isinstance(metadata, dict) else None
-        if path and isinstance(told, dict) and not keys.OF_PODS.isdisjoint(told):
-            kept = {key: text for key, text in told.items() if key not in keys.OF_PODS}
-            template["metadata"] = {**metadata, "labels": kept}
+        told = mapping(mapping(template.get("metadata")).get("labels"))
+        for key in keys.OF_PODS if path else ():
+            if key in told:
+                del template["metadata"]["labels"][key]
 
 
 def as_given(manifest: JsonView) -> Json:

@@ -278,6 +278,7 @@ def test_the_last_epoch_allowed_fails_for_good():
 )
 def test_what_a_member_can_not_take_is_taken_back(reason, to, aside):
     """In the member's words; elsewhere, save where no other would take it; others avoided stay so."""
+    since = {"north/refused": NOW.isoformat()} if reason == "NotAccepted" else {}
     refused = seen("u", "Failed", reason=reason, message="no")
     assert verdict(refused, standing(State.OFFERED)) == Judgement(
         transition=Transition.WITHDRAW,
@@ -285,7 +286,7 @@ def test_what_a_member_can_not_take_is_taken_back(reason, to, aside):
             "withdraw_to": to,
             "reason": reason,
             "message": "north: no",
-            "set_aside": {"east": LATER, "north": aside},
+            "set_aside": {"east": LATER, "north": aside} | since,
         },
         action="Withdraw",
     )
