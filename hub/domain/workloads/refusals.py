@@ -1,8 +1,9 @@
 """How long a member is set aside for one job whose namespace it refuses: longer each time. Pure.
 
 A member that reports its namespace as accepted and refuses each Job (its agent and its admission policy
-disagree, say) would cost an epoch each half a minute. What is kept is a part of the job's `set_aside`, as is
-all that it avoids: beside `{member: until}` the instant of the last refusal, under a key that names no member.
+disagree, say) would cost an epoch each half a minute. What is kept is a part of the job's `set_aside`, as
+is all that it avoids: beside `{member: until}` the instant of the last refusal, under a key that names no
+member.
 """
 
 import datetime as dt

@@ -1,7 +1,7 @@
 """Forgets refusals of a member once it reports another state of their namespace.
 
-Such a member is set aside for a job longer each time (`hub.domain.workloads.refusals`); what it refused before
-says nothing of the new state.
+Such a member is set aside for a job longer each time (`hub.domain.workloads.refusals`); what it refused
+before says nothing of the new state.
 """
 
 from typing import Final
@@ -12,14 +12,23 @@ from hub.domain.fleet.clusters import changed_namespaces
 from hub.domain.workloads import refusals
 from hub.domain.workloads.states import State
 from hub.store import clusters, on_members, tallies, workloads
+from hub.store.records.members import DownSince
 from hub.store.transaction import Transaction
 from shared.documents import Json
 
 MOST_WAITING: Final = 20_000  # beyond, the set-aside of ten minutes at most ends by itself
 
 
-def forget_changed(tx: Transaction, cluster: str, capacity: bytes) -> None:
-    """Compare a report that tells consent with the stored one, which it is about to replace."""
+def store_capacity(
+    tx: Transaction, cluster: str, capacity: bytes, down: DownSince | None, *, tells_consent: bool
+) -> None:
+    """Store what a member has. `tells_consent`: it reports states of namespaces, perhaps changed ones."""
+    if tells_consent:
+        _forget_changed(tx, cluster, capacity)
+    clusters.set_capacity(tx, cluster, capacity, down)
+
+
+def _forget_changed(tx: Transaction, cluster: str, capacity: bytes) -> None:
     before = clusters.get_capacities(tx, [cluster]).get(cluster)
     if before is None:
         return

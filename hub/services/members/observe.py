@@ -12,7 +12,7 @@ from typing import Final, Literal
 import orjson
 
 from hub.domain.workloads.states import State, Transition
-from hub.services.consent.refusals import forget_changed
+from hub.services.consent.refusals import store_capacity
 from hub.services.members import api_servers, deadlines, forgotten
 from hub.services.members.faults import note_fault
 from hub.services.members.judge import REASON_CHARS, Judgement, judge, plain
@@ -102,9 +102,8 @@ def take_reports(
         taken.append(_take(tx, report, writes))
         if report.capacity is not None:
             down = api_servers.down_view(report.api_server, tx.now)
-            if report.tells_consent:
-                forget_changed(tx, report.cluster, report.capacity)
-            clusters.set_capacity(tx, report.cluster, report.capacity, down)
+            consents = report.tells_consent
+            store_capacity(tx, report.cluster, report.capacity, down, tells_consent=consents)
     works.observe(tx, writes.observed)
     if writes.moves or writes.observed:
         failpoint("H15" if Transition.REQUEUE in writes.moves else "H11")

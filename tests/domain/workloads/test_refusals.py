@@ -16,7 +16,8 @@ def seconds_aside(told, now, member="north"):
 
 def refused_again_and_again(times, member="north"):
     """The spans in seconds; each refusal comes five seconds after the one before is over."""
-    told, now, spans = {}, NOW, []
+    told: dict[str, str] = {}
+    now, spans = NOW, []
     for _ in range(times):
         told = refused(told, member, now)
         spans.append(seconds_aside(told, now, member))

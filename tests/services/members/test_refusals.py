@@ -1,4 +1,4 @@
-"""A member that refuses a job's namespace is set aside for longer each time, until it reports another state."""
+"""A member that refuses a job's namespace is set aside longer each time, until it reports another state."""
 
 import datetime as dt
 from pathlib import Path
