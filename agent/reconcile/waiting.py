@@ -1,4 +1,4 @@
-"""Brings consent into decisions about Jobs, and has them made anew when a namespace changes it."""
+"""Brings consent into decisions about Jobs, and has them made again when a namespace changes it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -209,7 +209,7 @@ RUNS = {"suspend": False, "parallelism": 2, "completions": 4}
 def test_no_job_grows_or_starts_once_consent_is_withdrawn(
     old: Json, new: Json, grows: bool
 ) -> None:
-    """Nor gets it other pods. Where its namespace accepts the hub, or is the hub's, it may."""
+    """Nor gets it other pods. It may if its namespace accepts the hub or is the hub's."""
     assert is_allowed("UPDATE", "Job", old, new, {}) is not grows
     assert is_allowed("UPDATE", "Job", old, new, {"roadstead.dev/accept": "z"}) is not grows
     assert is_allowed("UPDATE", "Job", old, new, ACCEPT)

@@ -1,9 +1,8 @@
-"""How long a member is set aside for one job whose namespace it refuses: longer each time. Pure.
+"""Sets a member aside for one job whose namespace it refuses: longer each time. Pure.
 
 A member that reports its namespace as accepted and refuses each Job (its agent and its admission policy
-disagree, say) would cost an epoch each half a minute. What is kept is a part of the job's `set_aside`, as
-is all that it avoids: beside `{member: until}` the instant of the last refusal, under a key that names no
-member.
+disagree, say) would cost an epoch each half a minute. Beside `{member: until}` the job's `set_aside` has the
+instant of the last refusal, under a key that names no member.
 """
 
 import datetime as dt
@@ -21,7 +20,7 @@ def is_member(key: str) -> bool:
 
 
 def standing(present: Mapping[str, str] | None, now: dt.datetime) -> dict[str, str]:
-    """What still counts: clusters to avoid, and refusals by which the next one takes longer."""
+    """Keep what still counts: clusters to avoid, and refusals by which the next one takes longer."""
     told = present or {}
     return {
         key: text
@@ -34,7 +33,7 @@ def standing(present: Mapping[str, str] | None, now: dt.datetime) -> dict[str, s
 def refused(present: Mapping[str, str] | None, member: str, now: dt.datetime) -> dict[str, str]:
     """Set a member aside that refuses the namespace: 30 s at first, twice as long each time, at most 10 min.
 
-    The count begins anew ten minutes after the member was last set aside, and when it reports another state.
+    It is 30 s again ten minutes after the member was last set aside, and when it reports another state.
     """
     before = _last_span(present or {}, member, now)
     span = FIRST if before is None else min(LONGEST, 2 * before)
@@ -57,7 +56,7 @@ def _until(told: Mapping[str, str], member: str) -> dt.datetime:
 
 
 def _last_span(told: Mapping[str, str], member: str, now: dt.datetime) -> dt.timedelta | None:
-    """For how long its last refusal set a member aside; None: that counts no more."""
+    """For how long its last refusal set a member aside; None: none that counts."""
     since, until = told.get(f"{member}{_REFUSED}"), _until(told, member)
     if since is None or now - until > LONGEST:
         return None

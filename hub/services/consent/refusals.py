@@ -16,7 +16,7 @@ from hub.store.records.members import DownSince
 from hub.store.transaction import Transaction
 from shared.documents import Json
 
-MOST_WAITING: Final = 20_000  # beyond, the set-aside of ten minutes at most ends by itself
+MOST_WAITING: Final = 20_000  # beyond, each waits until its set-aside is over: ten minutes at most
 
 
 def store_capacity(

@@ -1,4 +1,4 @@
-"""Jobs in queues of the member: which are taken back once consent is withdrawn, as a table."""
+"""Jobs in queues of the member: which are withdrawn with the consent, as a table."""
 
 from typing import Any
 
@@ -118,7 +118,7 @@ def test_the_mark_is_for_one_version():
     ids=["waited", "may have run", "unsuspended", "made by others", "without a generation"],
 )
 def test_a_withdrawn_job_that_only_waited_is_no_attempt(live, proven):
-    """Whatever it is withdrawn for: the deleted object proves that it was never unsuspended."""
+    """For any reason of a withdrawal: the deleted object proves that it was never unsuspended."""
     work = a_job(suspend=True, action="Withdraw", seen=True)
     seen = Seen(live=live, ever=True, foreground="m-1", podless="m-1")
     told = decide(work, seen, a_moment())

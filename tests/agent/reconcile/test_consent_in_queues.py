@@ -1,4 +1,4 @@
-"""A Job that waits in a queue of the member is taken back once its namespace refuses the hub."""
+"""A Job that waits in a queue of the member is withdrawn once its namespace refuses the hub."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ async def test_a_job_that_waits_is_refused_once_consent_is_withdrawn(member):
 
 
 async def test_its_epoch_is_no_attempt(member):
-    """The Job itself proves that it never ran, and its withdrawal says so."""
+    """The Job itself proves that it never ran: the agent reports `unstarted`."""
     await a_waiting_job(member)
     await member.accept("team", False)
     await member.hub.seen("u-1", "Failed", "NotAccepted")
@@ -62,7 +62,7 @@ async def test_a_later_session_has_the_same_proof(member):
 
 
 async def test_a_job_that_runs_is_left_alone(member):
-    """The queue manager has started it: it ends by itself."""
+    """The queue manager has started it: it runs to its end."""
     await a_waiting_job(member, run_seconds="600")
     await edit(member, "Job", "job", STARTED, "batch/v1")
     await member.hub.job_says("u-1", "active")
@@ -100,7 +100,7 @@ async def test_a_job_that_is_started_at_that_moment_runs_on(member, verb):
 
 
 async def test_consent_that_comes_back_keeps_no_job_that_goes(member):
-    """It is being deleted: the hub is told, and places its next epoch."""
+    """It is being deleted: the agent reports it, and the hub places its next epoch."""
     await a_waiting_job(member)
     await member.accept("team", False)
     await member.hub.seen("u-1", "Failed", "NotAccepted")
