@@ -75,6 +75,9 @@ class Checks(Losses):
             row = works.get((cluster, uid))
             if row is None or row["epoch"] != epoch or row["action"] != "Apply":
                 return
+        told = labels.CONSENT_WITHDRAWN in (job["metadata"].get("annotations") or {})
+        if told and (uid, epoch) in self.could_run:
+            raise Violation("R-22", f"{uid} has run, and is taken from its queue in {cluster}")
         if job["metadata"].get("deletionTimestamp") or job["spec"].get("suspend"):
             return
         raise Violation("R-08", f"{uid} is deleted in {cluster} while it is desired there")

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from hub.domain.quota import resize
+from hub.domain.workloads import refusals
 from hub.domain.workloads.demand import FOR_GOOD, NAME_CONFLICT, REFUSED
 from hub.domain.workloads.states import (
     ON_CLUSTER,
@@ -200,8 +201,13 @@ def _gone(
 
 
 def _never_started(entry: Observed, work: StandingWork) -> bool:
-    """Whether an epoch that is gone is no attempt: its agent has the proof, and nothing speaks against it."""
-    return entry.unstarted and not work.seen and work.started_at is None
+    """Whether an epoch that is gone is no attempt: its agent has the proof, and nothing speaks against it.
+
+    Of one that was seen in the member, the Job's last status says that it waits there without pods.
+    """
+    if not entry.unstarted or work.started_at is not None:
+        return False
+    return not work.seen or work.only_waits()
 
 
 def _ended(
@@ -278,9 +284,11 @@ def _retry(job: JobStatus, work: StandingWork, cluster: str, now: dt.datetime) -
 def _unwanted(entry: Observed, work: StandingWork, cluster: str, now: dt.datetime) -> Judgement:
     """A Job that its member can not take: take it back first, so that it can not be created there later."""
     hopeless = entry.reason in _HOPELESS
-    # The agent reports consent within seconds: from then on a filter keeps the job away.
-    span = RETRY_SET_ASIDE if entry.reason == NOT_ACCEPTED else SET_ASIDE
-    avoided = set_aside(work.set_aside(), cluster, now, span)
+    if entry.reason == NOT_ACCEPTED:
+        # The agent reports consent within seconds: from then on a filter keeps the job away.
+        avoided = refusals.refused(work.set_aside(), cluster, now)
+    else:
+        avoided = set_aside(work.set_aside(), cluster, now, SET_ASIDE)
     if entry.reason == REFUSED:
         avoided[cluster] = FOR_GOOD.isoformat()
     columns: MoveColumns = {

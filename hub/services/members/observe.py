@@ -12,9 +12,11 @@ from typing import Final, Literal
 import orjson
 
 from hub.domain.workloads.states import State, Transition
+from hub.services.consent.refusals import store_capacity
 from hub.services.members import api_servers, deadlines, forgotten
 from hub.services.members.faults import note_fault
-from hub.services.members.judge import REASON_CHARS, Judgement, judge, plain
+from hub.services.members.judge import REASON_CHARS, judge, plain
+from hub.services.members.judgement import Judgement
 from hub.services.members.later_epochs import NEWER_EPOCH, at_epoch, go_on_in, later_epoch
 from hub.services.members.report_order import ReportOrder, ReportPlace, last_words
 from hub.services.works import accounted, counters, restored
@@ -58,6 +60,7 @@ class ObservedReport:
     may_order: bool = True  # what is not desired and of this incarnation is removed
     session: str = ""  # that said it; "": the hub itself, judging anew what was said before
     seq: int = 0  # its request
+    tells_consent: bool = False  # the capacity has new states of namespaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,8 @@ def take_reports(
         taken.append(_take(tx, report, writes))
         if report.capacity is not None:
             down = api_servers.down_view(report.api_server, tx.now)
-            clusters.set_capacity(tx, report.cluster, report.capacity, down)
+            consents = report.tells_consent
+            store_capacity(tx, report.cluster, report.capacity, down, tells_consent=consents)
     works.observe(tx, writes.observed)
     if writes.moves or writes.observed:
         failpoint("H15" if Transition.REQUEUE in writes.moves else "H11")

@@ -58,7 +58,7 @@ def preempt(
             continue
         earlier: Json = who.nomination or {}
         before = earlier.get("victims") or ()
-        had = earlier["preempted"] if "preempted" in earlier else before
+        had = earlier.get("preempted", before)
         more = (e.uid for e in evictions.get(nominated.uid, ()))
         rows.append(
             {

@@ -110,6 +110,12 @@ class StandingWork(NamedTuple):
         """The Job's status as last observed for this epoch."""
         return (_decoded(self.observed_json) or {}).get("job") or {}
 
+    def only_waits(self) -> bool:
+        """Whether the Job, as last observed for this epoch, is suspended and tells of no pod."""
+        job = self.previous()
+        counts = ("start_time", "active", "ready", "succeeded", "failed")
+        return bool(job.get("suspended")) and not any(job.get(count) for count in counts)
+
     def object_uid(self) -> str:
         """Of the object in the member, as last observed for this epoch; "" for none."""
         return str((_decoded(self.observed_json) or {}).get("object_uid") or "")
