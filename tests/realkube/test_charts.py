@@ -161,7 +161,8 @@ def test_a_member_for_jobs_alone_needs_no_more(real_fleet: Any, tmp_path: Path) 
     Nor by the hub, which shows the Job that came by REST, and its member, to whoever uses kubectl. They
     speak TLS, from Secrets as cert-manager writes them: an agent knows its hub
     by the join token alone. On each change the page of how to install (test_install.py) does the same
-    behind an ingress, tests/agent/test_tls_join.py and tests/api/test_client_certificates.py with certificates.
+    behind an ingress; tests/agent/test_tls_join.py and tests/api/test_client_certificates.py have the
+    certificates.
     """
     planes = real_fleet(guide.MEMBERS[:1], audited=True)
     with fleet_from_charts(planes, tmp_path, ca=CA()) as (client, installed):
