@@ -11,9 +11,15 @@ from typing import Any
 import orjson
 
 from shared import labels
+from shared.clock import SystemClock
 from shared.kinds.crds import all_crds
+from shared.kubesim.builtin.kinds import built_in_registry
+from shared.kubesim.builtin.strategies import built_in_strategies
 from shared.kubesim.cluster import SimCluster
-from shared.kubesim.custom.definitions import CRDS
+from shared.kubesim.custom.definitions import CRDS, CrdController
+from shared.kubesim.patches.managed_fields import ManagedFields
+from shared.kubesim.schema.lookup import Schemas
+from shared.kubesim.store.objects import ObjectStore
 
 
 def without_hub_kinds(**options: Any) -> SimCluster:
@@ -33,7 +39,12 @@ def with_hub_kinds(**options: Any) -> SimCluster:
 @functools.cache
 def _definitions() -> tuple[bytes, int]:
     """The definitions as a cluster stores them that the bridge has written to, and its newest version."""
-    store = without_hub_kinds().store
+    clock, schemas = SystemClock(), Schemas()
+    fields = ManagedFields(clock, schemas.of)
+    store = ObjectStore(
+        built_in_registry(), clock, strategies=built_in_strategies(), tracker=fields.track
+    )
+    CrdController(store, schemas)
     for crd in all_crds().values():
         store.create(CRDS, crd, manager=labels.BRIDGE_FIELD_MANAGER)
     return orjson.dumps(store.list(CRDS)), store.rv
