@@ -37,6 +37,9 @@ TOGETHER: Final = 300  # workloads of one turn
 AGAIN_S: Final = 0.0
 _WRITES: Final = 8  # at a time: fewer than statuses of Jobs have
 _REMEMBERED: Final = 50_000
+_COLLECTED: Final = dt.timedelta(
+    seconds=1
+)  # until an earlier mirror's Workload is looked for again
 log = structlog.get_logger(__name__)
 
 
@@ -118,6 +121,8 @@ class WorkloadObjects:
                 await self._create(fact, source, found[1], now)
         elif words.job_of(kept[1]) == found[1]["metadata"]["uid"]:
             await self._follow(fact, source, kept[1], now, job=found[1])
+        elif words.job_of(kept[1]):  # of an earlier mirror: the garbage collector deletes it
+            self._later[row.uid] = now + _COLLECTED
 
     async def _create(
         self, fact: WorkloadFacts, source: Source, job: Object, now: dt.datetime

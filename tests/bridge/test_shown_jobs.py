@@ -128,12 +128,27 @@ async def test_a_namespace_says_whether_its_jobs_are_shown(tmp_path: Path):
         await submit(it)
         await mirror(it, "LocalQueue", "team", "team-a")
         for said_so, shown in (("true", True), ("false", False)):
-            mark = {"metadata": {"labels": {labels.SHOW_JOBS: said_so}}}
-            await it.kube.merge_patch("v1", "Namespace", "", "team-a", mark, field_manager=FIELDS)
+            await show_jobs(it, value=said_so)
             if shown:
                 await mirror(it, *TRAIN)
             else:
                 await until(lambda: absent(it, *TRAIN))
+
+
+async def test_a_mirror_that_is_made_again_gets_a_workload_of_its_own(tmp_path: Path):
+    """Also where the garbage collector deletes the earlier mirror's Workload late."""
+    async with showing(tmp_path) as it:
+        await submit(it)
+        first = await mirror(it, *TRAIN)
+        await until(lambda: beside(it, first))
+        await it.cluster.garbage.stop()
+        await show_jobs(it, value="false")
+        await until(lambda: absent(it, *TRAIN))
+        await show_jobs(it, value="true")
+        second = await mirror(it, *TRAIN)
+        await until(lambda: was_looked_at(it, second))
+        await it.cluster.garbage.start()
+        await until(lambda: beside(it, second))
 
 
 async def test_no_more_are_shown_than_may_be(tmp_path: Path):
@@ -219,6 +234,16 @@ async def test_where_it_could_be_started_it_is_not_shown(tmp_path: Path):
             assert await it.get(*TRAIN) is None
     finally:
         await cluster.stop()
+
+
+async def show_jobs(it: World, *, value: str) -> None:
+    mark = {"metadata": {"labels": {labels.SHOW_JOBS: value}}}
+    await it.kube.merge_patch("v1", "Namespace", "", "team-a", mark, field_manager=FIELDS)
+
+
+async def was_looked_at(it: World, job: dict[str, Any]) -> bool:
+    """Has this mirror a status? The bridge looks at its Workload in the turns that write statuses."""
+    return bool((await it.get(*TRAIN)).get("status"))
 
 
 async def beside(it: World, job: dict[str, Any]) -> Any:

@@ -13,12 +13,16 @@ from tests.e2e.running import RunningFleet, equal_members, running_fleet, until
 pytestmark = [pytest.mark.slow, pytest.mark.kubectl, pytest.mark.timeout(300)]
 MEMBERS = ("m1", "m2", "m3", "m4")
 NEVER = "registry.invalid/web:3"  # pods of it can not be pulled
+PATIENT_S, SHORT_S = (
+    150,
+    20,
+)  # deadlines: that a busy machine keeps, and that no pod of NEVER keeps
 STRATEGY = """
 apiVersion: placement.kubernetes-fleet.io/v1beta1
 kind: ClusterStagedUpdateStrategy
 metadata: {name: careful}
 spec:
-  progressDeadlineSeconds: 5
+  progressDeadlineSeconds: %d
   stopAfterFailedClusters: 1
   stages:
   - name: canary
@@ -128,7 +132,7 @@ def test_stages_approval_stop_failure_and_the_way_back(tmp_path):
 
 def _through_both_stages(fleet: RunningFleet) -> None:
     """The request is approved as KubeFleet's users do."""
-    applied(fleet, manifests("example.com/web:1") + "---" + STRATEGY)
+    applied(fleet, manifests("example.com/web:1") + "---" + STRATEGY % PATIENT_S)
     until(
         lambda: "Deployment" in fleet.kubectl("get", "crp", "shop", "-o", "json").stdout,
         30,
@@ -171,7 +175,7 @@ def _stopped_and_resumed(fleet: RunningFleet) -> None:
 
 def _failed_and_back(fleet: RunningFleet) -> None:
     """A version that never becomes available stops at the canary; the way back is one command."""
-    applied(fleet, manifests(NEVER))
+    applied(fleet, manifests(NEVER) + "---" + STRATEGY % SHORT_S)
     until(
         lambda: "waits for a run" in rung(fleet)["message"],
         30,

@@ -85,6 +85,7 @@ class ClusterSight:
     """What stands in one cluster. `has`: what the run would give it; `ready`: and all of it is available.
 
     `trouble`: why not, in words; `refused`: it never will be as things are; `gone`: it has nothing left.
+    `awaited`: its agent has yet to report whether it may be given anything; that takes seconds.
     """
 
     has: bool = False
@@ -92,6 +93,7 @@ class ClusterSight:
     refused: bool = False
     trouble: str = ""
     gone: bool = False
+    awaited: bool = False
 
 
 @dataclass(frozen=True, slots=True)

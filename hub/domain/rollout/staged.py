@@ -183,9 +183,11 @@ class _StageTurn:
                 break
             if each.started_at is not None:
                 continue
-            ready = self._sights.get(each.cluster, ClusterSight()).ready
-            clusters[index] = replace(each, started_at=self._now, done=ready)
-            under_way += not ready
+            sight = self._sights.get(each.cluster, ClusterSight())
+            if sight.awaited:  # its deadline begins once it may be given something
+                break
+            clusters[index] = replace(each, started_at=self._now, done=sight.ready)
+            under_way += not sight.ready
         return replace(stage, clusters=tuple(clusters))
 
     def _wait(self, stage: StageState, when: str) -> None:
@@ -200,6 +202,11 @@ class _StageTurn:
         name = stage.stage.name
         self._why = f"waiting for {when}-stage tasks of stage {name}: {' and '.join(left)}"
 
+    def _waits_for(self, stage: StageState) -> str:
+        """The next cluster, which can not begin yet, and why."""
+        name = next(each.cluster for each in stage.clusters if each.started_at is None)
+        return f"waiting for {name}: {self._sights[name].trouble}"
+
     def _tell_of_clusters(self, stage: StageState) -> None:
         under_way = [each for each in stage.clusters if each.under_way]
         late = _late(under_way, self._now, self._limits)
@@ -210,9 +217,8 @@ class _StageTurn:
             return
         done = sum(each.done for each in stage.clusters)
         names = _few([each.cluster for each in under_way])
-        self._why = (
-            f"stage {stage.stage.name}: updating {names}, {done} of {len(stage.clusters)} done"
-        )
+        doing = f"updating {names}" if under_way else self._waits_for(stage)
+        self._why = f"stage {stage.stage.name}: {doing}, {done} of {len(stage.clusters)} done"
         failed = [each for each in under_way if each.failure]
         if failed:
             self._why += f"; {_few([e.cluster for e in failed])} failed, {_first(failed)}"

@@ -248,6 +248,10 @@ def test_any_run_keeps_its_order_and_its_bounds(stages, leftovers, data):
             n: ClusterSight(n in has, n in ready, n in refused, "bad", n in gone)
             for n in has | gone
         }
+        awaited = [
+            n for _, some in made for n in some if n not in has and data.draw(st.booleans())
+        ]
+        sights |= {n: ClusterSight(trouble="no report", awaited=True) for n in awaited}
         sights |= {f"l{i}": ClusterSight(gone=f"l{i}" in gone) for i in range(leftovers)}
         found = next_step(
             run, sights, approved, NOW + minutes(turn), limits, stopped=data.draw(st.booleans())
@@ -279,6 +283,20 @@ def check_order(run: RunState, removed: set[str]) -> None:
             assert all(stage.after) or not stage.clusters
         earlier_over = earlier_over and stage.ended_at is not None
     assert earlier_over or not removed
+
+
+def test_a_cluster_whose_report_is_awaited_is_not_begun():
+    """Nor is the next one; its deadline begins when it may be given something."""
+    run = run_of((Stage("s", ALL, concurrency=2), "xy"))
+    awaited = {"x": ClusterSight(trouble="its agent has yet to report", awaited=True)}
+    limits = Limits(minutes(1), 1)
+    found = step(run, sights=awaited, limits=limits)
+    assert under_way(found.run) == []
+    assert found.why == "stage s: waiting for x: its agent has yet to report, 0 of 2 done"
+    found = step(found.run, at=minutes(5), limits=limits)
+    assert (under_way(found.run), found.run.halted) == (["x", "y"], "")
+    late = step(found.run, at=minutes(5.5), limits=limits)
+    assert late.run.failed() == []
 
 
 @settings(max_examples=80)

@@ -356,3 +356,19 @@ async def test_a_new_namespace_is_awaited_before_its_version_is_rolled_out(tmp_p
             ["Namespace/shop"],
             ["Namespace/shop", "Namespace/team"],
         ]
+
+
+async def test_a_runs_deadline_begins_once_the_report_is_there(tmp_path: Path) -> None:
+    """While an agent has yet to report the new namespace, the run begins no cluster and names the report."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await runs.started(hub, runs.STRATEGY)
+        await report(fleet, {}, *runs.MEMBERS)
+        await fleet.apply(runs.run("first"))
+        reason, message = await runs.progress(fleet, "first")
+        assert reason == "UpdateRunProgressing"
+        assert message.startswith("stage canary: waiting for m1: its agent has yet to report whether")
+        status = await runs.status_of(fleet, "first")
+        assert all("startTime" not in each for each in status["stagesStatus"][0]["clusters"])
+        await report(fleet, YES, *runs.MEMBERS)
+        await runs.roll(fleet)
+        assert await runs.colors(fleet) == "bbbb"

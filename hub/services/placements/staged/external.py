@@ -8,6 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from hub.domain.placement.plugins.consent import AWAITING_REPORT
+from hub.domain.plan import Rejection
 from hub.domain.rollout.rolling_update import RollingUpdate
 from hub.domain.rollout.run_state import ClusterSight
 from hub.services.context.settings import Rollouts
@@ -112,7 +114,7 @@ class _View:
                 each,
                 self.held.get(cluster, {}),
                 version.taken.get(cluster, ""),
-                refusals[cluster].message if cluster in refusals else "",
+                refusals.get(cluster),
             )
             for cluster, each in version.found.items()
         }
@@ -180,10 +182,13 @@ def _note(
         outcome.given[cluster] = replace(left.given, leaving=left.given.leaving or cluster in give)
 
 
-def _sight(found: Found, there: Mapping[str, Work], taken: str, refusal: str) -> ClusterSight:
+def _sight(
+    found: Found, there: Mapping[str, Work], taken: str, refusal: Rejection | None
+) -> ClusterSight:
     """`taken`: what another placement holds there of what this one would give, in words.
 
-    `refusal`: why the member takes nothing new: the run waits, as its people may accept the hub.
+    `refusal`: why the member takes nothing new: the run waits, as its people may accept the hub. While a
+    report is awaited the run does not begin the cluster, so that its deadline does not run meanwhile.
     """
     version, holding = found.version, found.holding
     fault = version.fault if version is not None else ""
@@ -193,7 +198,11 @@ def _sight(found: Found, there: Mapping[str, Work], taken: str, refusal: str) ->
         has=holding.current and not fault,
         ready=holding.current and holding.ready and not bad and not refused,
         refused=bool(bad) or refused,
-        trouble=bad or ("" if holding.current else refusal) or trouble,
+        trouble=bad or ("" if holding.current or refusal is None else refusal.message) or trouble,
+        awaited=refusal is not None
+        and refusal.reason == AWAITING_REPORT
+        and not holding.current
+        and not bad,
     )
 
 
