@@ -18,6 +18,7 @@ from shared.kube.client import KubeClient
 from shared.kubesim.cluster import SimCluster
 from shared.kubesim.server.mirror_guard import HUB
 from tests import waiting
+from tests.bridge.defined import with_hub_kinds
 from tests.services.members.hubs import Agent, Running, running_hub
 
 FIELDS = "kubectl-client-side-apply"
@@ -91,7 +92,7 @@ async def world(
     clock = SystemClock()
     own = cluster is None
     if cluster is None:
-        cluster = SimCluster("hub", hub=True)
+        cluster = with_hub_kinds()
         await cluster.start()
     kubeconfig = directory / "hub.kubeconfig"
     kubeconfig.write_text(cluster.kubeconfig_text())
