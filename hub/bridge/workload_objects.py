@@ -37,7 +37,9 @@ TOGETHER: Final = 300  # workloads of one turn
 AGAIN_S: Final = 0.0
 _WRITES: Final = 8  # at a time: fewer than statuses of Jobs have
 _REMEMBERED: Final = 50_000
-_COLLECTED: Final = dt.timedelta(seconds=1)  # until an earlier mirror's Workload is looked for again
+_COLLECTED: Final = dt.timedelta(
+    seconds=1
+)  # until an earlier mirror's Workload is looked for again
 log = structlog.get_logger(__name__)
 
 

@@ -13,7 +13,10 @@ from tests.e2e.running import RunningFleet, equal_members, running_fleet, until
 pytestmark = [pytest.mark.slow, pytest.mark.kubectl, pytest.mark.timeout(300)]
 MEMBERS = ("m1", "m2", "m3", "m4")
 NEVER = "registry.invalid/web:3"  # pods of it can not be pulled
-PATIENT_S, SHORT_S = 150, 20  # deadlines: that a busy machine keeps, and that no pod of NEVER keeps
+PATIENT_S, SHORT_S = (
+    150,
+    20,
+)  # deadlines: that a busy machine keeps, and that no pod of NEVER keeps
 STRATEGY = """
 apiVersion: placement.kubernetes-fleet.io/v1beta1
 kind: ClusterStagedUpdateStrategy

@@ -11,6 +11,7 @@ import datetime as dt
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from hub.domain.instants import told_instant
 from hub.domain.quota import resize
 from hub.domain.workloads.demand import FOR_GOOD, NAME_CONFLICT, REFUSED
 from hub.domain.workloads.states import (
@@ -224,6 +225,7 @@ def _ended(
         "succeeded": counts["succeeded"],
         "failed": counts["failed"],
         "started_at": now,
+        **_ran(job, now),
         "reason": "",
         "message": "",
     }
@@ -240,6 +242,16 @@ def _ended(
     return Judgement(
         transition=Transition.FAIL, columns=columns, action="Withdraw" if going else "Keep"
     )
+
+
+def _ran(job: JobStatus, now: dt.datetime) -> MoveColumns:
+    """When it began and ended by its member's clock, as far as it is told."""
+    told: MoveColumns = {}
+    if (began := told_instant(job.running_since, now)) is not None:
+        told["ran_from"] = began
+    if job.result and (ended := told_instant(job.completion_time, now)) is not None:
+        told["ran_until"] = ended if began is None else max(began, ended)
+    return told
 
 
 # What a job that is being taken back was to become, in words.
@@ -311,7 +323,7 @@ def _alive(
     told: JobProgress = {**counts, "reason": reason, "message": message}
     if entry.phase == "Applied" and job is not None and job.running_since:
         if state in _NOT_RUNNING:
-            started = _columns(told)
+            started: MoveColumns = {**_columns(told), **_ran(job, now)}
             if all_ready:
                 started["pods_ready_at"] = now
             return Judgement(transition=Transition.START, columns=started)

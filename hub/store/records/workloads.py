@@ -70,6 +70,8 @@ class Workload(NamedTuple):
     deleted_at: dt.datetime | None = None
     owner: str = ""  # who submitted it; "": unknown
     unstarted: int = 0  # epochs that never started: no attempts
+    ran_from: dt.datetime | None = None  # by its member's clock, as `ran_until`
+    ran_until: dt.datetime | None = None
 
 
 class JobPlace(NamedTuple):
@@ -100,6 +102,8 @@ class ListedJob(NamedTuple):
     started_at: dt.datetime | None
     finished_at: dt.datetime | None
     owner: str
+    ran_from: dt.datetime | None
+    ran_until: dt.datetime | None
 
 
 class JobOnPage(NamedTuple):
@@ -119,6 +123,8 @@ class JobOnPage(NamedTuple):
     started_at: dt.datetime | None
     finished_at: dt.datetime | None
     owner: str = ""
+    ran_from: dt.datetime | None = None
+    ran_until: dt.datetime | None = None
     scores: Json | None = None  # of the decision
 
 
@@ -283,6 +289,8 @@ class WorkloadColumns(TypedDict, total=False):
     finished_at: dt.datetime | None
     deleted_at: dt.datetime | None
     unstarted: int
+    ran_from: dt.datetime | None
+    ran_until: dt.datetime | None
 
 
 class ShapeColumns(TypedDict):

@@ -248,7 +248,9 @@ def test_any_run_keeps_its_order_and_its_bounds(stages, leftovers, data):
             n: ClusterSight(n in has, n in ready, n in refused, "bad", n in gone)
             for n in has | gone
         }
-        awaited = [n for _, some in made for n in some if n not in has and data.draw(st.booleans())]
+        awaited = [
+            n for _, some in made for n in some if n not in has and data.draw(st.booleans())
+        ]
         sights |= {n: ClusterSight(trouble="no report", awaited=True) for n in awaited}
         sights |= {f"l{i}": ClusterSight(gone=f"l{i}" in gone) for i in range(leftovers)}
         found = next_step(
