@@ -37,6 +37,7 @@ LANDED = {
     "2026_11_27_after.py": "4c930500d58b532d621004e2c78269a5efff85dabad6be4efa3551302a15e8e0",
     "2026_11_29_namespaces.py": "98cd651285ea6159c18648ac885e3f2faaa3732617a766256be0852e9357188b",
     "2026_11_29_unstarted.py": "a1f0b389879f98a2092dd7cd316c63dc1c55ce7f254938bfb1203f6e73d1e7ed",
+    "2026_11_29_facts.py": "911ec83011966329867b2909fccbe34ac802849627bdecb6a80a7bb0009f6bd6",
 }
 
 # Those in whose dumps the job says who submitted it.
@@ -47,6 +48,7 @@ SAID = {
     "2026_11_27_after",
     "2026_11_29_namespaces",
     "2026_11_29_unstarted",
+    "2026_11_29_facts",
 }
 
 # Revisions that no database was ever left at: they landed in one commit with a later one.
