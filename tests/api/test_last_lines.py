@@ -173,16 +173,6 @@ async def test_a_pod_whose_name_contains_a_hidden_value_is_stored_once(tmp_path)
         assert len(await kept(w)) == 1
 
 
-async def test_the_redacted_name_of_an_earlier_release_is_recognised(tmp_path):
-    """An event that was stored before names were kept."""
-    async with running_world(tmp_path) as w:
-        row = await w.hub.job(w.uid)
-        said = "pod train-[hidden]-0 on n1: container main exited with code 3"
-        await w.hub.hub.write(Transaction.say, row, "PodFailed", said, warning=True)
-        await told_at_once(w, a_failed_pod(f"train-{SECRET}-0"))
-        assert [each["message"] for each in await kept(w)] == [said]
-
-
 async def test_two_pods_whose_names_differ_in_the_hidden_value_are_both_stored(tmp_path):
     """Redaction does not make one of two."""
     async with running_world(tmp_path) as w:
