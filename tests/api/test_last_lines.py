@@ -6,7 +6,6 @@ import pytest
 
 from hub.controllers.last_lines import LastLines
 from hub.services.live import last_lines
-from hub.store.transaction import Transaction
 from shared.wire.streams_v1 import FAILED_PATH, FailedPod, PodTold
 from tests import waiting
 from tests.api.streaming import a_line, running_world
