@@ -27,14 +27,12 @@ def until(row: Workload) -> dict[str, str | None]:
 
 
 def because(row: Workload, newest_first: Sequence[StoredEvent]) -> dict[str, Json]:
-    """Member → {"reason", "message"} of the job's newest event in which it is told why."""
+    """Member → {"reason", "message"} of the job's newest event about it that says its own cause."""
     found: dict[str, Json] = {}
-    for cluster in filter(is_member, row.set_aside or ()):
-        signs = (f"{cluster}: ", f" in {cluster} (")
-        for event in newest_first:
-            if any(sign in event.message for sign in signs):
-                found[cluster] = {"reason": event.reason, "message": event.message}
-                break
+    avoided = frozenset(filter(is_member, row.set_aside or ()))
+    for event in newest_first:
+        if event.cluster in avoided and event.reason == event.cause:
+            found.setdefault(event.cluster, {"reason": event.reason, "message": event.message})
     return found
 
 

@@ -26,6 +26,7 @@ from hub.domain.workloads.states import (
 from hub.services.members.done_pods import charged_after
 from hub.services.members.judgement import RECORD, Judgement
 from hub.services.members.later_epochs import NEWER_EPOCH
+from hub.services.members.run_times import run_times
 from hub.services.members.suspended import is_suspended
 from hub.services.works import restored
 from hub.services.works.avoiding import SET_ASIDE, set_aside
@@ -224,6 +225,7 @@ def _ended(
         "succeeded": counts["succeeded"],
         "failed": counts["failed"],
         "started_at": now,
+        **run_times(job, now),
         "reason": "",
         "message": "",
     }
@@ -315,7 +317,7 @@ def _alive(
                 since: MoveColumns = {"started_at": now, "pods_lost_at": now}
                 return Judgement(transition=Transition.SUSPEND, columns=_columns(told) | since)
         elif state in _NOT_RUNNING:
-            started = _columns(told)
+            started: MoveColumns = {**_columns(told), **run_times(job, now)}
             if all_ready:
                 started |= {"pods_ready_at": now, "pods_lost_at": None}
             return Judgement(transition=Transition.START, columns=started)

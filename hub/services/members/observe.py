@@ -7,7 +7,7 @@ judged one by one (`hub.services.members.judge`, pure) and written together.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import orjson
 
@@ -21,6 +21,7 @@ from hub.services.members.later_epochs import NEWER_EPOCH, at_epoch, go_on_in, l
 from hub.services.members.report_order import ReportOrder, ReportPlace, last_words
 from hub.services.works import accounted, counters, restored
 from hub.store import clusters, on_members, workloads, works
+from hub.store.records.history import EventFacts
 from hub.store.records.workloads import (
     CountsRow,
     WorkloadChange,
@@ -41,6 +42,7 @@ MOST_STATUS_BYTES: Final = 32 * 1024
 NOT_YOURS = "NotYours"
 DOUBLE_RUN: Final = "DoubleRun"
 MOST_DRIFTS = 100  # of one object, as in KubeFleet's status
+SUBJECT_CHARS: Final = 253  # of an event
 PATH_CHARS, VALUE_CHARS, INSTANT_CHARS = 1024, 1024, 40
 _ENDS = frozenset({Transition.SUCCEED, Transition.FAIL, Transition.CONCLUDE})
 _JOB_FIELDS = ("suspended", "active", "ready", "terminating", "succeeded", "failed", "start_time",
@@ -71,6 +73,15 @@ class ReportOutcome:
     orders: list[Order] = field(default_factory=list)
 
 
+class _Warning(NamedTuple):
+    """What is to be said of a work."""
+
+    work: StandingWork
+    reason: str
+    message: str
+    facts: EventFacts
+
+
 @dataclass(slots=True)
 class _Writes:
     """What a transaction will write, gathered over all reports."""
@@ -81,7 +92,7 @@ class _Writes:
     decided: list[WorkloadChange] = field(default_factory=list)
     moves: dict[Transition, list[WorkloadMove]] = field(default_factory=dict)
     actions: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
-    events: list[dict[str, str]] = field(default_factory=list)  # of drift and of double runs
+    warnings: list[_Warning] = field(default_factory=list)  # of drift and of double runs
     beside: list[str] = field(
         default_factory=list
     )  # jobs of which another epoch runs, or no longer does
@@ -140,8 +151,8 @@ def take_reports(
 
 
 def _tell(tx: Transaction, writes: _Writes) -> None:
-    for event in writes.events:
-        tx.event(**event)
+    for each in writes.warnings:
+        tx.say(each.work, each.reason, each.message, warning=True, facts=each.facts)
     if writes.beside:
         tx.touch("workloads", *writes.beside)
 
@@ -252,15 +263,15 @@ def _gather(
     cluster: str, entry: Observed, work: StandingWork, verdict: Judgement, writes: _Writes
 ) -> None:
     if verdict.overlap:
-        writes.events.append(_double_run(work, verdict.overlap))
+        writes.warnings.append(_double_run(cluster, work, verdict.overlap))
     if work.state is None and work.action == "Withdraw" and entry.reason in NAMESPACE_STAYS:
-        writes.events.append(_namespace_stays(cluster, entry, work))
+        writes.warnings.append(_namespace_stays(cluster, entry, work))
     if verdict.overlap or (verdict.action == "Remove" and work.overlapped()):
         writes.beside.append(work.uid)
     if verdict.record:
         writes.observed.append(_row(cluster, entry, work, overlap=bool(verdict.overlap)))
         if entry.drift and work.action != "Compare":
-            writes.events += _new_drifts(cluster, entry, work)
+            writes.warnings += _new_drifts(cluster, entry, work)
     _gather_changes(work, verdict, writes)
     if verdict.action and verdict.action != work.action:
         writes.actions.setdefault(verdict.action, []).append((cluster, work.uid))
@@ -281,43 +292,27 @@ def _gather_changes(work: StandingWork, verdict: Judgement, writes: _Writes) -> 
         writes.charges.append({"uid": work.uid, "admission": verdict.admission})
 
 
-def _double_run(work: StandingWork, text: str) -> dict[str, str]:
+def _double_run(cluster: str, work: StandingWork, text: str) -> _Warning:
     counters.double_run()
-    return _warning(work, DOUBLE_RUN, plain(text))
+    return _Warning(work, DOUBLE_RUN, plain(text), EventFacts(cluster, work.epoch))
 
 
-def _namespace_stays(cluster: str, entry: Observed, work: StandingWork) -> dict[str, str]:
+def _namespace_stays(cluster: str, entry: Observed, work: StandingWork) -> _Warning:
     """Name what is inside a withdrawn namespace that the member has not deleted."""
-    return _warning(work, entry.reason, plain(f"in {cluster}: {entry.message}"))
+    text = plain(f"in {cluster}: {entry.message}")
+    return _Warning(work, entry.reason, text, EventFacts(cluster, cause=entry.reason))
 
 
-def _warning(work: StandingWork, reason: str, message: str) -> dict[str, str]:
-    return {
-        "uid": work.uid,
-        "kind": work.kind,
-        "namespace": work.namespace,
-        "name": work.name,
-        "type": "Warning",
-        "reason": reason,
-        "message": message,
-    }
-
-
-def _new_drifts(cluster: str, entry: Observed, work: StandingWork) -> list[dict[str, str]]:
+def _new_drifts(cluster: str, entry: Observed, work: StandingWork) -> list[_Warning]:
     """An event for each path that has drifted since the last report: overwritten drift is history."""
     known = {(each["path"], each["first_seen"]) for each in work.drift()}
     return [
-        {
-            "uid": work.uid,
-            "kind": work.kind,
-            "namespace": work.namespace,
-            "name": work.name,
-            "type": "Warning",
-            "reason": "Drifted",
-            "message": plain(
-                f"{each.path} on {cluster}: {each.hub} on the hub, {each.member} in the member"
-            ),
-        }
+        _Warning(
+            work,
+            "Drifted",
+            plain(f"{each.path} on {cluster}: {each.hub} on the hub, {each.member} in the member"),
+            EventFacts(cluster, subject=each.path[:SUBJECT_CHARS]),
+        )
         for each in entry.drift[:MOST_DRIFTS]
         if (each.path, each.first_seen) not in known
     ]

@@ -57,8 +57,8 @@ def preempt(
         if who is None or who.state != State.PENDING:
             continue
         earlier: Json = who.nomination or {}
-        before = earlier.get("victims") or ()
-        had = earlier.get("preempted", before)
+        before: Sequence[str] = earlier.get("victims") or ()
+        had: Sequence[str] = earlier.get("preempted", before)
         more = (e.uid for e in evictions.get(nominated.uid, ()))
         rows.append(
             {

@@ -1,5 +1,6 @@
 """What is said of works that go on, or are over: the whole verdict, and the words of what holds a job."""
 
+import datetime as dt
 from typing import Any
 
 import orjson
@@ -24,9 +25,30 @@ def test_what_runs_is_running_whatever_was_known(state, ready, more):
     """With its counts and without the reason that held it; all ready at once is noted at once."""
     entry = ran("u", running_since="2026-03-01T11:00:00Z", active=2, ready=ready, failed=0)
     held = standing(state, workload_reason="ClusterUnreachable", workload_message="x")
+    since = {"ran_from": NOW - dt.timedelta(hours=1)}
     assert verdict(entry, held) == Judgement(
-        transition=Transition.START, columns=COUNTS | {"ready": ready} | SILENT | more
+        transition=Transition.START, columns=COUNTS | {"ready": ready} | SILENT | since | more
     )
+
+
+@pytest.mark.parametrize(
+    ("began", "ended", "ran_from", "ran_until"),
+    [
+        ("2026-03-01T11:00:00Z", "2026-03-01T11:30:00Z", -60, -30),
+        ("2026-03-01T11:00:00Z", "2026-03-01T13:00:00Z", -60, 0),  # its clock is ahead
+        ("2026-03-01T11:00:00Z", "2026-03-01T10:00:00Z", -60, -60),  # it went back meanwhile
+        ("yesterday", "2026-03-01T11:30:00", None, None),  # no instants
+        (None, "2026-03-01T12:30:00+01:00", None, -30),
+    ],
+)
+def test_a_job_ran_when_its_member_says_so(began, ended, ran_from, ran_until):
+    """Never later than the hub heard of it, and never backwards (K12)."""
+    entry = ran("u", running_since=began, completion_time=ended, succeeded=2, result="Succeeded")
+    columns: Any = verdict(entry, standing(State.RUNNING)).columns
+    expected = [
+        None if m is None else NOW + dt.timedelta(minutes=m) for m in (ran_from, ran_until)
+    ]
+    assert [columns.get("ran_from"), columns.get("ran_until")] == expected
 
 
 @pytest.mark.parametrize("state", [State.OFFERED, State.UNKNOWN])
