@@ -7,7 +7,7 @@ what tests ask about, and no state machine: desired works are put in by hand.
 import asyncio
 import itertools
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import httpx
 
@@ -330,7 +330,11 @@ class ScriptedHub(httpx.AsyncBaseTransport):
     def _question(self, http: httpx.Request, request: SyncRequest) -> httpx.Response:
         """What a hub of protocol 5 answers to a session that does not name the live one."""
         self.questions.append(request)
-        asked = {"session": request.session, "seq": request.seq, "confirm": self.live}
+        asked: dict[str, Any] = {
+            "session": request.session,
+            "seq": request.seq,
+            "confirm": self.live,
+        }
         reply = SyncReply(
             hub_id=HUB_ID, incarnation=self.incarnation, term=1, desired=Desired(),
             pool_keys=self.pools, need_full=True, **asked,

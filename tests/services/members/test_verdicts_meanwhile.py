@@ -70,7 +70,7 @@ IN_QUEUE = ApplyOptions(queue="lq")
 def test_what_its_members_queue_evicted_runs_no_longer(state):
     """It has run, and waits in the member from now on, by the member's word."""
     said = {"reason": "WaitsInMemberQueue", "message": "waits in LocalQueue lq of north"}
-    counts = COUNTS | {"active": 0, "ready": 0} | said
+    counts: Any = COUNTS | {"active": 0, "ready": 0} | said
     evicted = verdict(ran("u", **EVICTED), standing(state, options=IN_QUEUE))
     assert evicted == Judgement(
         transition=Transition.SUSPEND,
