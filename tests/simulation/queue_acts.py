@@ -5,7 +5,6 @@ that is stopped or gone by the time of the commit, nor beyond the quota that the
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from hub.services.objects.apply import apply_documents
@@ -80,8 +79,13 @@ def befall(run: Any, fault: Fault, _until: float) -> None:
     hub: Whole = run.hub
     if not hub.up:
         return
-    hub.meanwhile(partial(ACTS[fault.kind], hub.queue, hub, fault))
-    run.world.after(fault.seconds, restore, run)
+
+    def act(tx: Transaction) -> None:
+        run.world.after(fault.seconds, restore, run)
+        ACTS[fault.kind](hub.queue, hub, fault, tx)
+
+    hub._meanwhile.append(act)
+    hub.look_soon(0.05)
 
 
 def restore(run: "WholeRun") -> None:
@@ -90,4 +94,5 @@ def restore(run: "WholeRun") -> None:
     if not hub.up:
         run.world.after(3.0, restore, run)
         return
-    hub.as_meant()
+    hub.run(hub.hub.write(lambda tx: hub.queue.apply(hub, tx, hub.queue.full)))
+    hub._look_at_the_books()

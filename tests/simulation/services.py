@@ -47,7 +47,7 @@ from tests.simulation.books import books, links, memory_backed
 from tests.simulation.checks import Checks
 from tests.simulation.faults import OF_CONSENT, OF_QUEUES, Scenario
 from tests.simulation.hub import HUB_ID, HubClock
-from tests.simulation.queue_acts import Queue, restore
+from tests.simulation.queue_acts import Queue
 from tests.simulation.scenario import Run
 from tests.simulation.wishes import HELD, carry_out, goes_on
 from tests.simulation.world import START, Violation, World
@@ -132,13 +132,8 @@ class Whole:
                 await self._write(wish)
 
     async def _agent_sync(self, **more: Any) -> AgentSync:
-        return AgentSync(
-            self.db,
-            self.clock,
-            hub_id=HUB_ID,
-            term=lambda: self.term,
-            **{"incarnation": "inc-1", **more},
-        )
+        named = {"hub_id": HUB_ID, "term": lambda: self.term, "incarnation": "inc-1", **more}
+        return AgentSync(self.db, self.clock, **named)
 
     def die(self) -> None:
         self.up = False
@@ -305,16 +300,6 @@ class Whole:
             self.run(self.hub.write(cluster_loss.move_lost, since, self.term))
             self._look_at_the_books()
 
-    def meanwhile(self, act: Callable[[Transaction], None]) -> None:
-        """Have somebody act between the next plan and its commit."""
-        self._meanwhile.append(act)
-        self.look_soon(0.05)
-
-    def as_meant(self) -> None:
-        """The queue is as it is meant to be again."""
-        self.run(self.hub.write(lambda tx: self.queue.apply(self, tx, self.queue.full)))
-        self._look_at_the_books()
-
     def fence(self, cluster: str) -> None:
         """Somebody types the name of a cluster that is destroyed."""
         self.fenced.add(cluster)
@@ -354,7 +339,8 @@ class Whole:
         if row["state"] == "Pending" and wish in {"resize", "hold"}:
             if counts:
                 self.checks.wished(uid, wish)
-            self.meanwhile(carry_out)
+            self._meanwhile.append(carry_out)
+            self.look_soon(0.05)
             return
         try:
             self.run(self.hub.write(carry_out))
@@ -393,8 +379,6 @@ class WholeRun(Run):
     def mend(self) -> None:
         """What would not fit for good is made small again by its users."""
         super().mend()
-        if self.plays_queues:
-            restore(self)
         for row in list(self.checks.store.workloads.values()):
             if row["parallelism"] > self.scenario.limit and row["state"] not in _ENDED:
                 self.hub.wish(row["uid"], "resize")

@@ -1,7 +1,7 @@
 """Does what a cycle decided still hold? Decisions against a picture that is newer than the cycle's.
 
 Between a snapshot and the commit of its plan rules, charges and members may change. The commit knows
-what did (`hub.services.index.grounds`), and asks here about each decision that rests on it, in the
+what did (`hub.services.scheduling.grounds`), and asks here about each decision that rests on it, in the
 order of the plan: by the functions that decided it, on the flavors and the cluster that it named. A
 decision that holds is charged, so that the next one is held against it; this module makes no decision.
 Rule 23 of docs/explain/exactly-once.md.

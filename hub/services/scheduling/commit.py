@@ -26,8 +26,8 @@ from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import Transition
 from hub.services.context.decisions import score_view, told_growth, verdict_view
 from hub.services.index.check_catalog import Gate
-from hub.services.index.grounds import Grounds
 from hub.services.scheduling import lapses, reserve
+from hub.services.scheduling.grounds import Grounds
 from hub.services.scheduling.preempt import preempt
 from hub.store import schedule, workloads, works
 from hub.store.records.workloads import ReasonToWait, WorkloadMove

@@ -15,7 +15,7 @@ from hub.domain.placement.framework import first_rejection
 from hub.domain.placement.plugins.consent import AWAITING_REPORT
 from hub.domain.plan import Lapse, Plan, Reason
 from hub.domain.workloads.demand import Constraints, Demand
-from hub.services.index.grounds import Grounds, Present
+from hub.services.scheduling.grounds import Grounds, Present
 from hub.store.schedule import SchedulingRow
 from hub.store.transaction import Transaction
 

@@ -14,10 +14,10 @@ from hub.domain.workloads import admission_checks
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import State, Transition
 from hub.services.index.check_catalog import Gate
-from hub.services.index.grounds import Grounds
 from hub.services.index.reservations import Settlement
 from hub.services.scheduling import commit, lapses
 from hub.services.scheduling.commit import PreparedPlan
+from hub.services.scheduling.grounds import Grounds
 from hub.services.scheduling.reserve import awaited
 from hub.services.works.evict import Requeue, evict
 from hub.store import checks as stored, manifests, workloads

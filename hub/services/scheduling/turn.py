@@ -27,13 +27,13 @@ from hub.services.context.rules import rules_of
 from hub.services.index import fair_usage, pool_keys, reader
 from hub.services.index.catalog import drained
 from hub.services.index.check_catalog import Gate
-from hub.services.index.grounds import Grounds
 from hub.services.index.index import ScheduleIndex
 from hub.services.index.reader import PART, Affected, News
 from hub.services.jobs import resize
 from hub.services.questions import gauges as queue_gauges
 from hub.services.scheduling import commit, preempt, settle
 from hub.services.scheduling.commit import PreparedPlan
+from hub.services.scheduling.grounds import Grounds
 from hub.store.workloads import TERMS
 from shared.collector import collector_at_rest
 from shared.failpoints import failpoint
@@ -132,7 +132,7 @@ class Scheduler:
         gate = self.index.routes.gate()
         self.index.limits = rules_of(self._hub.settings.queueing, now).limits
         snapshot = self.index.snapshot(now, limits.cycle_placements)
-        grounds = self.index.grounds(self._profile(), snapshot)
+        grounds = Grounds.of(self.index, self._profile(), snapshot)
         plan, prepared = Plan((), ()), PreparedPlan()
         if snapshot is not None:
             plan, prepared = await asyncio.to_thread(self._decide, snapshot, gate, grounds.profile)
@@ -147,8 +147,8 @@ class Scheduler:
         await self._shrink()
         unfinished = plan.unfinished or bool(plan.placements) or bool(plan.evictions)
         if not unfinished and (wishes := self.index.grow()):
-            grounds = self.index.grounds(self._profile())
-            grown = await self._hub.write(resize.grow, wishes, self._term(), grounds)
+            grounds = Grounds.of(self.index, self._profile())
+            grown = await self._hub.write(resize.grow, wishes, self._term(), grounds.stays_small)
             uids = frozenset(grown)
             await self.follow({"workloads": uids, TERMS: uids})
         return unfinished or bool(self.index.pending_reasons)
@@ -203,7 +203,7 @@ class Scheduler:
         )
         if settled:
             gate, term = self.index.routes.gate(), self._term()
-            grounds = self.index.grounds(Profile(filters))
+            grounds = Grounds.of(self.index, Profile(filters))
             placed = await self._hub.write(settle.carry_out, settled, gate, term, grounds)
             self.placed_total += len(placed)
             queue_gauges.settled(settled, placed, self._hub.clock.now())

@@ -2,8 +2,8 @@
 
 from hub.domain.cycle.cycle import schedule
 from hub.domain.cycle.profile import Profile
-from hub.services.index.grounds import Grounds
 from hub.services.scheduling.commit import Committed, PreparedPlan, commit_plan, prepare
+from hub.services.scheduling.grounds import Grounds
 from tests.services.hubs import Running
 
 Decided = tuple[PreparedPlan, Grounds]
@@ -17,7 +17,7 @@ async def decided(hub: Running) -> Decided:
     assert snapshot is not None
     profile = Profile()
     plan = prepare(schedule(snapshot, now, profile), index.routes.gate())
-    return plan, index.grounds(profile, snapshot)
+    return plan, Grounds.of(index, profile, snapshot)
 
 
 async def written(hub: Running, decision: Decided) -> Committed:

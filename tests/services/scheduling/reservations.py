@@ -6,9 +6,9 @@ from typing import Any
 from hub.domain.cycle.profile import Profile
 from hub.domain.workloads.states import State
 from hub.services.index.check_catalog import Gate
-from hub.services.index.grounds import Grounds
 from hub.services.index.index import ScheduleIndex
 from hub.services.index.reservations import Settlement
+from hub.services.scheduling.grounds import Grounds
 from hub.services.scheduling.settle import carry_out
 from hub.store import clusters, leases, workloads
 from hub.store.engine import Database
@@ -48,7 +48,7 @@ def as_decided(db: Database) -> Grounds:
     """Nothing has changed since it was decided."""
     index = ScheduleIndex(None, 45.0)
     index.revision = db.revision
-    return index.grounds(Profile())
+    return Grounds.of(index, Profile())
 
 
 async def settled(db: Database, settlement: Settlement) -> list[str]:

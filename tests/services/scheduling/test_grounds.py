@@ -155,7 +155,7 @@ async def play(folder: Path, early: list[Json], late: list[Json], what: Any) -> 
         assert uids[-1] in committed.placed  # nothing of its own has changed
         for uid in committed.placed:
             assert_allowed(
-                fresh, rows[uid], hub.scheduler.index._shapes[rows[uid].shape], hub.clock.now()
+                fresh, rows[uid], hub.scheduler.index.shapes[rows[uid].shape], hub.clock.now()
             )
         for uid in planned - set(committed.placed):
             row = rows[uid]

@@ -31,6 +31,7 @@ from hub.services.index.charged import Shapes
 from hub.services.index.demand_cache import Demands
 from hub.services.index.fleet import read_member
 from hub.services.index.held_back import BackingOff
+from hub.services.index.index import ScheduleIndex
 from hub.services.index.pending_router import PendingRouter
 from hub.store import changes, schedule
 from hub.store.schedule import SchedulingRow
@@ -60,6 +61,17 @@ class Grounds:
     profile: Profile
     ledger: Ledger
     snapshot: Snapshot | None = None
+
+    @classmethod
+    def of(
+        cls, index: ScheduleIndex, profile: Profile, snapshot: Snapshot | None = None
+    ) -> "Grounds":
+        """Those of decisions that are made now; `snapshot`: of the cycle that makes them."""
+        return cls(
+            index.revision, index.routes, index.shapes, index.members, index.consents,
+            index.charged, index.keys.since, index.balanced, profile,
+            index.ledger if snapshot is None else snapshot.ledger, snapshot,
+        )  # fmt: skip
 
     def in_transaction(self, tx: Transaction, uids: Collection[str]) -> "Present | None":
         """The differences now; None if there is none that decisions about `uids` can rest on."""
