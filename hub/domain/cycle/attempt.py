@@ -36,6 +36,7 @@ class Attempt:
     where: Where | None = None
     cluster: str | None = None
     awaited: tuple[AdmittedWorkload, ...] = ()  # who must be gone before it can be admitted
+    starts_over: bool = False  # its scan began behind the first flavor: its next turn looks at all
 
     @property
     def search(self) -> Search:

@@ -101,6 +101,8 @@ class Rounds:
             self._tried.pop(who.uid, None)  # it did not fail on its flavors
         elif attempt.search.tried:  # also of one that lost a race: it goes on from there
             self._tried[who.uid] = attempt.search.tried
+        else:  # no flavor from there on: its next turn starts the scan over, as in Kueue
+            attempt.starts_over = self._tried.pop(who.uid, None) is not None
         strict = line.queue.strict
         untried = who.uid in self._tried and attempt.search.untried_flavors
         attempt.where = requeue.where_next(attempt.outcome, strict=strict, untried_flavors=untried)
