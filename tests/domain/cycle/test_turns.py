@@ -53,7 +53,9 @@ def test_a_strict_head_that_lost_a_race_starts_its_scan_over() -> None:
     scene = [
         _TWO,
         *(
-            a_queue(n, {"f1": 3, "f2": 0}, "all", within="LowerPriority", queueingStrategy="StrictFIFO")
+            a_queue(
+                n, {"f1": 3, "f2": 0}, "all", within="LowerPriority", queueingStrategy="StrictFIFO"
+            )
             for n in ("s0", "s1")
         ),
         a_holder("low", "s0", 1, flavor="f1", prio=-1),
