@@ -22,6 +22,7 @@ from hub.domain.workloads.states import (
     WithdrawTo,
     beyond,
 )
+from hub.services.members.done_pods import charged_after
 from hub.services.works import restored
 from hub.services.works.avoiding import SET_ASIDE, set_aside
 from hub.services.works.overlap import overlap_of
@@ -29,6 +30,7 @@ from hub.services.works.retries import RETRYING, may_retry, why_not
 from hub.store.records.workloads import CountedPods, JobProgress, MoveColumns
 from hub.store.records.works import StandingWork
 from shared.consent import NOT_ACCEPTED
+from shared.documents import Json
 from shared.wire.agent_v1 import JobStatus, Observed
 
 MESSAGE_CHARS: Final = 1024
@@ -60,6 +62,7 @@ class Judgement:
     columns: MoveColumns = field(default_factory=MoveColumns)
     counts: JobProgress | None = None  # of a workload whose state stays
     all_ready: bool | None = None  # with them, where it has changed: are all its pods ready?
+    admission: Json | None = None  # what it is charged for from now on
     action: str = ""
     code: str = ""
     detail: str = ""
@@ -94,7 +97,9 @@ def judge(entry: Observed, work: StandingWork, cluster: str, now: dt.datetime) -
         return _missing(work, cluster)
     if entry.phase == "Failed" and entry.reason in _ELSEWHERE | _HOPELESS:
         return _unwanted(entry, work, cluster, now)
-    return _alive(entry, work, state, cluster, now)
+    alive = _alive(entry, work, state, cluster, now)
+    charged = charged_after(entry.job, work)
+    return alive if charged is None else replace(alive, admission=charged)
 
 
 def _is_of_copy(entry: Observed, work: StandingWork) -> bool:

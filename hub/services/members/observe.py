@@ -18,7 +18,13 @@ from hub.services.members.judge import REASON_CHARS, Judgement, judge, plain
 from hub.services.members.report_order import ReportOrder, ReportPlace
 from hub.services.works import accounted, counters, restored
 from hub.store import clusters, on_members, workloads, works
-from hub.store.records.workloads import CountsRow, WorkloadMove, counts_of, move_of
+from hub.store.records.workloads import (
+    CountsRow,
+    WorkloadChange,
+    WorkloadMove,
+    counts_of,
+    move_of,
+)
 from hub.store.records.works import LastObserved, ObservedWork, StandingWork
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -66,6 +72,7 @@ class _Writes:
 
     observed: list[ObservedWork] = field(default_factory=list)
     counts: list[CountsRow] = field(default_factory=list)
+    charges: list[WorkloadChange] = field(default_factory=list)
     moves: dict[Transition, list[WorkloadMove]] = field(default_factory=dict)
     actions: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     events: list[dict[str, str]] = field(default_factory=list)  # of drift and of double runs
@@ -112,6 +119,7 @@ def take_reports(
             workloads.transition(tx, name, rows)
     failpoint("H13" if _ENDS & writes.moves.keys() else "")
     on_members.count(tx, writes.counts)
+    workloads.change(tx, writes.charges)
     for action, keys in writes.actions.items():
         if action == "Remove":
             works.remove(tx, keys)
@@ -276,6 +284,8 @@ def _gather(
         writes.counts.append(
             counts_of(work.uid, work.epoch, verdict.counts, all_ready=verdict.all_ready)
         )
+    if verdict.admission is not None:
+        writes.charges.append({"uid": work.uid, "admission": verdict.admission})
     if verdict.action and verdict.action != work.action:
         writes.actions.setdefault(verdict.action, []).append((cluster, work.uid))
 

@@ -91,6 +91,7 @@ class StandingWork(NamedTuple):
     started_at: dt.datetime | None = None
     workload_cluster: str | None = None
     unstarted: int | None = 0  # epochs of the workload that never started
+    admission_json: bytes | None = None
 
     def attempt(self) -> int:
         """Which attempt at its job this epoch is: those that never started are none."""
@@ -119,6 +120,10 @@ class StandingWork(NamedTuple):
     def set_aside(self) -> dict[str, str]:
         """Clusters that the workload avoids, and until when."""
         return _decoded(self.set_aside_json) or {}
+
+    def admission(self) -> Json:
+        """What the workload is charged for; empty: nothing."""
+        return _decoded(self.admission_json) or {}
 
 
 class Composable(NamedTuple):
