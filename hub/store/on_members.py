@@ -155,12 +155,14 @@ def jobs_placed_before(
 ) -> list[LingeringJob]:
     """Workloads in the given states that were placed before `instant`, at most 1,000.
 
-    Of those whose cluster had the room, or of those for which it must add nodes first.
+    One that has run, and was suspended by its member, waits since then. Of those whose cluster had the
+    room, or of those for which it must add nodes first.
     """
     c = workloads.c
+    suspended_at = case((c.started_at.is_not(None), c.pods_lost_at))
     query = (
         select(c.uid, c.epoch, c.cluster, c.reason, c.message, c.set_aside)
-        .where(c.state.in_(states), c.placed_at < instant)
+        .where(c.state.in_(states), func.coalesce(suspended_at, c.placed_at) < instant)
         .where(c.new_nodes.is_not(None) if awaiting_nodes else c.new_nodes.is_(None))
         .limit(1000)
     )

@@ -51,6 +51,7 @@ EVENTS: Final[Mapping[str, tuple[str, str]]] = {
     Transition.OFFER: ("Offered", "offered to {cluster}"),
     Transition.APPLY: ("Applied", "created in {cluster}"),
     Transition.START: ("Started", "runs in {cluster}"),
+    Transition.SUSPEND: ("Suspended", "suspended in {cluster} after it ran"),
     Transition.LOSE: (
         "ClusterUnreachable",
         "{cluster} does not answer: waiting, quota stays charged",

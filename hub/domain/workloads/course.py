@@ -95,6 +95,7 @@ _BY_REASON: Final[Mapping[str, Phase]] = {
     "Offered": Phase.PLACING,
     "Applied": Phase.STARTING,
     "Started": Phase.RUNNING,
+    "Suspended": Phase.STARTING,  # by its member's queue, after it ran
     "ClusterUnreachable": Phase.SILENT,
     "Withdrawing": Phase.LEAVING,
     "Requeued": Phase.WAITING,

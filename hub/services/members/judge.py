@@ -23,6 +23,7 @@ from hub.domain.workloads.states import (
     beyond,
 )
 from hub.services.members.done_pods import charged_after
+from hub.services.members.suspended import is_suspended
 from hub.services.works import restored
 from hub.services.works.avoiding import SET_ASIDE, set_aside
 from hub.services.works.overlap import overlap_of
@@ -315,10 +316,14 @@ def _alive(
     reason, message = _why_held(entry, work, cluster)
     told: JobProgress = {**counts, "reason": reason, "message": message}
     if entry.phase == "Applied" and job is not None and job.running_since:
-        if state in _NOT_RUNNING:
+        if is_suspended(job, work):
+            if state is not State.APPLIED or work.started_at is None:
+                since: MoveColumns = {"started_at": now, "pods_lost_at": now}
+                return Judgement(transition=Transition.SUSPEND, columns=_columns(told) | since)
+        elif state in _NOT_RUNNING:
             started = _columns(told)
             if all_ready:
-                started["pods_ready_at"] = now
+                started |= {"pods_ready_at": now, "pods_lost_at": None}
             return Judgement(transition=Transition.START, columns=started)
     elif entry.phase == "Applied" and state in _UNSEEN:
         return Judgement(transition=Transition.APPLY, columns=_columns(told))

@@ -16,7 +16,9 @@ SILENT: Any = {"reason": "", "message": ""}
 
 
 @pytest.mark.parametrize("state", [State.OFFERED, State.APPLIED, State.UNKNOWN])
-@pytest.mark.parametrize(("ready", "more"), [(1, {}), (2, {"pods_ready_at": NOW})])
+@pytest.mark.parametrize(
+    ("ready", "more"), [(1, {}), (2, {"pods_ready_at": NOW, "pods_lost_at": None})]
+)
 def test_what_runs_is_running_whatever_was_known(state, ready, more):
     """With its counts and without the reason that held it; all ready at once is noted at once."""
     entry = ran("u", running_since="2026-03-01T11:00:00Z", active=2, ready=ready, failed=0)
@@ -35,6 +37,43 @@ def test_what_is_there_and_does_not_run_is_applied(state):
         columns=COUNTS
         | {"ready": 0, "reason": "ImagePullBackOff", "message": "north: no such image"},
     )
+
+
+EVICTED: dict[str, Any] = {"running_since": "x", "suspended": True, "active": 0, "ready": 0}
+IN_QUEUE = ApplyOptions(queue="lq")
+
+
+@pytest.mark.parametrize("state", [State.OFFERED, State.APPLIED, State.RUNNING, State.UNKNOWN])
+def test_what_its_members_queue_evicted_runs_no_longer(state):
+    """It has run, and waits in the member from now on, by the member's word."""
+    said = {"reason": "WaitsInMemberQueue", "message": "waits in LocalQueue lq of north"}
+    counts: Any = {**COUNTS, "active": 0, "ready": 0, **said}
+    evicted = verdict(ran("u", **EVICTED), standing(state, options=IN_QUEUE))
+    assert evicted == Judgement(
+        transition=Transition.SUSPEND,
+        columns={**counts, "started_at": NOW, "pods_lost_at": NOW},
+    )
+
+
+def test_what_waits_in_the_member_since_before_is_not_suspended_again():
+    """The time since when it waits stays; counts and words may change. It starts again as any does."""
+    waits = standing(State.APPLIED, options=IN_QUEUE, started_at=NOW)
+    assert verdict(ran("u", **EVICTED), waits).transition is None
+    back = verdict(ran("u", running_since="x", active=2, ready=2), waits)
+    assert back.transition is Transition.START
+    assert (back.columns["pods_ready_at"], back.columns["pods_lost_at"]) == (NOW, None)
+
+
+@pytest.mark.parametrize(
+    ("entry", "options"),
+    [
+        (ran("u", **EVICTED | {"active": 1}), IN_QUEUE),  # a pod of it runs yet
+        (ran("u", **EVICTED | {"held_by": "ada"}), ApplyOptions()),  # a person paused it there
+    ],
+)
+def test_what_no_queue_has_evicted_goes_on_running(entry, options):
+    """Only the member's queue, and only once no pod is active, makes a job wait there."""
+    assert verdict(entry, standing(options=options)).transition is None
 
 
 def test_what_stays_as_it_is_is_recorded_alone():
