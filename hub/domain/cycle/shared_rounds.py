@@ -73,7 +73,7 @@ class SharedRounds(Rounds):
         self.live_fleet = LiveFleet(snapshot.room, room, search, nominations)
         super().__init__(
             quota_state, self.live_lines, snapshot.catalog, profile.rules, snapshot.namespaces,
-            self.live_fleet,
+            self.live_fleet, preempted=snapshot.preempted,
         )  # fmt: skip
         self._plain = plain
         self._instant = to_micros(now)

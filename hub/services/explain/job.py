@@ -137,11 +137,14 @@ def _waits_for_release(row: Workload) -> bool:
 
 def _nomination(tx: Transaction, row: Workload) -> Json | None:
     """For whom room was made and where; of victims that whoever asks may not see, that they are."""
-    if row.nomination is None or tx.scope.is_everything:
-        return row.nomination
-    uids: Sequence[str] = row.nomination.get("victims") or ()
+    if row.nomination is None:
+        return None
+    told = {name: value for name, value in row.nomination.items() if name != "preempted"}
+    if tx.scope.is_everything:
+        return told
+    uids: Sequence[str] = told.get("victims") or ()
     seen = scoping.seen_keys(tx, "workloads", uids)
-    return {**row.nomination, "victims": [uid if uid in seen else "" for uid in uids]}
+    return {**told, "victims": [uid if uid in seen else "" for uid in uids]}
 
 
 def _silence(tx: Transaction, row: Workload, suspect_after_s: float) -> str:

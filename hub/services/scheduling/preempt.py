@@ -56,6 +56,8 @@ def preempt(
         if who is None or who.state != State.PENDING:
             continue
         before = (who.nomination or {}).get("victims") or ()
+        had = (who.nomination or {}).get("preempted", before)
+        more = [e.uid for e in evictions.get(nominated.uid, ())]
         rows.append(
             {
                 "uid": nominated.uid,
@@ -64,6 +66,7 @@ def preempt(
                     "at": tx.now.isoformat(),
                     "admission": nominated.assignment.admission(),
                     "victims": sorted({*before, *nominated.victims}),
+                    "preempted": sorted({*had, *more}),
                 },
                 "reason": str(Reason.WAITING_FOR_VICTIMS),
                 "message": nominated.message[:1024],

@@ -45,7 +45,7 @@ class Workload(NamedTuple):
     scores: Json | None = None
     cluster: str = ""
     epoch: int = 0
-    nomination: Json | None = None  # {cluster, at, admission, victims}
+    nomination: Json | None = None  # {cluster, at, admission, victims, preempted}
     checks: States | None = None  # {name: {state, message, at, updates}}
     withdraw_to: WithdrawTo = WithdrawTo.NOTHING
     set_aside: Mapping[str, str] | None = None  # clusters to avoid: {name: until RFC3339}
