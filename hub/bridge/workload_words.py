@@ -48,8 +48,8 @@ _ANSWERED: Final = (
 def job_of(obj: JsonView) -> str:
     """The uid of the Job whose Workload the bridge keeps; "" of any other object.
 
-    Its owner says so. Where the Job was deleted with `--cascade=orphan` the owner is taken off, and the
-    managed fields say that the bridge wrote the label.
+    The owner reference names the Job. `kubectl delete job --cascade=orphan` removes the reference; the
+    managed fields still show that the bridge wrote the label.
     """
     if obj.get("kind") not in (None, WORKLOAD):
         return ""

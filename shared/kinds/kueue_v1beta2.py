@@ -215,7 +215,7 @@ def check_cluster_queue(content: dict[str, Any], problems: Problems) -> None:
 
 
 def _check_on_flavors(spec: Mapping[str, Any], problems: Problems) -> None:
-    """A check on a flavor that the queue does not have would never be asked."""
+    """A check on a flavor that the queue does not have would have no effect."""
     groups = spec.get("resourceGroups") or ()
     flavors = {flavor["name"] for group in groups for flavor in group.get("flavors") or ()}
     strategy = spec.get("admissionChecksStrategy") or {}
@@ -225,7 +225,7 @@ def _check_on_flavors(spec: Mapping[str, Any], problems: Problems) -> None:
                 near = difflib.get_close_matches(name[:80], flavors, n=1, cutoff=0.6)
                 hint = f"; did you mean {near[0]}?" if near else ""
                 has = f"flavors of spec.resourceGroups: {_listed(flavors)}"
-                fault = f"the queue has no flavor {shown(name)}, so the check would never be asked"
+                fault = f"the queue has no flavor {shown(name)}, so the check would have no effect"
                 problems.add(
                     f"spec.admissionChecksStrategy.admissionChecks[{index}].onFlavors[{place}]",
                     RejectCode.INVALID_VALUE,

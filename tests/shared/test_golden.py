@@ -44,7 +44,8 @@ def test_a_quantity_means_what_kubernetes_says(text, known):
 def test_a_pod_requests_what_kubernetes_says(case):
     """Whatever the mix of containers, sidecars, overhead and limits, the sum is Kubernetes' own.
 
-    It takes pod-level requests below those of the containers, which its API refuses; here they count less.
+    Kubernetes' function also takes pod-level requests below the containers, which its API refuses; here the
+    containers count.
     """
     mine = {name: amount for name, amount in pod_requests(case["pod"]).items() if amount}
     containers = pod_requests({k: v for k, v in case["pod"].items() if k != "resources"})

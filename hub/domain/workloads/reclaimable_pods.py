@@ -38,7 +38,7 @@ def reclaimed(admission: Admission, counts: Mapping[str, int]) -> Json:
 
 
 def pods_left(count: int, completions: int | None, succeeded: int) -> int:
-    """How many pods of a Job that runs `count` at a time are still to run: Kueue's arithmetic.
+    """The number of pods that a Job of `count` pods at a time is still to run: Kueue's arithmetic.
 
     A Job without completions starts no pod once one has succeeded.
     """
@@ -46,7 +46,7 @@ def pods_left(count: int, completions: int | None, succeeded: int) -> int:
 
 
 def without_done_pods(admission: Admission, completions: int | None, succeeded: int) -> Json:
-    """A Job's admission once `succeeded` pods will not be replaced; what was given back stays so.
+    """A Job's admission once `succeeded` pods will not be replaced; `reclaimed` never falls.
 
     Sizes that it is to have later (`shrinks` and `wanted` of `resize`) are charged alike.
     """

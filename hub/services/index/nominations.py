@@ -72,7 +72,7 @@ class Claims:
         return self._claims.pop(uid, None) is not None
 
     def preempted(self) -> dict[str, frozenset[str]]:
-        """Whom each that waits was given until now, by uid: until it is placed."""
+        """Victims of each workload that waits, by its uid, until it is placed."""
         return dict(self._preempted)
 
     def present(self) -> dict[str, Nomination]:

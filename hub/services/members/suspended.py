@@ -5,5 +5,5 @@ from shared.wire.agent_v1 import JobStatus
 
 
 def is_suspended(job: JobStatus, work: StandingWork) -> bool:
-    """Whether it waits, without pods, in the member's queue that it was given to."""
+    """Tell if the Job waits, without pods, in the LocalQueue of its member."""
     return job.suspended and not job.active and bool(work.options.queue)

@@ -59,7 +59,7 @@ def preempt(
         earlier: Json = who.nomination or {}
         before: Sequence[str] = earlier.get("victims") or ()
         had: Sequence[str] = earlier.get("preempted", before)
-        more = (e.uid for e in evictions.get(nominated.uid, ()))
+        more = [e.uid for e in evictions.get(nominated.uid, ())]
         rows.append(
             {
                 "uid": nominated.uid,

@@ -133,7 +133,7 @@ class StandingWork(NamedTuple):
         return _decoded(self.set_aside_json) or {}
 
     def admission(self) -> Json:
-        """What the workload is charged for; empty: nothing."""
+        """The workload's admission; empty: it has none."""
         return _decoded(self.admission_json) or {}
 
 

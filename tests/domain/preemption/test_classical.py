@@ -206,7 +206,7 @@ def test_a_budget_bounds_the_victims_of_one_preemption(budget: int, victims: int
 def test_where_only_the_budget_forbids_it_the_message_says_so(
     budget: int | None, said: str
 ) -> None:
-    """Not that nobody may be preempted."""
+    """The message names the budget, not a lack of candidates."""
     played = play(
         a_queue("q", 2, within="LowerPriority" if budget else "Never"),
         a_holder("low-1", "q", 1, prio=-1),

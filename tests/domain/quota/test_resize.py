@@ -80,7 +80,7 @@ def test_a_resource_that_is_no_longer_asked_for_is_charged_no_more() -> None:
 
 
 def test_another_size_is_charged_for_the_pods_that_are_left() -> None:
-    """Of 4 pods 3 are done for good: fewer, or more, is still one pod; nothing is charged for growth."""
+    """Of 4 pods 3 have ended: fewer pods, or more, still charge one; growth charges nothing."""
     done = without_done_pods(admitted(4), 5, 4)
     fewer = resize.resized(done, asked(3), left=1, told=False)
     assert fewer["podSets"][0]["usage"] == {"cpu": 2000, "pods": 1}

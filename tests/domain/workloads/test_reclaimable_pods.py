@@ -93,7 +93,7 @@ def of_a_job(count: int, **more: Any) -> dict[str, Any]:
 def test_a_job_gives_back_pods_that_will_not_be_replaced(
     count: int, completions: int | None, succeeded: int, given_back: int
 ) -> None:
-    """What runs at once, minus what is left to complete."""
+    """The pods that run at once, minus those that are left to complete."""
     (left,) = without_done_pods(of_a_job(count), completions, succeeded)["podSets"]
     assert left.get("reclaimed", 0) == given_back
     assert left["usage"] == {"cpu": 1000 * (count - given_back)}

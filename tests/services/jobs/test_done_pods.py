@@ -29,7 +29,7 @@ async def a_tail(hub: Running) -> tuple[str, str]:
 
 
 async def charged(hub: Running, uid: str) -> int:
-    """Milli-cores charged: the row, the index, an index that is read anew and the queue's figures agree."""
+    """Milli-cores charged: the row, the index and an index after a restart agree."""
     row = await hub.job(uid)
     said = sum(p["usage"]["cpu"] for p in row.admission["podSets"])
     anew = Scheduler(hub.hub, lambda: 1)
@@ -82,7 +82,7 @@ async def test_the_first_report_of_a_run_may_give_pods_back(tmp_path: Path) -> N
 
 
 async def test_another_run_is_charged_whole(tmp_path: Path) -> None:
-    """What an earlier epoch gave back is charged again once the job is admitted anew."""
+    """The next epoch of the job is charged for all of its pods."""
     async with running(tmp_path) as hub:
         tail, waiting = await a_tail(hub)
         await lively(hub, tail, 4)

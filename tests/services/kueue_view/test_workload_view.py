@@ -263,7 +263,7 @@ def test_what_is_on_its_way_out_of_line_is_inactive(to: str, active: bool):
 
 
 def test_pods_that_will_not_be_needed_any_more_are_reclaimable():
-    """What the admission has given back, of a Job as of a bare Workload."""
+    """A Job shows the pods that its admission has given back, as a bare Workload does."""
     given_back = {"name": "main", "count": 4, "usage": {"cpu": 1}, "reclaimed": 3}
     row = an_admitted_row(parallelism=4, admission={"podSets": [given_back]})
     assert view(row)["status"]["reclaimablePods"] == [{"name": "main", "count": 3}]

@@ -194,7 +194,7 @@ async def test_what_does_not_start_in_time_is_taken_back_each_in_its_words(tmp_p
 
 
 async def test_what_was_suspended_after_it_ran_waits_from_then_on(tmp_path):
-    """Its member's queue evicted it: it is taken back once it has waited there for so long."""
+    """Its member's queue evicted it: the hub withdraws it after the timeout, counted from the eviction."""
     clock = ManualClock(START)
     async with opened(tmp_path, clock) as db:
         term = await term_of(db)
