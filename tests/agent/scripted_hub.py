@@ -330,11 +330,17 @@ class ScriptedHub(httpx.AsyncBaseTransport):
     def _question(self, http: httpx.Request, request: SyncRequest) -> httpx.Response:
         """What a hub of protocol 5 answers to a session that does not name the live one."""
         self.questions.append(request)
-        asked = {"session": request.session, "seq": request.seq, "confirm": self.live}
         reply = SyncReply(
-            hub_id=HUB_ID, incarnation=self.incarnation, term=1, desired=Desired(),
-            pool_keys=self.pools, need_full=True, **asked,
-        )  # fmt: skip
+            hub_id=HUB_ID,
+            incarnation=self.incarnation,
+            term=1,
+            session=request.session,
+            seq=request.seq,
+            desired=Desired(),
+            pool_keys=self.pools,
+            confirm=self.live,
+            need_full=True,
+        )
         return httpx.Response(200, content=reply.model_dump_json(), request=http)
 
     def _rules_for(self, request: SyncRequest) -> AvailabilityRules | None:

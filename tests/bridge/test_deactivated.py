@@ -1,4 +1,4 @@
-"""A Job of the hub cluster that is deactivated, and one whose priority class is another: what is shown there."""
+"""A Job of the hub cluster that is deactivated, or gets another priority class: what is shown there."""
 
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,9 @@ async def test_the_class_of_a_workload_follows_the_label_of_its_job(tmp_path: Pa
         async def follows() -> Any:
             found = await shown(it)
             spec = (found or {}).get("spec") or {}
-            named = (spec.get("priorityClassRef") or {}).get("name") or spec.get("priorityClassName")
+            named = (spec.get("priorityClassRef") or {}).get("name") or spec.get(
+                "priorityClassName"
+            )
             return found if (named, spec.get("priority")) == ("urgent", 7) else None
 
         first = await until(follows)

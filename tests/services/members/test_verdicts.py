@@ -22,7 +22,7 @@ from tests.services.members.rows import (
     verdict,
 )
 
-RETRIED = {"retry_epoch": 1, "retries": 1}  # the decision of the first epoch
+RETRIED: Any = {"retry_epoch": 1, "retries": 1}  # the decision of the first epoch
 
 
 @pytest.mark.parametrize(
