@@ -22,9 +22,9 @@ from hub.domain.workloads.states import (
     WithdrawTo,
     beyond,
 )
-from hub.services.members.later_epochs import NEWER_EPOCH
 from hub.services.works import restored
 from hub.services.works.avoiding import SET_ASIDE, set_aside
+from hub.services.works.later_epochs import NEWER_EPOCH
 from hub.services.works.overlap import overlap_of
 from hub.services.works.retries import RETRYING, decided, may_retry, why_not
 from hub.store.records.workloads import CountedPods, JobProgress, MoveColumns
