@@ -7,7 +7,7 @@ what tests ask about, and no state machine: desired works are put in by hand.
 import asyncio
 import itertools
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import httpx
 
@@ -330,15 +330,17 @@ class ScriptedHub(httpx.AsyncBaseTransport):
     def _question(self, http: httpx.Request, request: SyncRequest) -> httpx.Response:
         """What a hub of protocol 5 answers to a session that does not name the live one."""
         self.questions.append(request)
-        asked: dict[str, Any] = {
-            "session": request.session,
-            "seq": request.seq,
-            "confirm": self.live,
-        }
         reply = SyncReply(
-            hub_id=HUB_ID, incarnation=self.incarnation, term=1, desired=Desired(),
-            pool_keys=self.pools, need_full=True, **asked,
-        )  # fmt: skip
+            hub_id=HUB_ID,
+            incarnation=self.incarnation,
+            term=1,
+            session=request.session,
+            seq=request.seq,
+            desired=Desired(),
+            pool_keys=self.pools,
+            confirm=self.live,
+            need_full=True,
+        )
         return httpx.Response(200, content=reply.model_dump_json(), request=http)
 
     def _rules_for(self, request: SyncRequest) -> AvailabilityRules | None:

@@ -148,7 +148,7 @@ async def test_what_runs_where_it_was_given_goes_on(tmp_path: Path, before: tupl
 
 def newer(uid: str, **job: Any) -> Observed:
     """What the agent says of a later epoch than it was told of: released in the lost time, and run again."""
-    told: Any = {
+    told: dict[str, Any] = {
         "reason": "NewerEpoch",
         "found_epoch": 2,
         "object_uid": "m-2",

@@ -1,18 +1,23 @@
-"""What the hub cluster shows of a Job that is deactivated, and of one whose priority class changes."""
+"""A Job of the hub cluster that is deactivated, or gets another priority class: what is shown there."""
 
+import datetime as dt
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hub.domain.workloads.states import WithdrawTo
+from hub.bridge.job_status import DISPATCHED, is_finished, job_status
+from hub.domain.workloads.states import State, WithdrawTo
 from hub.services.jobs import hold
 from hub.services.works.evict import evict
 from hub.store import objects
-from shared.conditions import find
+from hub.store.records.workloads import Workload
+from shared import labels
+from shared.conditions import find, rfc3339
 from tests.bridge.guide import apply_guide, workload
 from tests.bridge.hub_cluster import World, until, world
 from tests.bridge.workload_objects import NAMESPACE, shown
+from tests.store.build import a_workload
 
 pytestmark = pytest.mark.anyio
 URGENT = """
@@ -21,6 +26,50 @@ kind: WorkloadPriorityClass
 metadata: {name: urgent}
 value: 7
 """
+
+
+NOW, HOUR = dt.datetime(2026, 5, 1, 20, tzinfo=dt.UTC), dt.timedelta(hours=1)
+MARKED = {"managedBy": labels.JOB_CONTROLLER}
+
+
+def a_row(**columns: Any) -> Workload:
+    given = {"state": State.RUNNING, "cluster": "north", "placed_at": NOW - 4 * HOUR}
+    return a_workload("w", **given | columns)
+
+
+def said(status: Any) -> dict[str, tuple[str, str, str]]:
+    return {c["type"]: (c["status"], c["reason"], c["message"]) for c in status["conditions"]}
+
+
+def deactivated(**columns: Any) -> Workload:
+    why = {"reason": "MaximumExecutionTimeExceeded", "message": "ran for 6 s"}
+    times = {"started_at": NOW - 3 * HOUR, "finished_at": NOW - HOUR}
+    return a_row(state=State.DEACTIVATED, **times | why | columns)
+
+
+@pytest.mark.parametrize("spec", [MARKED, {}], ids=["managed", "not managed"])
+def test_a_deactivated_job_that_can_be_released_is_suspended(spec: Any):
+    """Failed is final in Kubernetes, and its time to live would delete the Job while it runs again."""
+    status = job_status(spec, {"startTime": rfc3339(NOW - 3 * HOUR)}, deactivated(), None, NOW)
+    assert not is_finished(status)
+    kind, value = ("Suspended", "True") if spec else (DISPATCHED, "False")
+    assert said(status)[kind] == (value, "MaximumExecutionTimeExceeded", "ran for 6 s")
+    assert "completionTime" not in status
+
+
+def test_a_deactivated_job_that_gave_its_name_back_has_failed():
+    """Nobody can release it any more."""
+    assert is_finished(job_status(MARKED, None, deactivated(live=None), None, NOW))
+
+
+def test_a_job_that_was_deactivated_runs_and_succeeds_there():
+    """Its status goes on from Suspended."""
+    live = job_status(MARKED, None, deactivated(), None, NOW)
+    runs = {"active": 1, "started_at": NOW - 3 * HOUR}
+    live = job_status(MARKED, live, a_row(**runs), None, NOW)
+    assert said(live)["Suspended"][0] == "False"
+    done = a_row(state=State.SUCCEEDED, succeeded=1, finished_at=NOW)
+    assert said(job_status(MARKED, live, done, None, NOW))["Complete"][0] == "True"
 
 
 async def suspended_for(it: World) -> str:

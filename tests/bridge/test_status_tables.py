@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hub.bridge.job_status import DISPATCHED, differs, is_finished, job_status, refused_status
+from hub.bridge.job_status import differs, is_finished, job_status, refused_status
 from hub.bridge.object_status import (
     differs as object_differs,
     member_status,
@@ -58,34 +58,6 @@ def said(status: Any) -> dict[str, tuple[str, str, str, str]]:
 
 
 # --- Jobs -----------------------------------------------------------------------------------------
-
-
-def deactivated(**columns: Any) -> Workload:
-    why = {"reason": "MaximumExecutionTimeExceeded", "message": "ran for 6 s"}
-    return ended(State.DEACTIVATED, **why | columns)
-
-
-@pytest.mark.parametrize("spec", [MARKED, {}], ids=["managed", "not managed"])
-def test_a_deactivated_job_that_can_be_released_is_suspended(spec: Any):
-    """Failed is final in Kubernetes, and its time to live would delete the Job while it runs again."""
-    status = job_status(spec, {"startTime": text(3)}, deactivated(), None, NOW)
-    assert not is_finished(status)
-    kind, value = ("Suspended", "True") if spec else (DISPATCHED, "False")
-    assert said(status)[kind][:3] == (value, "MaximumExecutionTimeExceeded", "ran for 6 s")
-    assert "completionTime" not in status
-
-
-def test_a_deactivated_job_that_gave_its_name_back_has_failed():
-    """Nobody can release it any more."""
-    assert is_finished(status_of(deactivated(live=None)))
-
-
-def test_a_job_that_was_deactivated_runs_and_succeeds_there():
-    """Its status goes on from Suspended."""
-    live = status_of(deactivated())
-    live = status_of(a_row(active=1, started_at=hour(3)), live=live)
-    assert said(live)["Suspended"][0] == "False"
-    assert said(status_of(ended(succeeded=1), live=live))["Complete"][0] == "True"
 
 
 @pytest.mark.parametrize("kind", ["Complete", "Failed"])

@@ -25,11 +25,11 @@ from hub.domain.workloads.states import (
 )
 from hub.services.members.done_pods import charged_after
 from hub.services.members.judgement import RECORD, Judgement
-from hub.services.members.later_epochs import NEWER_EPOCH
 from hub.services.members.run_times import run_times
 from hub.services.members.suspended import is_suspended
 from hub.services.works import restored
 from hub.services.works.avoiding import SET_ASIDE, set_aside
+from hub.services.works.later_epochs import NEWER_EPOCH
 from hub.services.works.overlap import overlap_of
 from hub.services.works.retries import RETRYING, decided, may_retry, why_not
 from hub.store.records.workloads import CountedPods, JobProgress, MoveColumns

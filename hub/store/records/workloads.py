@@ -330,13 +330,9 @@ class WorkloadChange(WorkloadColumns, total=False):
 
 
 class MoveColumns(WorkloadColumns, total=False):
-    """Columns to set with a transition, and what it depends on.
+    """Columns to set with a transition, and what it depends on: `if_state`, the newest `if_generation`."""
 
-    `new_epoch` replaces its epoch. With `if_state` or `if_generation` it moves only from that state, or
-    if that generation is still its newest.
-    """
-
-    new_epoch: int
+    new_epoch: int  # replaces its epoch
     if_state: str
     if_generation: int
 
