@@ -8,8 +8,8 @@ from typing import Any
 
 import cel
 import pytest
-import yaml
 
+from tests import manifests
 from tests.house.sources import REPOSITORY
 
 MARK = {"roadstead.dev/managed-by": "h"}
@@ -55,8 +55,7 @@ def is_allowed(
     namespace: str = "finance",
 ) -> bool:
     """Evaluate all rules of the policy on a request of the agent's account."""
-    path = REPOSITORY / "deploy" / "member" / "admission-policy.yaml"
-    policies = yaml.safe_load_all(path.read_text())
+    policies = manifests.kept(REPOSITORY / "deploy" / "member" / "admission-policy.yaml")
     spec = next(p["spec"] for p in policies if p["metadata"]["name"] == "roadstead-agent-writes")
     group = "batch" if kind == "Job" else ""
     request = {"operation": operation, "kind": {"group": group, "version": "v1", "kind": kind}}

@@ -10,8 +10,8 @@ from typing import Any
 
 import cel
 import pytest
-import yaml
 
+from tests import manifests
 from tests.attack.hostile import HostileJob, harmless_job, hostile_templates
 from tests.house.sources import REPOSITORY
 
@@ -31,10 +31,9 @@ def refusals(
 ) -> list[str]:
     """The messages of the policy's rules that a write of a Job breaks; [] too where it does not apply."""
     path, name = policy
-    policies = yaml.safe_load_all(path.read_text())
     spec = next(
         p["spec"]
-        for p in policies
+        for p in manifests.kept(path)
         if p["metadata"]["name"] == name and p["kind"] == "ValidatingAdmissionPolicy"
     )
     known: Json = {
