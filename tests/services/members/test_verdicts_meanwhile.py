@@ -74,7 +74,7 @@ def test_what_its_members_queue_evicted_runs_no_longer(state):
     evicted = verdict(ran("u", **EVICTED), standing(state, options=IN_QUEUE))
     assert evicted == Judgement(
         transition=Transition.SUSPEND,
-        columns={**counts, "started_at": NOW, "pods_lost_at": NOW},
+        columns=counts | {"started_at": NOW, "pods_lost_at": NOW},
     )
 
 
