@@ -12,7 +12,7 @@ from sqlalchemy import Connection, select
 from hub.domain.access import EVERYTHING
 from hub.store.dialect import raise_idle_limit
 from hub.store.errors import StaleTerm
-from hub.store.records.history import NewEvent
+from hub.store.records.history import NO_FACTS, EventFacts, NewEvent
 from hub.store.tables import leases
 
 LEADER = "leader"
@@ -63,7 +63,15 @@ class Transaction:
         """Enter `keys` of `kind` into the change feed of this transaction."""
         self.touched.setdefault(kind, set()).update(keys)
 
-    def say(self, of: Identified, reason: str, message: str, *, warning: bool = False) -> None:
+    def say(
+        self,
+        of: Identified,
+        reason: str,
+        message: str,
+        *,
+        warning: bool = False,
+        facts: EventFacts = NO_FACTS,
+    ) -> None:
         """Say what happened to a workload, an object, or whatever else is known by kind and name."""
         self.event(
             uid=of.uid,
@@ -73,6 +81,7 @@ class Transaction:
             reason=reason,
             message=message,
             type="Warning" if warning else "Normal",
+            facts=facts,
         )
 
     def event(
@@ -85,6 +94,7 @@ class Transaction:
         reason: str,
         message: str,
         type: str = "Normal",  # noqa: A002 - the column's name, and Kubernetes' word
+        facts: EventFacts = NO_FACTS,
     ) -> None:
         """Say what happened to one object; written in bulk when the transaction commits."""
         self.events.append(
@@ -97,6 +107,11 @@ class Transaction:
                 "type": type,
                 "reason": reason,
                 "message": message[:MESSAGE_CHARS],
+                "cluster": facts.cluster,
+                "epoch": facts.epoch,
+                "cause": facts.cause,
+                "subject": facts.subject,
+                "member_at": facts.member_at,
             }
         )
 

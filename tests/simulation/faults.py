@@ -141,6 +141,7 @@ class Scenario:
     copied_at: float  # of the hub's store: at the end it is put back; 0: it is not
     loss: str = ""  # what its jobs ask for where their cluster is lost
     consent: bool = False  # people give and withdraw their consent
+    queue_s: float = 0.0  # how long Jobs wait in queues of members, at most; 0: there are none
     faults: list[Fault] = field(default_factory=list)
 
 
@@ -204,7 +205,10 @@ def _draw_loss(die: random.Random, scenario: Scenario) -> None:
 
 
 def _draw_consent(die: random.Random, scenario: Scenario) -> None:
-    """In one seed of four people of members withdraw their consent, some of them before the first job."""
+    """In one seed of four people of members withdraw their consent, some of them before the first job.
+
+    In most of these members have queue managers, in whose queues Jobs wait.
+    """
     if die.random() > 0.25:
         return
     scenario.consent = True
@@ -223,6 +227,12 @@ def _draw_consent(die: random.Random, scenario: Scenario) -> None:
         uid, moment = f"w{die.randrange(scenario.jobs)}", die.choice(("made", "runs", "runs"))
         scenario.faults.append(
             Fault(die.random() * 3.0, "preempt", uid, 0.0, die.random(), moment, _nth(die))
+        )
+    scenario.queue_s = die.choice((0.0, 0.5, 5.0, 60.0))
+    if scenario.queue_s:  # while a Job waits, perhaps in the moment that it is started
+        at, seconds = die.random() * scenario.queue_s, die.random() * 60.0
+        scenario.faults.append(
+            Fault(at, "consent withdrawn", "", seconds, 0.0, "patch", _nth(die))
         )
 
 

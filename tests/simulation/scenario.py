@@ -23,6 +23,7 @@ from tests.simulation.faults import (
 from tests.simulation.hub import SimHub
 from tests.simulation.member import Member
 from tests.simulation.network import Network
+from tests.simulation.queues import QueueManager
 from tests.simulation.world import Violation, World
 
 _PATIENCE_S = 500.0  # after which what is not at rest is stuck
@@ -59,6 +60,8 @@ class Run:
             network = self.hub.networks[name] = Network(world, self.hub, member)
             network.trouble = scenario.trouble
             network.space.is_watched = scenario.consent and bool(self.plays_consent)
+            if network.space.is_watched and scenario.queue_s:
+                network.queue_manager = QueueManager(world, member, scenario.queue_s)
             self.start_agent(name, scenario.rates[index])
         if scenario.foreign:
             self.members["north"].create(a_stranger("j0"))

@@ -45,6 +45,13 @@ class QueueVerdict(NamedTuple):
     def admits(self) -> bool:
         return self.reason is None
 
+    @property
+    def stopped(self) -> str:
+        """The kind of queue that is stopped: LocalQueue or ClusterQueue; "": none is."""
+        if self.reason != Reason.QUEUE_STOPPED:
+            return ""
+        return "LocalQueue" if self.condition == STOPPED else "ClusterQueue"
+
 
 _MAY: Final = QueueVerdict()
 

@@ -48,6 +48,7 @@ class Route:
     local_queue: str = ""
     reason: str = ""
     message: str = ""
+    stopped: str = ""  # where its reason is QueueStopped: the kind of queue that is
     members: tuple[str, ...] | None = None  # its queue's MultiKueue check restricts it to these
     by_usage: bool = False  # its ClusterQueue orders LocalQueues by usage
     avoided: tuple[str, ...] = ()  # members in which people have stopped a LocalQueue of this name
@@ -217,7 +218,7 @@ class Routes:
                     f"the Job names no queue and namespace {namespace} has no LocalQueue "
                     f"{DEFAULT_QUEUE}"
                 )
-            return Route(reason=verdict.reason or "", message=message)
+            return Route(reason=verdict.reason or "", message=message, stopped=verdict.stopped)
         if verdict.admits:
             verdict = eligibility.may_admit_from(namespace, target, self.namespaces)
         reason, message = verdict.reason or "", verdict.message
@@ -229,7 +230,9 @@ class Routes:
         policy = self.queue_policies[target.name]
         members = self.checks.members(policy)
         avoided = self.stopped_in.get((namespace, local.name), ())
-        return Route(target.name, local.name, reason, message, members, policy.by_usage, avoided)
+        return Route(
+            target.name, local.name, reason, message, verdict.stopped, members, policy.by_usage, avoided
+        )  # fmt: skip
 
     def gate(self) -> Gate:
         """The checks that admissions must pass now."""

@@ -287,6 +287,7 @@ class ScheduleIndex:
             self.consumption.ranks(),
             routes.idle_queues(),
             self.starts(now),
+            self.claims.preempted(),
         )
 
     def starts(self, now: dt.datetime) -> dict[str, Starts]:

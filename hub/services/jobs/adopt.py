@@ -22,6 +22,7 @@ from hub.services.members.forgotten import ForgottenJob, ManifestState
 from hub.services.reading.draft import draft
 from hub.services.works import accounted
 from hub.store import audit, clusters, doubts, manifests, objects, workloads, works
+from hub.store.records.history import EventFacts
 from hub.store.records.workloads import Workload
 from hub.store.records.works import WantedWork
 from hub.store.transaction import Transaction
@@ -57,7 +58,7 @@ def adopt_job(
     forgotten.drop(tx, uid, left["cluster"])
     accounted.adopted(tx, uid, left["cluster"])
     told = f"{principal} adopted the Job that {left['cluster']} holds from before the store was restored"
-    tx.say(row, ADOPTED, told)
+    tx.say(row, ADOPTED, told, facts=EventFacts(left["cluster"], left["epoch"]))
     audit.note(tx, principal, "adopt", row)
     return {"uid": uid, "cluster": left["cluster"], "epoch": left["epoch"]}
 

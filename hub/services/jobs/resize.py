@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from hub.domain.quota import resize
+from hub.domain.workloads.reclaimable_pods import pods_left
 from hub.domain.workloads.states import State, WithdrawTo
 from hub.services.index.pending_growth import Wish
 from hub.services.works import compose
@@ -28,7 +29,7 @@ FindLapsed = Callable[[Transaction, Mapping[str, tuple[str, str]]], set[str]]
 _ON_MEMBER: Final = frozenset({State.OFFERED, State.APPLIED, State.RUNNING})
 
 
-def follow_size(tx: Transaction, row: Workload, pod_set: PodSet) -> None:
+def follow_size(tx: Transaction, row: Workload, pod_set: PodSet, completions: int | None) -> None:
     """A charged job shall have the size of `pod_set`; `row` is as it was before the new manifest.
 
     What no agent was told of yet goes back to its queue in order to grow: it is admitted whole.
@@ -41,7 +42,9 @@ def follow_size(tx: Transaction, row: Workload, pod_set: PodSet) -> None:
         said = f"its parallelism changed to {pod_set.count} before it started"
         withdraw_jobs(tx, [row.uid], WithdrawTo.PENDING, RESIZED, said)
         return
-    sized = resize.resized(admission, pod_set, told=row.state not in _NOT_STARTED)
+    at_once = max(pod_set.count, resize.size(admission))
+    left = pods_left(at_once, completions, row.succeeded)
+    sized = resize.resized(admission, pod_set, left=left, told=row.state not in _NOT_STARTED)
     columns: WorkloadChange = {"uid": row.uid, "admission": sized}
     if more:
         said = resize.smaller(resize.size(admission), pod_set.count)
