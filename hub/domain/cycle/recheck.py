@@ -203,9 +203,8 @@ class _Recheck:
             return _changed("the ClusterQueue of its LocalQueue")
         who = replace(claim.who, demand=demand, priority=demand.priority, pod_sets=demand.pod_sets)
         gone = self._victims(claim)
-        lapse = self._same_victims(who, claim) or self._cluster(
-            demand, _key_of(claim.who), claim.cluster
-        )
+        decided = claim.who.demand.key if claim.who.demand is not None else ""
+        lapse = self._cluster(demand, decided, claim.cluster) or self._same_victims(who, claim)
         if lapse is None and claim.cluster in self._moved.clusters:
             pod_sets = sized(who.pod_sets, claim.assignment)
             if not self._fleet.fits_on(who, pod_sets, claim.assignment.asks, claim.cluster, gone):
@@ -256,7 +255,3 @@ def _elsewhere(placement: Placement, demand: Demand) -> Lapse | None:
 
 def _changed(what: str) -> Lapse:
     return Lapse(Reason.PENDING_EVALUATION, f"{what} changed after the decision")
-
-
-def _key_of(who: PendingWorkload) -> str:
-    return who.demand.key if who.demand is not None else ""

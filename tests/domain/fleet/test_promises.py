@@ -270,3 +270,39 @@ def test_a_work_that_moved_is_promised_by_one_cluster_alone() -> None:
     members.declare(replace(members.clusters["d"], cordoned=True))
     assert left(members) == {"c": 8, "d": 4}
     assert members.promised("x") is None
+
+
+@given(steps, st.integers(0, 20), st.integers(0, 4), st.integers(0, 4), st.booleans())
+def test_room_with_a_report_is_the_room_once_it_is_taken_in(
+    history: list[tuple[str, int, int]], cpu: int, number: int, bound: int, another: bool
+) -> None:
+    """Nodes grouped as before or not: the same room, and nothing of the present one has changed."""
+    members = Members()
+    members.put(reported(20))
+    for what, which, count in history:
+        if what == "promise":
+            members.promise(a_promise(f"j{which}", parallelism=count))
+        elif what == "release":
+            members.release(f"j{which}")
+    before = cpu_left(members)
+    report = reported(cpu, **{f"j{number}": (bound, 0)})
+    report = replace(report, pools_revision=5 if another else 0)
+    room = members.room_with({"c": report})
+    assert cpu_left(members) == before
+    members.put(report)
+    cpu_left(members)
+    assert room.free.tolist() == members.room.free.tolist()
+    assert room.left.tolist() == members.room.left.tolist()
+
+
+def test_room_with_clusters_that_come_and_go() -> None:
+    """One more has what it reports, one that left has none."""
+    members = Members()
+    members.put(reported(8))
+    members.promise(a_promise())
+    assert left(members) == {"c": 4}
+    more = replace(reported(3), name="d")
+    assert members.room_with({"d": more}).layout.names == ("d", "c")
+    room = members.room_with({"d": more}, {"c"})
+    assert room.layout.names == ("d",)
+    assert int(room.left[room.layout.row["cpu"], 0]) == 3000
