@@ -82,6 +82,7 @@ _STANDING = Lookup(
             workloads.c.started_at,
             workloads.c.cluster,
             workloads.c.unstarted,
+            type_coerce(workloads.c.admission, LargeBinary),
             workloads.c.retries,
             workloads.c.retry_epoch,
         )

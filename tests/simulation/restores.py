@@ -189,6 +189,7 @@ class RestoredRun(WholeRun):
 
     plays_losses = frozenset[str]()
     plays_consent = frozenset[str]()
+    plays_queues = frozenset[str]()
 
     def __init__(self, scenario: Scenario, *, tell: bool = False) -> None:
         die = random.Random(scenario.seed ^ 0xBAC)

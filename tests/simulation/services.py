@@ -45,8 +45,9 @@ from tests.services.hubs import a_job, a_pool, a_queue
 from tests.simulation import chains
 from tests.simulation.books import books, links, memory_backed
 from tests.simulation.checks import Checks
-from tests.simulation.faults import OF_CONSENT, Scenario
+from tests.simulation.faults import OF_CONSENT, OF_QUEUES, Scenario
 from tests.simulation.hub import HUB_ID, HubClock
+from tests.simulation.queue_acts import Queue
 from tests.simulation.scenario import Run
 from tests.simulation.wishes import HELD, carry_out, goes_on
 from tests.simulation.world import START, Violation, World
@@ -82,6 +83,7 @@ class Whole:
         checks.silent_for = lambda cluster: world.now - self.heard[cluster]
         checks.chain.links = self._read_links
         self.fenced: set[str] = set()  # clusters that were written off
+        self.queue = checks.queue = Queue(limit)
         self.dies_in_request = False
         self.heard: dict[str, float] = {}
         self.up = False
@@ -130,13 +132,8 @@ class Whole:
                 await self._write(wish)
 
     async def _agent_sync(self, **more: Any) -> AgentSync:
-        return AgentSync(
-            self.db,
-            self.clock,
-            hub_id=HUB_ID,
-            term=lambda: self.term,
-            **{"incarnation": "inc-1", **more},
-        )
+        named = {"hub_id": HUB_ID, "term": lambda: self.term, "incarnation": "inc-1", **more}
+        return AgentSync(self.db, self.clock, **named)
 
     def die(self) -> None:
         self.up = False
@@ -282,11 +279,11 @@ class Whole:
             raise Violation("R-13", "an earlier leader has written")
 
     async def _turn(self) -> bool:
-        change = self._news.take()
+        change, revision = self._news.take(), self._news.revision
         if not self.scheduler.loaded:
             await self.scheduler.load()
         else:
-            await self.scheduler.follow(change.keys if change else {})
+            await self.scheduler.follow(change.keys if change else {}, revision)
         more = await self.scheduler.turn()
         while await self.chains.tick() == 0.0:
             pass
@@ -367,6 +364,7 @@ class WholeRun(Run):
     """A scenario played on the whole hub."""
 
     plays_consent = OF_CONSENT
+    plays_queues = OF_QUEUES
 
     def __init__(self, scenario: Scenario, *, tell: bool = False) -> None:
         super().__init__(scenario, tell=tell)

@@ -8,10 +8,11 @@ left, save a job that has itself ended.
 """
 
 import datetime as dt
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Final
 
 from hub.domain.quota import resize
+from hub.domain.workloads import refusals
 from hub.domain.workloads.demand import FOR_GOOD, NAME_CONFLICT, REFUSED
 from hub.domain.workloads.states import (
     ON_CLUSTER,
@@ -22,6 +23,10 @@ from hub.domain.workloads.states import (
     WithdrawTo,
     beyond,
 )
+from hub.services.members.done_pods import charged_after
+from hub.services.members.judgement import RECORD, Judgement
+from hub.services.members.run_times import run_times
+from hub.services.members.suspended import is_suspended
 from hub.services.works import restored
 from hub.services.works.avoiding import SET_ASIDE, set_aside
 from hub.services.works.later_epochs import NEWER_EPOCH
@@ -52,25 +57,6 @@ _UNSEEN = frozenset({State.OFFERED, State.UNKNOWN})
 _NOT_RUNNING = frozenset({State.OFFERED, State.APPLIED, State.UNKNOWN})
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """What follows. `action`: Keep or Withdraw the row, or Remove it; `code` refuses the entry."""
-
-    record: bool = True
-    transition: Transition | None = None
-    columns: MoveColumns = field(default_factory=MoveColumns)
-    decided: MoveColumns = field(default_factory=MoveColumns)  # of a workload whose state stays
-    counts: JobProgress | None = None  # … likewise
-    all_ready: bool | None = None  # with them, where it has changed: are all its pods ready?
-    action: str = ""
-    code: str = ""
-    detail: str = ""
-    overlap: str = ""  # words for it, where an earlier epoch ran beside the present one
-
-
-RECORD: Final = Judgement()
-
-
 def judge(entry: Observed, work: StandingWork, cluster: str, now: dt.datetime) -> Judgement:
     """What `entry`, said by the agent of `cluster`, means for the work it is about."""
     refusal = _refuse(entry, work)
@@ -96,7 +82,9 @@ def judge(entry: Observed, work: StandingWork, cluster: str, now: dt.datetime) -
         return _missing(work, cluster)
     if entry.phase == "Failed" and entry.reason in _ELSEWHERE | _HOPELESS:
         return _unwanted(entry, work, cluster, now)
-    return _alive(entry, work, state, cluster, now)
+    alive = _alive(entry, work, state, cluster, now)
+    charged = charged_after(entry.job, work)
+    return alive if charged is None else replace(alive, admission=charged)
 
 
 def _behind(entry: Observed, work: StandingWork, cluster: str) -> Judgement:
@@ -214,8 +202,13 @@ def _gone(
 
 
 def _never_started(entry: Observed, work: StandingWork) -> bool:
-    """Whether an epoch that is gone is no attempt: its agent has the proof, and nothing speaks against it."""
-    return entry.unstarted and not work.seen and work.started_at is None
+    """Whether an epoch that is gone is no attempt: its agent has the proof, and nothing speaks against it.
+
+    Of one that was seen in the member, the Job's last status says that it waits there without pods.
+    """
+    if not entry.unstarted or work.started_at is not None:
+        return False
+    return not work.seen or work.only_waits()
 
 
 def _ended(
@@ -232,6 +225,7 @@ def _ended(
         "succeeded": counts["succeeded"],
         "failed": counts["failed"],
         "started_at": now,
+        **run_times(job, now),
         "reason": "",
         "message": "",
     }
@@ -292,9 +286,11 @@ def _retry(job: JobStatus, work: StandingWork, cluster: str, now: dt.datetime) -
 def _unwanted(entry: Observed, work: StandingWork, cluster: str, now: dt.datetime) -> Judgement:
     """A Job that its member can not take: take it back first, so that it can not be created there later."""
     hopeless = entry.reason in _HOPELESS
-    # The agent reports consent within seconds: from then on a filter keeps the job away.
-    span = RETRY_SET_ASIDE if entry.reason == NOT_ACCEPTED else SET_ASIDE
-    avoided = set_aside(work.set_aside(), cluster, now, span)
+    if entry.reason == NOT_ACCEPTED:
+        # The agent reports consent within seconds: from then on a filter keeps the job away.
+        avoided = refusals.refused(work.set_aside(), cluster, now)
+    else:
+        avoided = set_aside(work.set_aside(), cluster, now, SET_ASIDE)
     if entry.reason == REFUSED:
         avoided[cluster] = FOR_GOOD.isoformat()
     columns: MoveColumns = {
@@ -316,10 +312,14 @@ def _alive(
     reason, message = _why_held(entry, work, cluster)
     told: JobProgress = {**counts, "reason": reason, "message": message}
     if entry.phase == "Applied" and job is not None and job.running_since:
-        if state in _NOT_RUNNING:
-            started = _columns(told)
+        if is_suspended(job, work):
+            if state is not State.APPLIED or work.started_at is None:
+                since: MoveColumns = {"started_at": now, "pods_lost_at": now}
+                return Judgement(transition=Transition.SUSPEND, columns=_columns(told) | since)
+        elif state in _NOT_RUNNING:
+            started: MoveColumns = {**_columns(told), **run_times(job, now)}
             if all_ready:
-                started["pods_ready_at"] = now
+                started |= {"pods_ready_at": now, "pods_lost_at": None}
             return Judgement(transition=Transition.START, columns=started)
     elif entry.phase == "Applied" and state in _UNSEEN:
         return Judgement(transition=Transition.APPLY, columns=_columns(told))

@@ -233,9 +233,11 @@ class AgentSync:
             return ReportOutcome()
         down = None if told is None else told.api_server
         by = session.id, request.seq
+        tells_consent = told is not None and told.consent is not None
         report = ObservedReport(
-            cluster, said.entries, capacity, down, self.incarnation, self._may_order(), *by
-        )
+            cluster, said.entries, capacity, down, self.incarnation, self._may_order(), *by,
+            tells_consent,
+        )  # fmt: skip
         taken = await self._db.write_shared(take_reports, report)
         if said.entries:
             failpoint("H16" if any(each.phase == "Gone" for each in said.entries) else "H12")

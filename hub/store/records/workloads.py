@@ -45,7 +45,7 @@ class Workload(NamedTuple):
     scores: Json | None = None
     cluster: str = ""
     epoch: int = 0
-    nomination: Json | None = None  # {cluster, at, admission, victims}
+    nomination: Json | None = None  # {cluster, at, admission, victims, preempted}
     checks: States | None = None  # {name: {state, message, at, updates}}
     withdraw_to: WithdrawTo = WithdrawTo.NOTHING
     set_aside: Mapping[str, str] | None = None  # clusters to avoid: {name: until RFC3339}
@@ -73,6 +73,8 @@ class Workload(NamedTuple):
     retries: int = 0  # epochs that failed and were tried again
     retry_epoch: int = 0  # the last of them
     held_for: str = ""  # HeldFor: who keeps it Held
+    ran_from: dt.datetime | None = None  # by its member's clock, as `ran_until`
+    ran_until: dt.datetime | None = None
 
 
 class JobPlace(NamedTuple):
@@ -103,6 +105,8 @@ class ListedJob(NamedTuple):
     started_at: dt.datetime | None
     finished_at: dt.datetime | None
     owner: str
+    ran_from: dt.datetime | None
+    ran_until: dt.datetime | None
 
 
 class JobOnPage(NamedTuple):
@@ -122,6 +126,8 @@ class JobOnPage(NamedTuple):
     started_at: dt.datetime | None
     finished_at: dt.datetime | None
     owner: str = ""
+    ran_from: dt.datetime | None = None
+    ran_until: dt.datetime | None = None
     scores: Json | None = None  # of the decision
 
 
@@ -289,6 +295,8 @@ class WorkloadColumns(TypedDict, total=False):
     retries: int
     retry_epoch: int
     held_for: str
+    ran_from: dt.datetime | None
+    ran_until: dt.datetime | None
 
 
 class ShapeColumns(TypedDict):

@@ -90,6 +90,7 @@ class StandingWork(NamedTuple):
     started_at: dt.datetime | None = None
     workload_cluster: str | None = None
     unstarted: int | None = 0  # epochs of the workload that never started
+    admission_json: bytes | None = None
     retries: int | None = 0  # … that failed and were tried again
     retry_epoch: int | None = 0  # the last of them
 
@@ -109,6 +110,12 @@ class StandingWork(NamedTuple):
         """The Job's status as last observed for this epoch."""
         return (_decoded(self.observed_json) or {}).get("job") or {}
 
+    def only_waits(self) -> bool:
+        """Whether the Job, as last observed for this epoch, is suspended and tells of no pod."""
+        job = self.previous()
+        counts = ("start_time", "active", "ready", "succeeded", "failed")
+        return bool(job.get("suspended")) and not any(job.get(count) for count in counts)
+
     def object_uid(self) -> str:
         """Of the object in the member, as last observed for this epoch; "" for none."""
         return str((_decoded(self.observed_json) or {}).get("object_uid") or "")
@@ -124,6 +131,10 @@ class StandingWork(NamedTuple):
     def set_aside(self) -> dict[str, str]:
         """Clusters that the workload avoids, and until when."""
         return _decoded(self.set_aside_json) or {}
+
+    def admission(self) -> Json:
+        """The workload's admission; empty: it has none."""
+        return _decoded(self.admission_json) or {}
 
 
 class Composable(NamedTuple):

@@ -347,6 +347,11 @@ async def test_a_fault_is_audited_and_told_of_its_member(tmp_path):
             "Warning",
             "NotYours",
             "a b",
+            "c1",
+            0,
+            "",
+            "",
+            None,
         )
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import State, Transition, WithdrawTo
-from hub.services.members.judge import Judgement
+from hub.services.members.judgement import Judgement
 from hub.services.works import restored
 from tests.services.members.hubs import ran, seen
 from tests.services.members.rows import (
@@ -87,6 +87,23 @@ def test_an_epoch_that_may_have_started_is_an_attempt(said, known):
     """Without the agent's word, and where the hub was told otherwise before."""
     row = leaving(WithdrawTo.PENDING, **{"seen": False} | known)
     assert "unstarted" not in verdict(seen("u", "Gone", unstarted=said), row).columns
+
+
+@pytest.mark.parametrize(
+    ("job", "counted"),
+    [
+        ({"suspended": True, "active": 0}, True),
+        ({"suspended": False}, False),
+        ({"suspended": True, "failed": 1}, False),
+        ({"suspended": True, "start_time": "2026-01-01T00:00:00Z"}, False),
+        (None, False),
+    ],
+)
+def test_an_epoch_that_only_waited_in_its_member_is_counted(job, counted):
+    """It was seen there: then the status that the hub stored last is that of a Job without pods."""
+    row = leaving(WithdrawTo.PENDING, seen=True, observed_json=orjson.dumps({"job": job}))
+    told = verdict(seen("u", "Gone", unstarted=True), row).columns
+    assert ("unstarted" in told) is counted
 
 
 @pytest.mark.parametrize("epoch", [4, 700_004])
@@ -276,6 +293,7 @@ def test_the_last_attempt_allowed_fails_for_good():
 )
 def test_what_a_member_can_not_take_is_taken_back(reason, to, aside):
     """In the member's words; elsewhere, save where no other would take it; others avoided stay so."""
+    since = {"north/refused": NOW.isoformat()} if reason == "NotAccepted" else {}
     refused = seen("u", "Failed", reason=reason, message="no")
     assert verdict(refused, standing(State.OFFERED)) == Judgement(
         transition=Transition.WITHDRAW,
@@ -283,7 +301,7 @@ def test_what_a_member_can_not_take_is_taken_back(reason, to, aside):
             "withdraw_to": to,
             "reason": reason,
             "message": "north: no",
-            "set_aside": {"east": LATER, "north": aside},
+            "set_aside": {"east": LATER, "north": aside} | since,
         },
         action="Withdraw",
     )
