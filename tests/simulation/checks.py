@@ -269,6 +269,8 @@ class Checks(Losses):
                 raise Violation("R-07", f"{uid} completed, and is given back ({name})")
         elif name == "fail" and uid in self.completed:
             raise Violation("R-07", f"{uid} completed, and has failed ({row['reason']})")
+        elif name == "fail" and row["retry_epoch"] == epoch and uid not in self.given_up:
+            raise Violation("R-07", f"{uid} was to be tried again, and has failed")
 
     def goes_on(self, row: Object) -> None:
         """R-15: only a store that went back learns of an epoch from a member."""
