@@ -141,8 +141,8 @@ def pod_requests(pod_spec: Mapping[str, Any], field: str = "spec") -> dict[str, 
 
     App containers add up; an init container counts by itself on top of the restartable ones that
     started before it, and the largest such moment counts; restartable (sidecar) init containers
-    add to the app containers; pod-level requests replace the sum where the API allows them;
-    overhead is added. A limit without a request is the request. Sums are exact and rounded once.
+    add to the app containers; pod-level requests, where the API allows them, count where they exceed
+    that; overhead is added. A limit without a request is the request. Sums are exact and rounded once.
     Raises `Rejected` (`QuantityTooLarge` for a sum, or what `quantity.parse` raises) with the path
     below `field`.
     """
@@ -161,7 +161,7 @@ def pod_requests(pod_spec: Mapping[str, Any], field: str = "spec") -> dict[str, 
             _add(asked, sidecars)
             _raise_to(starting, asked)
     _raise_to(running, starting)
-    running |= _pod_level(pod_spec, running, field)
+    _raise_to(running, _pod_level(pod_spec, running, field))
     _add(running, _read(pod_spec.get("overhead"), f"{field}.overhead"))
     return {
         name: quantity.from_nanos(name, amount, f"{field}.containers")

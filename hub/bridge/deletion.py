@@ -15,7 +15,7 @@ from hub.bridge.condition import BridgeCondition
 from hub.bridge.kinds import JOB, NAMESPACE, WORKLOAD, Mirrored
 from hub.bridge.mirror import Mirror, MirrorRefusal
 from hub.bridge.sources import Absence, Place, Source, Sources
-from hub.bridge.workload_words import job_of
+from hub.bridge.workload_words import is_orphan, job_of
 from hub.services.context.hub import Hub
 from hub.services.mirror import objects as mirrored
 from shared import labels
@@ -70,6 +70,7 @@ class Deletions:
         if not self._standing.stopped:
             await self._let_go(term)
             await self._retry_namespaces(term)
+            await self._end_orphans()
 
     async def compare(self, source: Source, term: int) -> None:
         """After the first complete list of a kind: what the hub has of it and the list lacks."""
@@ -119,6 +120,9 @@ class Deletions:
                 self._gone(each.shows)
             elif each.kind == WORKLOAD and (job := job_of(each.last)):
                 self._mirror.tell(job)  # made again, if its Job is still there
+                certain += (
+                    [each] if is_orphan(each.last) else []
+                )  # taken for a bare one by earlier hubs
             elif uid in self._released:
                 self._released.discard(uid)
             elif each.certain or metadata.get("deletionTimestamp"):
@@ -201,6 +205,28 @@ class Deletions:
             failpoint("H23")
         gate = asyncio.Semaphore(_PATCHES)
         await asyncio.gather(*(self._release(gate, *one) for one in done))
+
+    async def _end_orphans(self) -> None:
+        """A Workload that lost its owner goes once its Job is gone, as one that is owned does."""
+        for place in sorted(self._mirror.orphans):
+            found = self._sources.get(place)
+            if found is None or not is_orphan(found[1]):
+                self._mirror.orphans.discard(place)
+            elif self._sources.place_of(job_of(found[1])) is None:
+                source, obj = found
+                try:
+                    await self._client.delete(
+                        source.informer.api_version,
+                        source.kind.kind,
+                        obj["metadata"]["namespace"],
+                        obj["metadata"]["name"],
+                        uid=obj["metadata"]["uid"],
+                    )
+                except errors.KubeError as refusal:
+                    if not isinstance(refusal, errors.NotFound):
+                        log.info("orphan.stays", name=place[3], error=str(refusal))
+                        continue
+                self._mirror.orphans.discard(place)
 
     async def _is_taken_back(self, obj: Object, term: int) -> bool:
         uid = obj["metadata"]["uid"]

@@ -28,7 +28,7 @@ from hub.bridge.kinds import (
     runs_here,
 )
 from hub.bridge.sources import Place, Source, Sources
-from hub.bridge.workload_words import job_of
+from hub.bridge.workload_words import is_orphan, job_of
 from hub.domain.workloads.origin import Origin
 from hub.services.context.hub import Hub
 from hub.services.mirror import objects as mirrored
@@ -89,6 +89,7 @@ class Mirror:
         self._of_our_jobs: set[str] = set()  # namespaces in which every Job is ours
         self.refusals: dict[str, MirrorRefusal] = {}
         self.leaving: set[Place] = set()
+        self.orphans: set[Place] = set()  # Workloads that the bridge made, without their owner
 
     def recall(self, uids: Iterable[str]) -> None:
         """The hub has these, from before this process's life: they are followed whatever they say now."""
@@ -147,8 +148,10 @@ class Mirror:
         if kind == WORKLOAD:  # others write in its status too
             job = job_of(obj)
             self.tell(job or metadata["uid"])
-            if job:
-                return False  # ours, of a Job
+            if job:  # ours, of a Job
+                if is_orphan(obj):
+                    self.orphans.add(_place(source, obj))
+                return False
         if kind == JOB:
             among_ours = metadata["namespace"] in self._of_our_jobs
             return is_managed(obj, known=metadata["uid"] in self._taken, among_ours=among_ours)

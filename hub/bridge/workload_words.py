@@ -27,7 +27,14 @@ _OURS: Final = (
     "clusterName",
     "accumulatedPastExecutionTimeSeconds",
 )
-_SPEC: Final = ("active", "podSets", "priority", "queueName", "maximumExecutionTimeSeconds")
+_SPEC: Final = (
+    "active",
+    "podSets",
+    "priority",
+    "priorityClassRef",
+    "queueName",
+    "maximumExecutionTimeSeconds",
+)
 _ANSWERED: Final = (
     "name",
     "state",
@@ -39,14 +46,37 @@ _ANSWERED: Final = (
 
 
 def job_of(obj: JsonView) -> str:
-    """The uid of the Job whose Workload the bridge keeps; "" of any other object."""
+    """The uid of the Job whose Workload the bridge keeps; "" of any other object.
+
+    The owner reference names the Job. `kubectl delete job --cascade=orphan` removes the reference; the
+    managed fields still show that the bridge wrote the label.
+    """
     if obj.get("kind") not in (None, WORKLOAD):
         return ""
     metadata = obj["metadata"]
     said = (metadata.get("labels") or {}).get(JOB_UID)
+    ours = said and (_is_owned(metadata) or _wrote_label(metadata))
+    return str(said) if ours else ""
+
+
+def is_orphan(obj: JsonView) -> bool:
+    """Is it a Workload that the bridge made for a Job, and that this Job does not own any more?"""
+    return bool(job_of(obj)) and not _is_owned(obj["metadata"])
+
+
+def _is_owned(metadata: JsonView) -> bool:
+    said = (metadata.get("labels") or {}).get(JOB_UID)
     owners = metadata.get("ownerReferences") or ()
-    owned = any(o.get("kind") == "Job" and o.get("uid") == said for o in owners)
-    return str(said) if said and owned else ""
+    return any(o.get("kind") == "Job" and o.get("uid") == said for o in owners)
+
+
+def _wrote_label(metadata: JsonView) -> bool:
+    for entry in metadata.get("managedFields") or ():
+        if entry.get("manager") == labels.BRIDGE_FIELD_MANAGER and not entry.get("subresource"):
+            written = ((entry.get("fieldsV1") or {}).get("f:metadata") or {}).get("f:labels") or {}
+            if f"f:{JOB_UID}" in written:
+                return True
+    return False
 
 
 def spec_patch(wanted: Json, live: Json) -> Json:

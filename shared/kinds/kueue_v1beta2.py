@@ -4,6 +4,8 @@ Rules are those of Kueue's schema and webhooks (its pkg/webhooks), save that a C
 limit above its nominal quota and a missing LocalQueue.clusterQueue are refused here, not met later.
 """
 
+import difflib
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
@@ -29,6 +31,7 @@ from shared.kinds.selectors import (
     check_taints,
     check_tolerations,
 )
+from shared.quantity import shown
 from shared.reject_codes import RejectCode
 from shared.resources import PodSet, pod_set_of
 
@@ -208,6 +211,31 @@ def check_cluster_queue(content: dict[str, Any], problems: Problems) -> None:
         problems.add(
             "spec.preemption.borrowWithinCohort.policy", RejectCode.INVALID_COMBINATION, rule
         )
+    _check_on_flavors(spec, problems)
+
+
+def _check_on_flavors(spec: Mapping[str, Any], problems: Problems) -> None:
+    """A check on a flavor that the queue does not have would have no effect."""
+    groups = spec.get("resourceGroups") or ()
+    flavors = {flavor["name"] for group in groups for flavor in group.get("flavors") or ()}
+    strategy = spec.get("admissionChecksStrategy") or {}
+    for index, rule in enumerate(strategy.get("admissionChecks") or ()):
+        for place, name in enumerate(rule.get("onFlavors") or ()):
+            if name not in flavors:
+                near = difflib.get_close_matches(name[:80], flavors, n=1, cutoff=0.6)
+                hint = f"; did you mean {near[0]}?" if near else ""
+                has = f"flavors of spec.resourceGroups: {_listed(flavors)}"
+                fault = f"the queue has no flavor {shown(name)}, so the check would have no effect"
+                problems.add(
+                    f"spec.admissionChecksStrategy.admissionChecks[{index}].onFlavors[{place}]",
+                    RejectCode.INVALID_VALUE,
+                    f"{fault}{hint} ({has})",
+                )
+
+
+def _listed(names: Collection[str]) -> str:
+    first = sorted(names)[:8]
+    return ", ".join([*first, "…"] if len(names) > len(first) else first) or "none"
 
 
 def check_local_queue(content: dict[str, Any], problems: Problems) -> None:

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from hub.store import workloads
+from hub.services.queues import usage
+from hub.store import on_members, workloads
 from tests.bridge.guide import absent, apply_guide, workload
 from tests.bridge.hub_cluster import until, world
 from tests.bridge.workload_objects import KUEUE, NAMESPACE, patch, running, said, says, shown
-from tests.services.members.hubs import ran
+from tests.services.members.hubs import ran, seen
 
 pytestmark = pytest.mark.anyio
 
@@ -67,6 +68,31 @@ async def test_the_workload_goes_with_its_job(tmp_path: Path):
             return obj["metadata"]["name"] not in [o["metadata"]["name"] for o in listing.items]
 
         await until(gone)
+
+
+async def test_an_orphaned_workload_ends_with_its_job(tmp_path: Path):
+    """`kubectl delete job --cascade=orphan`: the member's Job is withdrawn, and no Workload holds quota."""
+    async with world(tmp_path) as it:
+        row = await running(it)
+        obj = await until(lambda: shown(it))
+        await it.kube.delete("batch/v1", "Job", NAMESPACE, "mock-workload", propagation="Orphan")
+
+        async def withdrawing() -> bool:
+            return (await workload(it, "mock-workload")).state == "Withdrawing"
+
+        await until(withdrawing)
+        await it.agents["north"].sync(seen(row.uid, "Gone"))
+        await until(lambda: absent(it, "Job", "mock-workload", NAMESPACE))
+
+        async def gone() -> bool:
+            listing = await it.kube.list(KUEUE, "Workload", NAMESPACE)
+            return obj["metadata"]["name"] not in [o["metadata"]["name"] for o in listing.items]
+
+        await until(gone)
+        charged = (await it.hub.hub.read(usage.count)).queues
+        assert not any(figures.reservation for figures in charged.values())
+        live = await it.hub.hub.read(lambda tx: on_members.live_of(tx, "hub-cluster", "Workload"))
+        assert live == {}
 
 
 async def test_what_others_change_in_the_spec_is_set_back(tmp_path: Path):

@@ -39,7 +39,7 @@ def refusals(
     known: Json = {
         "request": {
             "operation": "UPDATE" if old else "CREATE",
-            "kind": {"group": "batch", "version": "v1", "kind": "Job"},
+            "kind": {"group": "batch", "version": "v1", "kind": new["kind"]},
             "namespace": new["metadata"]["namespace"],
             "userInfo": {"username": "system:serviceaccount:roadstead:agent"},
         },
@@ -178,3 +178,27 @@ def test_pods_get_a_token_only_where_the_namespace_gives_it(space, token, is_ref
     larger = copy.deepcopy(job)
     larger["spec"]["parallelism"] = 2
     assert refusals(MEMBER, larger, job, space) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "label", "allowed"),
+    [
+        ("Job", "roadstead.dev/job-uid", True),
+        ("Job", "roadstead.dev/created-by", False),
+        ("CronJob", "roadstead.dev/job-uid", False),
+        ("CronJob", "team", True),
+    ],
+)
+def test_pods_of_other_kinds_carry_no_label_of_roadstead(
+    kind: str, label: str, allowed: bool
+) -> None:
+    """The hub writes three labels on pod templates of Jobs; the agent counts a job's pods by them."""
+    template = {**harmless_job()["spec"]["template"], "metadata": {"labels": {label: "u-2"}}}
+    spec = (
+        {"template": template}
+        if kind == "Job"
+        else {"jobTemplate": {"spec": {"template": template}}}
+    )
+    manifest = {"kind": kind, "metadata": {"name": "x", "namespace": "tenant"}, "spec": spec}
+    told = refusals(MEMBER, manifest)
+    assert [each.partition(":")[0] for each in told] == ([] if allowed else ["ReservedLabel"])

@@ -1,10 +1,13 @@
 """Kueue's kinds in both versions: one internal shape, each version's own names, and the rules."""
 
+from typing import Any
+
 import pytest
 
 from hub.domain.quota.declared import read_cluster_queue
 from hub.domain.quota.tree import UNLIMITED
 from shared import kinds
+from shared.errors import Rejected
 from shared.resources import Resources
 from tests.kinds.build import (
     KUEUE,
@@ -62,6 +65,27 @@ def test_the_nearest_name_is_that_of_the_place():
     group["flavors"][0]["resources"][0]["nominalQuta"] = "1"
     with pytest.raises(Exception, match=r"did you mean nominalQuota\?"):
         kinds.parse(a_queue(resourceGroups=[group]))
+
+
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
+@pytest.mark.parametrize("origin", ["rest", "hub-cluster"])
+def test_a_check_is_of_flavors_that_the_queue_has(version, origin):
+    """A misspelt flavor would switch the check off: the refusal has its field and the right name."""
+    checks: list[dict[str, Any]] = [{"name": "a"}, {"name": "b", "onFlavors": ["spot", "sopt"]}]
+    queue = a_queue(
+        version,
+        resourceGroups=[a_group("spot", cpu="1")],
+        admissionChecksStrategy={"admissionChecks": checks},
+    )
+    field = "spec.admissionChecksStrategy.admissionChecks[1].onFlavors[1]"
+    assert refused(queue, origin=origin) == {field: "InvalidValue"}
+    with pytest.raises(
+        Rejected, match=r"no flavor 'sopt'.*did you mean spot\?.*resourceGroups: spot"
+    ):
+        kinds.parse(queue, origin=origin)
+    checks[1]["onFlavors"].pop()
+    queue["spec"]["admissionChecksStrategy"]["admissionChecks"] = checks
+    assert spec_of(queue, origin=origin)["admissionChecksStrategy"] == {"admissionChecks": checks}
 
 
 def test_a_stored_object_may_use_either_name():

@@ -1,5 +1,7 @@
 """What a pod requests and what a Job's pods request together: Kubernetes' own rule."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given, strategies as st
 
@@ -77,6 +79,19 @@ def test_pod_level_requests_replace_the_sum():
         "resources": {"requests": {"cpu": "4"}, "limits": {"cpu": "9", "memory": "1Gi"}},
     }
     assert pod_requests(pod) == {"cpu": 4000, "memory": 1024**3, "nvidia.com/gpu": 1}
+
+
+def test_pod_level_requests_below_the_containers_are_not_believed():
+    """Each resource counts at least what the containers ask for, and overhead on top."""
+    pod: dict[str, Any] = {
+        "initContainers": [a_container({"memory": "2Gi"})],
+        "containers": [a_container({"cpu": "100", "memory": "1Gi"})],
+        "resources": {"requests": {"cpu": "1", "memory": "3Gi"}},
+        "overhead": {"cpu": "1"},
+    }
+    assert pod_requests(pod) == {"cpu": 101_000, "memory": 3 * 1024**3}
+    pod["resources"]["requests"]["memory"] = "1Gi"
+    assert pod_requests(pod)["memory"] == 2 * 1024**3
 
 
 def test_a_sum_beyond_63_bits_is_refused():

@@ -5,12 +5,13 @@ its resources; the queue's flavorFungibility says when the search stops and whic
 best. With clusters, a flavor fits only where some cluster can still hold all pod sets.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from hub.domain.admission.flavors import FlavorCatalog, mismatch_of
+from hub.domain.admission import without_pods
+from hub.domain.admission.flavors import FlavorCatalog, distinct, mismatch_of
 from hub.domain.fleet.free_capacity import PODS, NodeAsk
 from hub.domain.plan import SEVERITY, Assignment, PodSetAssignment, Reason, Shortage
 from hub.domain.quota.declared import ClusterQueue, Flavor, FlavorResource, ResourceGroup
@@ -225,7 +226,7 @@ class _Searching:
         self._borrowing = max(self._borrowing, *(o.level for o in pick.outlooks.values()))
 
     def _ask(self, index: int) -> NodeAsk:
-        chosen = _distinct(self._drafts[index].flavors.values())
+        chosen = distinct(self._drafts[index].flavors.values())
         return self._request.catalog.ask(self._request.pod_sets[index], chosen)
 
     def _choose(
@@ -234,6 +235,7 @@ class _Searching:
         """Walk the flavors; None, with the reason noted, where none will do."""
         request = self._request
         best: _Pick | None = None
+        crowded: _Pick | None = None  # of pod sets without pods: has no room for one
         misses: list[_Miss] = []
         last = len(group.flavors) - 1
         index = self._first(members[0], resource)
@@ -246,17 +248,27 @@ class _Searching:
             if flavor is None or outlook.mode is Mode.NO_FIT:
                 continue
             pick = _Pick(flavor, outlook, outlooks, index)
+            if not any(amounts.values()) and not self._has_room(members, flavor.name, amounts):
+                crowded = crowded or pick
+                continue
             if self._stops_at(outlook):
                 best = pick
                 break
             if best is None or prefers(outlook, best.outlook, request.policy.preference):
                 best = pick
+        best = best or crowded
         if best is None:
             self._misses.append(_least(request.pod_sets[members[0]].name, misses))
             return None
         if best.outlook.mode is not Mode.FIT:
             self._why.append(_least(request.pod_sets[members[0]].name, misses))
         return best._replace(tried=-1 if index >= last else index)
+
+    def _has_room(self, members: list[int], name: str, amounts: Mapping[str, int]) -> bool:
+        request = self._request
+        room = {r: request.tree.available(request.node, FlavorResource(name, r)) for r in amounts}
+        taken = {r: self._charge.get(FlavorResource(name, r), 0) for r in amounts}
+        return without_pods.has_room_for_one([request.pod_sets[i] for i in members], room, taken)
 
     def _may_use(self, members: list[int], name: str, resource: str) -> bool:
         keep = self._request.keep
@@ -288,7 +300,7 @@ class _Searching:
         if outlook.mode is Mode.FIT and self._request.can_hold is not None:
             asks = list(self._asks)
             for index in members:
-                chosen = _distinct([*self._drafts[index].flavors.values(), flavor])
+                chosen = distinct([*self._drafts[index].flavors.values(), flavor])
                 asks[index] = self._request.catalog.ask(self._request.pod_sets[index], chosen)
             if not self._request.can_hold(tuple(asks)):
                 message = f"flavor {name}: no cluster can hold it now"
@@ -341,7 +353,7 @@ class _Searching:
 
     def _pod_set(self, index: int) -> PodSetAssignment:
         pod_set, draft = self._request.pod_sets[index], self._drafts[index]
-        flavors = _distinct(draft.flavors.values())
+        flavors = distinct(draft.flavors.values())
         return PodSetAssignment(
             name=pod_set.name,
             count=pod_set.count,
@@ -379,13 +391,6 @@ def _least(pod_set: str, misses: Sequence[_Miss]) -> _Miss:
     alike = [m.message for m in misses if m.reason is least.reason]
     shortages = tuple(s for m in misses for s in m.shortages)
     return least._replace(message=_join(pod_set, alike), shortages=shortages)
-
-
-def _distinct(flavors: Iterable[Flavor]) -> tuple[Flavor, ...]:
-    seen: dict[str, Flavor] = {}
-    for flavor in flavors:
-        seen.setdefault(flavor.name, flavor)
-    return tuple(seen.values())
 
 
 def _join(pod_set: str, messages: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 A flavor's node labels and its tolerations narrow the nodes that may be used.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -59,3 +59,11 @@ def mismatch_of(pod_set: PodSet, flavor: Flavor) -> str:
 
 def _may_match(term: NodeTerm, labels: Mapping[str, str]) -> bool:
     return all(holds(e, labels) for e in term.expressions if e.key in labels)
+
+
+def distinct(flavors: Iterable[Flavor]) -> tuple[Flavor, ...]:
+    """Each flavor once, in order of first mention."""
+    seen: dict[str, Flavor] = {}
+    for flavor in flavors:
+        seen.setdefault(flavor.name, flavor)
+    return tuple(seen.values())

@@ -1,6 +1,6 @@
 """What one head could get: flavors, victims, fewer pods where all do not fit."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial as partial_of
 from typing import NamedTuple, Protocol
@@ -70,10 +70,11 @@ class Fleet(for_capacity.Capacity, Protocol):
 
 
 class Nominee(NamedTuple):
-    """What a head could get, at whose cost."""
+    """What a head could get, at whose cost. `beyond`: how many victims it takes, where the budget is less."""
 
     search: Search
     victims: tuple[Victim, ...] = ()
+    beyond: int = 0
 
 
 class Nominator:
@@ -93,6 +94,7 @@ class Nominator:
         self._fleet = fleet
         self._foreseen: tuple[Usage, list[Victim]] = {}, []  # the last answer of `_foresee`
         self.now = rules.limits.now
+        self.preempted: Mapping[str, Collection[str]] = {}  # uid → its victims until now
         self._groups = groups or {}  # uid → name of the pod-set group of each pod set
 
     def nominate(
@@ -123,8 +125,21 @@ class Nominator:
                 fewer = replace(found.search.assignment, reduced=reduced != who.pod_sets)
                 return found._replace(search=replace(found.search, assignment=fewer))
 
-            return partial_admission.largest(who.pod_sets, admissible) or full
-        return full
+            fewer = partial_admission.largest(who.pod_sets, admissible)
+            if fewer is not None:
+                return fewer
+        return self._with_those_beyond_budget(who, full)
+
+    def _with_those_beyond_budget(self, who: PendingWorkload, found: Nominee) -> Nominee:
+        limits, assignment = self._limits(who), found.search.assignment
+        if limits.budget is None or assignment is None:
+            return found
+        limits = replace(limits, budget=None)
+        contest = Contest(
+            self._quota_state, who, assignment.charge, found.search.contested, limits
+        )
+        victims = limits.told.union(v.holder.uid for v in self._find(contest))
+        return found._replace(beyond=len(victims))
 
     def may_change(self, who: PendingWorkload, found: Search) -> bool:
         """Might a refused workload be given something now? Necessary, not sufficient, and cheap.
@@ -169,8 +184,11 @@ class Nominator:
                 gained += total if fair else min(total, beyond + largest)
         return gained
 
-    def _limits(self) -> PreemptionLimits:
+    def _limits(self, who: PendingWorkload) -> PreemptionLimits:
         limits = self._rules.limits
+        told = self.preempted.get(who.uid)
+        if told and limits.budget is not None:
+            limits = replace(limits, told=frozenset(told))
         return replace(limits, now=self.now) if limits.minimum_runtime else limits
 
     def _at_size(
@@ -231,7 +249,7 @@ class Nominator:
         keep: Assignment | None,
     ) -> Nominee | None:
         """Flavors whose nodes would hold it once lower priorities are gone, and who would go."""
-        fleet, limits = self._fleet, self._limits()
+        fleet, limits = self._fleet, self._limits(who)
         assert fleet is not None
         those = for_capacity.candidates(self._quota_state, who, limits, fleet)
         gone = [holder for on_one in those.values() for holder in on_one]
@@ -304,7 +322,10 @@ class Nominator:
         contested: frozenset[FlavorResource],
         has_room: Callable[[Sequence[AdmittedWorkload]], bool] | None = None,
     ) -> list[Victim]:
-        contest = Contest(self._quota_state, who, usage, contested, self._limits(), has_room)
+        limits = self._limits(who)
+        return self._find(Contest(self._quota_state, who, usage, contested, limits, has_room))
+
+    def _find(self, contest: Contest) -> list[Victim]:
         if self._rules.fair:
             return find_fair_victims(contest, self._rules.strategies)
         return classical.find_victims(contest)

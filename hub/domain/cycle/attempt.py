@@ -36,6 +36,7 @@ class Attempt:
     where: Where | None = None
     cluster: str | None = None
     awaited: tuple[AdmittedWorkload, ...] = ()  # who must be gone before it can be admitted
+    starts_over: bool = False  # its scan began behind the first flavor: its next turn looks at all
 
     @property
     def search(self) -> Search:
@@ -59,7 +60,7 @@ class Attempt:
 
     def mark_without_candidates(self) -> None:
         """It would fit once others are gone, and nobody may be preempted for it."""
-        message = _and(self.search.message, "no workload may be preempted for it")
+        message = _and(self.search.message, _nobody(self.nominee.beyond))
         self._pending(Outcome.NO_CANDIDATES, self.search.reason, message)
 
     def mark_gated(self) -> None:
@@ -128,6 +129,14 @@ def progressed(attempts: Iterable[Attempt]) -> bool:
         or any(not v.holder.evicted for v in a.victims if a.ending is Ending.PREEMPTING)
         or (a.where is Where.HEAP and a.search.untried_flavors and a.ending is Ending.PENDING)
         for a in attempts
+    )
+
+
+def _nobody(beyond: int) -> str:
+    if not beyond:
+        return "no workload may be preempted for it"
+    return (
+        f"it takes {beyond} preempted workloads in all, and max_preempted_workloads allows fewer"
     )
 
 

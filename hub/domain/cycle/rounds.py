@@ -4,7 +4,7 @@
 its quota until it is gone.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from hub.domain.admission.flavor_assigner import Tried
 from hub.domain.admission.flavors import FlavorCatalog
@@ -30,7 +30,9 @@ class Rounds:
         namespaces: Mapping[str, Mapping[str, str]] | None = None,
         fleet: Fleet | None = None,
         groups: Mapping[str, tuple[str, ...]] | None = None,
+        preempted: Mapping[str, Collection[str]] | None = None,
     ) -> None:
+        """`preempted`: uid of who waits → its victims until now."""
         self.quota_state = quota_state
         self.lines = lines
         self.rules = rules
@@ -39,6 +41,8 @@ class Rounds:
         self._nominator = Nominator(quota_state, catalog, rules, fleet, groups)
         self._tried: dict[str, Tried] = {}  # uid → where its search for flavors goes on
         self._waiting: dict[str, Attempt] = {}  # by queue: its head, if that waits for victims
+        self._preempted = {uid: set(victims) for uid, victims in (preempted or {}).items()}
+        self._nominator.preempted = self._preempted
 
     def run(self, now: int) -> list[Attempt]:
         """One round; an attempt for each head, in the order in which they were processed."""
@@ -90,17 +94,22 @@ class Rounds:
         who, line = attempt.who, self.lines[attempt.who.queue]
         if attempt.outcome is None:
             self._tried.pop(who.uid, None)
+            self._preempted.pop(who.uid, None)
             self.quota_state.add(attempt.as_holder(now))
             return
         if attempt.outcome is Outcome.PENDING_PREEMPTION:
             self._tried.pop(who.uid, None)  # once there is room all flavors are tried
+            told = self._preempted.setdefault(who.uid, set())
             for victim in attempt.victims:
+                told.update(() if victim.holder.evicted else (victim.holder.uid,))
                 self.quota_state.mark_evicted(victim.holder)
             self._waiting[who.queue] = attempt
         elif attempt.outcome is Outcome.GATED:
             self._tried.pop(who.uid, None)  # it did not fail on its flavors
         elif attempt.search.tried:  # also of one that lost a race: it goes on from there
             self._tried[who.uid] = attempt.search.tried
+        else:  # no flavor from there on: its next turn starts the scan over, as in Kueue
+            attempt.starts_over = self._tried.pop(who.uid, None) is not None
         strict = line.queue.strict
         untried = who.uid in self._tried and attempt.search.untried_flavors
         attempt.where = requeue.where_next(attempt.outcome, strict=strict, untried_flavors=untried)

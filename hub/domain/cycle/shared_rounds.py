@@ -19,7 +19,7 @@ from hub.domain.placement.cluster_search import NOWHERE, ClusterSearch
 from hub.domain.plan import Eviction, Nominated, Placement, Reason, Refusal
 from hub.domain.queueing.eligibility import Hold
 from hub.domain.queueing.lane_queue import LaneQueue
-from hub.domain.queueing.requeue import Outcome
+from hub.domain.queueing.requeue import Outcome, Where
 from hub.domain.quota.holders import PendingWorkload, QuotaState
 from hub.domain.quota.queue_policy import QueuePolicy
 from hub.domain.quota.tree import QuotaTree
@@ -73,7 +73,7 @@ class SharedRounds(Rounds):
         self.live_fleet = LiveFleet(snapshot.room, room, search, nominations)
         super().__init__(
             quota_state, self.live_lines, snapshot.catalog, profile.rules, snapshot.namespaces,
-            self.live_fleet,
+            self.live_fleet, preempted=snapshot.preempted,
         )  # fmt: skip
         self._plain = plain
         self._instant = to_micros(now)
@@ -89,7 +89,11 @@ class SharedRounds(Rounds):
         for attempt in attempts:
             self._note(attempt)
         self._idle = 0 if progressed(attempts) else self._idle + 1
-        waits = any(a.outcome is Outcome.FAILED_AFTER_NOMINATION for a in attempts)
+        waits = any(
+            a.outcome is Outcome.FAILED_AFTER_NOMINATION
+            or (a.starts_over and a.where is Where.HEAP)
+            for a in attempts
+        )
         return self._idle == 0 or (waits and self._idle < _PATIENCE)
 
     def attempt(self, who: PendingWorkload) -> Attempt:
@@ -119,6 +123,7 @@ class SharedRounds(Rounds):
             return
         waits = attempt.outcome is Outcome.PENDING_PREEMPTION
         if waits:
+            self.refusals.pop(demand.key, None)  # of an earlier round
             self._preempting(attempt)
         else:
             self.refusals[demand.key] = self._refusal(attempt)
@@ -156,7 +161,7 @@ class SharedRounds(Rounds):
                 self.evictions.setdefault(uid, Eviction(uid, who.uid, str(victim.cause)))
         self.nominated[who.uid] = Nominated(
             who.uid, attempt.cluster or "", assigned,
-            tuple(holder.uid for holder in attempt.awaited), attempt.message, new,
+            tuple(holder.uid for holder in attempt.awaited), attempt.message, new, who,
         )  # fmt: skip
 
     def _spared_until(self) -> dt.datetime | None:

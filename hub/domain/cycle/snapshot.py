@@ -52,3 +52,6 @@ class Snapshot:
     starts: Mapping[str, Starts] = field(
         default_factory=dict
     )  # by cluster: what it owes, its pace
+    preempted: Mapping[str, frozenset[str]] = field(
+        default_factory=dict
+    )  # uid → victims until now

@@ -125,7 +125,9 @@ def _by_cost(found: tuple[Cost, str, list[AdmittedWorkload]]) -> tuple[Cost, str
 
 
 def _within_budget(gone: Sequence[AdmittedWorkload], limits: PreemptionLimits) -> bool:
-    return limits.budget is None or sum(not h.evicted for h in gone) <= limits.budget
+    if limits.budget is None:
+        return True
+    return len(limits.told.union(h.uid for h in gone if not h.evicted)) <= limits.budget
 
 
 def _at_least(those: Sequence[AdmittedWorkload], limits: PreemptionLimits) -> Cost:

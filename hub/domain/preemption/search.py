@@ -39,11 +39,13 @@ class PreemptionLimits:
     """What an administrator allows of preemption; absent means Kueue's behaviour.
 
     `order` are tie rules after eviction and queue: LowestPriority, MostRecent, Smallest,
-    LeastWorkLost. `budget`: most victims of one preemption. `minimum_runtime`: microseconds.
+    LeastWorkLost. `budget`: most victims of one workload until it is admitted; `told`, by uid, are those
+    that it had before. `minimum_runtime`: microseconds.
     """
 
     order: tuple[str, ...] = ("LowestPriority", "MostRecent")
     budget: int | None = None
+    told: frozenset[str] = frozenset()
     minimum_runtime: int = 0
     now: int = 0
     protected: frozenset[str] = field(default_factory=frozenset)  # queues declared non-preemptible
@@ -153,7 +155,11 @@ class Contest:
         return listed
 
     def within_budget(self, victims: Sequence[Victim]) -> bool:
-        return self.limits.budget is None or len(victims) <= self.limits.budget
+        """Are these, with those that it had before, no more than are allowed?"""
+        limits = self.limits
+        if limits.budget is None:
+            return True
+        return len(limits.told.union(v.holder.uid for v in victims)) <= limits.budget
 
 
 _ORDERS: Final[Mapping[str, Callable[[AdmittedWorkload], int]]] = {

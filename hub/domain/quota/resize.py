@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hub.domain.quota.declared import FlavorResource, Usage
+from hub.domain.workloads.reclaimable_pods import GIVEN_BACK, charged_for
 from shared.documents import Json, JsonView
 from shared.resources import PodSet, Resources
 
@@ -36,19 +37,20 @@ def size(admission: Admission) -> int:
     return int(admission["podSets"][0]["count"])
 
 
-def resized(admission: Admission, pod_set: PodSet, *, told: bool) -> Json:
+def resized(admission: Admission, pod_set: PodSet, *, left: int, told: bool) -> Json:
     """The admission of what shall have the size of `pod_set`: more as a wish, less at once.
 
-    Where a member was `told` of it, what it frees stays charged until `shrunk`.
+    Where a member was `told` of it, what it frees stays charged until `shrunk`. Every size is charged
+    for the `left` pods that are still to run, at most.
     """
-    (given,) = admission["podSets"]
+    given = charged_for(admission["podSets"][0], left)
     bare = {key: value for key, value in admission.items() if key not in _SIZED}
     if pod_set.count <= given["count"]:
-        less = {"count": pod_set.count, "usage": _usage(given, pod_set)}
+        less = charged_for({"count": pod_set.count, "usage": _usage(given, pod_set)}, left)
         if told and pod_set.count < given["count"]:
             return {**bare, "podSets": [given], "shrinks": less}
-        return {**bare, "podSets": [{**given, **less}]}
-    wanted = {"count": pod_set.count, "usage": _usage(given, pod_set)}
+        return {**bare, "podSets": [_with_size(given, less)]}
+    wanted = charged_for({"count": pod_set.count, "usage": _usage(given, pod_set)}, left)
     return {**bare, "podSets": [given], "reduced": True, "wanted": wanted}
 
 
@@ -71,14 +73,18 @@ def shrunk(admission: Admission) -> Json:
     """The admission once the pods that are too many are gone."""
     (given,) = admission["podSets"]
     bare = {key: value for key, value in admission.items() if key not in _SIZED}
-    return {**bare, "podSets": [{**given, **admission["shrinks"]}]}
+    return {**bare, "podSets": [_with_size(given, admission["shrinks"])]}
 
 
 def grown(admission: Admission) -> Json:
     """The admission once the whole difference is charged."""
     (given,) = admission["podSets"]
     bare = {key: value for key, value in admission.items() if key not in _SIZED}
-    return {**bare, "podSets": [{**given, **admission["wanted"]}]}
+    return {**bare, "podSets": [_with_size(given, admission["wanted"])]}
+
+
+def _with_size(given: JsonView, sized: JsonView) -> Json:
+    return {**{k: v for k, v in given.items() if k not in GIVEN_BACK}, **sized}
 
 
 def _usage(given: JsonView, pod_set: PodSet) -> dict[str, int]:

@@ -105,6 +105,7 @@ class Trial:
             rules = replace(rules, limits=change.limits)
         with self._other_rules(change), self.quota_state.without(change.gone):
             nominator = Nominator(self.quota_state, self.snapshot.catalog, rules, fleet)
+            nominator.preempted = self.snapshot.preempted
             found = nominator.nominate(who)
         if change is AS_IT_IS:
             self.none = fleet.refusals.get(who.uid)

@@ -19,8 +19,8 @@ class State(StrEnum):
     RESERVED = "Reserved"  # quota charged, cluster tentative, admission checks open
     PLACED = "Placed"  # cluster fixed, epoch raised, not yet told to the agent
     OFFERED = "Offered"  # the work may have left the hub
-    APPLIED = "Applied"  # the Job exists in the member
-    RUNNING = "Running"  # a pod of it has run
+    APPLIED = "Applied"  # the Job exists in the member and has no pods that run
+    RUNNING = "Running"  # a pod of it has run, and the member does not keep it suspended
     WITHDRAWING = "Withdrawing"  # being taken back; what follows stands in `withdraw_to`
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
@@ -57,6 +57,7 @@ class Transition(StrEnum):
     OFFER = "offer"
     APPLY = "apply"
     START = "start"
+    SUSPEND = "suspend"
     LOSE = "lose"
     WITHDRAW = "withdraw"
     REQUEUE = "requeue"
@@ -80,6 +81,15 @@ class WithdrawTo(StrEnum):
     DELETED = "Deleted"
 
 
+class HeldFor(StrEnum):
+    """Who keeps a workload Held: a rule reads this, and never the words of its reason."""
+
+    NOBODY = ""  # it is not held, or a hub of the releases before holds it
+    PERSON = "Person"
+    JOBS = "Jobs"  # those that it waits for, and nobody besides
+    RESTORE = "Restore"  # the store was restored: a member may run it
+
+
 _S, _T = State, Transition
 TRANSITIONS: Final[Mapping[Transition, tuple[frozenset[State], State]]] = {
     # name: (states it may start from, state it ends in)
@@ -92,6 +102,8 @@ TRANSITIONS: Final[Mapping[Transition, tuple[frozenset[State], State]]] = {
     _T.OFFER: (frozenset({_S.PLACED}), _S.OFFERED),
     _T.APPLY: (frozenset({_S.OFFERED, _S.UNKNOWN}), _S.APPLIED),
     _T.START: (frozenset({_S.OFFERED, _S.APPLIED, _S.UNKNOWN}), _S.RUNNING),
+    # It ran, and its member keeps it suspended: it waits there, and may start there again.
+    _T.SUSPEND: (frozenset({_S.OFFERED, _S.APPLIED, _S.RUNNING, _S.UNKNOWN}), _S.APPLIED),
     _T.LOSE: (frozenset({_S.OFFERED, _S.APPLIED, _S.RUNNING}), _S.UNKNOWN),
     _T.WITHDRAW: (
         frozenset({_S.OFFERED, _S.APPLIED, _S.RUNNING, _S.UNKNOWN}),

@@ -291,7 +291,8 @@ def _again(attempt: Attempt) -> bool:
     return (
         attempt.where is Where.PARKED
         or attempt.ending is Ending.SKIPPED
-        or (attempt.search.untried_flavors)
+        or attempt.search.untried_flavors
+        or attempt.starts_over
     )
 
 

@@ -114,7 +114,7 @@ class Queueing:
     partial_admission: Literal["Off", "On"] = "Off"
     """Jobs with annotation job-min-parallelism may start with fewer pods."""
     max_preempted_workloads: int = 0
-    """Most workloads one preemption may displace; 0 is no limit."""
+    """Most workloads that are preempted for one job until it is placed; 0 is no limit."""
     minimum_runtime_s: float = 0.0
     """A workload is not preempted before it has been admitted for this long, s."""
     victim_order: str = "LowestPriority,MostRecent"

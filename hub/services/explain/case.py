@@ -121,6 +121,7 @@ def snapshot_of(
         index.consumption.ranks(),
         index.routes.idle_queues(),
         index.starts(now),
+        index.claims.preempted(),
     )
 
 

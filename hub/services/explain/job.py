@@ -137,11 +137,14 @@ def _waits_for_release(row: Workload) -> bool:
 
 def _nomination(tx: Transaction, row: Workload) -> Json | None:
     """For whom room was made and where; of victims that whoever asks may not see, that they are."""
-    if row.nomination is None or tx.scope.is_everything:
-        return row.nomination
-    uids: Sequence[str] = row.nomination.get("victims") or ()
+    if row.nomination is None:
+        return None
+    told = {name: value for name, value in row.nomination.items() if name != "preempted"}
+    if tx.scope.is_everything:
+        return told
+    uids: Sequence[str] = told.get("victims") or ()
     seen = scoping.seen_keys(tx, "workloads", uids)
-    return {**row.nomination, "victims": [uid if uid in seen else "" for uid in uids]}
+    return {**told, "victims": [uid if uid in seen else "" for uid in uids]}
 
 
 def _silence(tx: Transaction, row: Workload, suspect_after_s: float) -> str:
@@ -209,7 +212,7 @@ def _of_when_it_was_nominated(row: Workload | JobOnPage) -> Json:
     """The sentence of one that waits for those it preempts; its figures are of when they were told to go."""
     nomination = row.nomination if isinstance(row, Workload) else None  # a page does without
     at = (nomination or {}).get("at")
-    if not at or " used" not in row.message:
+    if not at:
         return {}
     return {"message": row.message + _as_of(dt.datetime.fromisoformat(at))}
 

@@ -130,20 +130,20 @@ class Consumption:
         return (now - last).total_seconds() >= self.history.sampling
 
     def sample(self, held: Held, now: dt.datetime) -> Sample:
-        """Consumption as of now, for every LocalQueue that there is; others are forgotten."""
+        """Consumption as of now, for every LocalQueue that there is; others are forgotten.
+
+        Quota counts from its reservation on, also while checks are open, as in Kueue 0.20.
+        """
         current: dict[str, dict[str, float]] = defaultdict(dict)
         known: dict[int, dict[str, float]] = {}  # by usage: equal workloads share one
         for queue, holders in held.items():
             if self.counts(queue):
                 for holder in holders.values():
-                    if holder.started_at is not None:
-                        amounts = known.setdefault(id(holder.usage), {}) or request_of(
-                            holder.usage
-                        )
-                        known[id(holder.usage)] = amounts
-                        total = current[f"{holder.namespace}/{holder.local_queue}"]
-                        for resource, amount in amounts.items():
-                            total[resource] = total.get(resource, 0.0) + amount
+                    amounts = known.setdefault(id(holder.usage), {}) or request_of(holder.usage)
+                    known[id(holder.usage)] = amounts
+                    total = current[f"{holder.namespace}/{holder.local_queue}"]
+                    for resource, amount in amounts.items():
+                        total[resource] = total.get(resource, 0.0) + amount
         elapsed = {local_queue: (now - at).total_seconds() for local_queue, at in self._at.items()}
         sampled = self._ranks.sampled(current, elapsed)
         local_queues = self._weights()

@@ -39,6 +39,7 @@ class Claims:
     def __init__(self, charges: Charges) -> None:
         self._charges = charges
         self._claims: dict[str, _Claim] = {}
+        self._preempted: dict[str, frozenset[str]] = {}  # also of claims whose time is up
 
     def __contains__(self, uid: object) -> bool:
         return uid in self._claims
@@ -51,12 +52,9 @@ class Claims:
 
     def read(self, row: SchedulingRow) -> None:
         """What the row of a waiting workload says."""
-        if row.nomination is None:
-            self._claims.pop(row.uid, None)
-            return
-        told = orjson.loads(row.nomination)
+        told = orjson.loads(row.nomination) if row.nomination is not None else None
         if not told:
-            self._claims.pop(row.uid, None)
+            self.drop(row.uid)
             return
         pods = self._charges.pods_of(row.shape, told.get("admission") or {})
         if len(pods) == 1 and not (told.get("admission") or {}).get("reduced"):
@@ -65,11 +63,17 @@ class Claims:
         seen = dt.datetime.fromisoformat(told["at"])
         namespace = row.namespace if row.kind == "Job" else ""
         victims = frozenset(told["victims"])
+        self._preempted[row.uid] = frozenset(told.get("preempted", victims))
         self._claims[row.uid] = _Claim(nomination, victims, seen, namespace)
 
     def drop(self, uid: str) -> bool:
         """It waits no longer; True if room was kept for it."""
+        self._preempted.pop(uid, None)
         return self._claims.pop(uid, None) is not None
+
+    def preempted(self) -> dict[str, frozenset[str]]:
+        """Victims of each workload that waits, by its uid, until it is placed."""
+        return dict(self._preempted)
 
     def present(self) -> dict[str, Nomination]:
         """All claims by uid, as they are."""

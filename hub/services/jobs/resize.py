@@ -5,11 +5,12 @@ wish: the job runs on in its old size, says so, and grows when quota and room in
 difference. Wishes are served after a cycle, from what it left over, and never by preemption.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from hub.domain.quota import resize
+from hub.domain.workloads.reclaimable_pods import pods_left
 from hub.domain.workloads.states import State, WithdrawTo
 from hub.services.index.pending_growth import Wish
 from hub.services.works import compose
@@ -23,10 +24,12 @@ from shared.resources import PodSet
 
 RESIZED: Final = "Resized"
 _NOT_STARTED: Final = frozenset({State.RESERVED, State.PLACED})
+# Of jobs with their ClusterQueue and cluster, by uid, those that may not grow as was decided.
+FindLapsed = Callable[[Transaction, Mapping[str, tuple[str, str]]], set[str]]
 _ON_MEMBER: Final = frozenset({State.OFFERED, State.APPLIED, State.RUNNING})
 
 
-def follow_size(tx: Transaction, row: Workload, pod_set: PodSet) -> None:
+def follow_size(tx: Transaction, row: Workload, pod_set: PodSet, completions: int | None) -> None:
     """A charged job shall have the size of `pod_set`; `row` is as it was before the new manifest.
 
     What no agent was told of yet goes back to its queue in order to grow: it is admitted whole.
@@ -39,7 +42,9 @@ def follow_size(tx: Transaction, row: Workload, pod_set: PodSet) -> None:
         said = f"its parallelism changed to {pod_set.count} before it started"
         withdraw_jobs(tx, [row.uid], WithdrawTo.PENDING, RESIZED, said)
         return
-    sized = resize.resized(admission, pod_set, told=row.state not in _NOT_STARTED)
+    at_once = max(pod_set.count, resize.size(admission))
+    left = pods_left(at_once, completions, row.succeeded)
+    sized = resize.resized(admission, pod_set, left=left, told=row.state not in _NOT_STARTED)
     columns: WorkloadChange = {"uid": row.uid, "admission": sized}
     if more:
         said = resize.smaller(resize.size(admission), pod_set.count)
@@ -48,15 +53,18 @@ def follow_size(tx: Transaction, row: Workload, pod_set: PodSet) -> None:
     _tell_members(tx, row, sized)
 
 
-def grow(tx: Transaction, wishes: Sequence[Wish], term: int) -> list[str]:
+def grow(tx: Transaction, wishes: Sequence[Wish], term: int, find_lapsed: FindLapsed) -> list[str]:
     """Charge the difference and tell the members; those that still run and wish it. Raises StaleTerm."""
     tx.require_term(term)
     found = workloads.get_many(tx, [wish.uid for wish in wishes])
+    where = {uid: (row.cluster_queue, row.cluster) for uid, row in found.items()}
+    lapsed = find_lapsed(tx, where)
     grown = []
     for wish in wishes:
         row = found.get(wish.uid)
         if (
             row is None
+            or wish.uid in lapsed
             or row.epoch != wish.epoch
             or row.state not in _ON_MEMBER
             or row.admission != wish.admission

@@ -67,7 +67,7 @@ def revise_job(tx: Transaction, given: Draft, row: Workload, intake: Intake) -> 
     if row.state in CHARGED and job_pod_count(given.parsed.spec) != job_pod_count(
         old.get("spec") or {}
     ):
-        follow_size(tx, row, given.parsed.pod_sets[0])
+        follow_size(tx, row, given.parsed.pod_sets[0], given.parsed.spec.get("completions"))
     return True
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from hub.domain.instants import stamp
-from hub.domain.workloads.states import TERMINAL, State
+from hub.domain.workloads.states import TERMINAL
 from hub.services.kueue_view.conditions import active, admitted, conditions, reserves
 from hub.store.records.workloads import Workload
 from shared import quantity
@@ -94,9 +94,6 @@ def workload_status(
     status |= _clusters(row)
     if told := _given_back(row):
         status["reclaimablePods"] = told
-    reclaimable = _reclaimable(row)
-    if reclaimable and pod_sets and len(pod_sets) == 1:
-        status["reclaimablePods"] = [{"name": pod_sets[0]["name"], "count": reclaimable}]
     return status
 
 
@@ -208,19 +205,9 @@ def _clusters(row: Workload) -> Json:
 
 
 def _given_back(row: Workload) -> list[Json]:
-    """Pods that the executor of a bare Workload does not need any more."""
+    """Pods that are not needed any more: their quota is free."""
     pod_sets = (row.admission or {}).get("podSets") or ()
     return [{"name": p["name"], "count": p["reclaimed"]} for p in pod_sets if p.get("reclaimed")]
-
-
-def _reclaimable(row: Workload) -> int:
-    """Pods of a running Job that will not be needed any more, by Kueue's arithmetic."""
-    if row.kind == WORKLOAD or row.completions is None or not row.succeeded:
-        return 0
-    if row.state not in {State.RUNNING, State.APPLIED, State.OFFERED} or row.parallelism == 1:
-        return 0
-    left = row.completions - row.succeeded
-    return int(max(0, min(row.parallelism, row.completions) - max(0, left)))
 
 
 def _evictions(counted: Mapping[str, int]) -> list[Json]:

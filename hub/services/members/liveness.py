@@ -128,6 +128,8 @@ def take_back_stuck(
 ) -> int:
     """Take back jobs that were placed `timeout` ago and have not started, for another cluster.
 
+    Those that their member suspended `timeout` ago after they ran go as well.
+
     Jobs whose cluster had to add nodes first are others (`awaiting_nodes`): they have a timeout of
     their own.
     The member's own words are the reason. A pod that is held on its node by its image or its

@@ -8,6 +8,7 @@ from hub.services.works.evict import evict
 from hub.store import workloads
 from hub.store.records.workloads import WorkloadChange
 from hub.store.transaction import Transaction
+from shared.documents import Json
 
 PREEMPTED = "Preempted"
 _CAUSES: Mapping[str, str] = {
@@ -55,7 +56,10 @@ def preempt(
         who = known.get(nominated.uid)
         if who is None or who.state != State.PENDING:
             continue
-        before = (who.nomination or {}).get("victims") or ()
+        earlier: Json = who.nomination or {}
+        before: Sequence[str] = earlier.get("victims") or ()
+        had: Sequence[str] = earlier.get("preempted", before)
+        more = [e.uid for e in evictions.get(nominated.uid, ())]
         rows.append(
             {
                 "uid": nominated.uid,
@@ -64,6 +68,7 @@ def preempt(
                     "at": tx.now.isoformat(),
                     "admission": nominated.assignment.admission(),
                     "victims": sorted({*before, *nominated.victims}),
+                    "preempted": sorted({*had, *more}),
                 },
                 "reason": str(Reason.WAITING_FOR_VICTIMS),
                 "message": nominated.message[:1024],

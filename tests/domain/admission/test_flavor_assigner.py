@@ -87,6 +87,25 @@ def test_g4_a_flavor_without_candidates_does_not_stop_the_search() -> None:
 
 
 @pytest.mark.parametrize(
+    ("one", "flavor"),
+    [
+        (4, "due"),
+        (2, "uno"),
+        (9, "uno"),  # nowhere: it is admitted all the same
+    ],
+)
+def test_a_pod_set_without_pods_takes_a_flavor_with_room_for_one(one: int, flavor: str) -> None:
+    """Nothing is charged; the first flavor in which a pod would fit, else the first."""
+    played = play(
+        _FLAVORS,
+        a_queue("q", {"uno": 3, "due": 4}),
+        a_holder("h", "q", 1, flavor="uno"),
+        a_workload("new", "q", pod_sets=[pods(one, 0)]),
+    )
+    assert (played.verdict("new"), played.flavor("new")) == (("admitted", None), flavor)
+
+
+@pytest.mark.parametrize(
     ("fungibility", "flavor"),
     [
         ({}, "uno"),

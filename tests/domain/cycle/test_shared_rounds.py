@@ -1,7 +1,19 @@
 """Several heads in one cycle: order, races, reservation."""
 
+from dataclasses import replace
+
 import pytest
 
+from hub.domain.quota.declared import FlavorResource, Quota
+from tests.domain.build import (
+    a_demand,
+    a_lane,
+    a_pod_set,
+    a_queue as a_domain_queue,
+    decide,
+    where,
+)
+from tests.domain.whatif.pictures import LOWER, a_holder as pictured, a_picture
 from tests.offline.build import Q, a_holder, a_queue, a_workload, play
 
 
@@ -113,3 +125,22 @@ def test_a_queue_without_cohort_has_no_share_in_others() -> None:
     assert played.verdict("wa") == ("pending", "parked")
     assert played.of("wa")["reason"] == "ExceedsMaxQuota"
     assert played.verdict("wb") == ("admitted", None)
+
+
+def test_one_cycle_goes_on_until_a_strict_head_has_scanned_anew() -> None:
+    """The head that lost flavor f0 to another queue preempts in the same cycle, and has no false reason."""
+    queues = [
+        replace(a_domain_queue(name=n, strict=True, flavors=("f0", "f1"), cpu=3), cohort="all")
+        for n in ("s0", "s1")
+    ]
+    empty = {FlavorResource("f1", "cpu"): Quota(0)}
+    queues = [replace(q, quotas={**q.quotas, **empty}) for q in queues]
+    picture = a_picture(
+        [pictured("low", 1, "s0", flavor="f0", priority=-1)], *queues,
+        lanes=[a_lane(a_demand(a_pod_set(requests={"cpu": 3}), queue=n), n) for n in ("s0", "s1")],
+        policies=dict.fromkeys(("s0", "s1"), LOWER),
+    )  # fmt: skip
+    plan = decide(picture)
+    assert [(e.uid, e.by) for e in plan.evictions] == [("low", "s0")]
+    assert where(plan) == {"s1": "c"}
+    assert plan.refusals == ()

@@ -48,6 +48,27 @@ def test_a_skipped_head_goes_on_with_the_next_flavor() -> None:
     assert second.flavor("wa") == "f2"
 
 
+def test_a_strict_head_that_lost_a_race_starts_its_scan_over() -> None:
+    """Without a flavor behind the one that it lost, the head looks at the first again, and preempts."""
+    scene = [
+        _TWO,
+        *(
+            a_queue(
+                n, {"f1": 3, "f2": 0}, "all", within="LowerPriority", queueingStrategy="StrictFIFO"
+            )
+            for n in ("s0", "s1")
+        ),
+        a_holder("low", "s0", 1, flavor="f1", prio=-1),
+        a_workload("w0", "s0", 3, prio=9),
+        a_workload("w1", "s1", 3, prio=9),
+    ]
+    assert play(*scene, rounds=1).verdict("w0") == ("skipped", "heap")  # s1 does not borrow
+    assert play(*scene, rounds=2).verdict("w0") == ("pending", "heap")  # nothing fits f2
+    third = play(*scene, rounds=3)
+    assert third.verdict("w0") == ("preempting", "heap")
+    assert third.victims("w0") == {"low": "InClusterQueue"}
+
+
 @pytest.mark.parametrize(
     ("nominal", "used", "asked", "kept"),
     [

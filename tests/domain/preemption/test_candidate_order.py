@@ -160,6 +160,16 @@ def test_the_most_victims_of_one_preemption(budget: int | None, *, within: bool)
     assert a_contest(limits=PreemptionLimits(budget=budget)).within_budget(victims) is within
 
 
+@pytest.mark.parametrize(
+    ("told", "within"), [("", True), ("a", True), ("x", False), ("xy", False)]
+)
+def test_victims_of_before_count_until_it_is_admitted(told: str, *, within: bool) -> None:
+    """Two are allowed in all: those that are still there once, and those that have left."""
+    victims = [Victim(a_holder(uid), Cause.IN_QUEUE) for uid in "ab"]
+    limits = PreemptionLimits(budget=2, told=frozenset(told))
+    assert a_contest(limits=limits).within_budget(victims) is within
+
+
 def test_a_request_fits_to_the_last_unit() -> None:
     """And not beyond; nor where no cluster has the room."""
     held = a_holder("a", 600)

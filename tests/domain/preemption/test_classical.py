@@ -202,6 +202,21 @@ def test_a_budget_bounds_the_victims_of_one_preemption(budget: int, victims: int
     assert len(played.victims("new")) == victims
 
 
+@pytest.mark.parametrize(("budget", "said"), [(1, "it takes 2 preempted workloads"), (None, "")])
+def test_where_only_the_budget_forbids_it_the_message_says_so(
+    budget: int | None, said: str
+) -> None:
+    """The message names the budget, not a lack of candidates."""
+    played = play(
+        a_queue("q", 2, within="LowerPriority" if budget else "Never"),
+        a_holder("low-1", "q", 1, prio=-1),
+        a_holder("low-2", "q", 1, prio=-1),
+        a_workload("new", "q", 2),
+        settings={"preemption": {"maxPreemptedWorkloads": budget}} if budget else None,
+    )
+    assert (said or "no workload may be preempted for it") in played.of("new")["message"]
+
+
 def test_non_preemptible_queues() -> None:
     """Queues declared non-preemptible lose nobody."""
     played = play(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hub.domain.workloads.reclaimable_pods import reclaimed
+from hub.domain.workloads.reclaimable_pods import reclaimed, without_done_pods
 from shared.errors import Rejected
 
 
@@ -71,3 +71,45 @@ def test_what_one_pod_set_gave_back_stays_when_another_gives() -> None:
     assert usage(more) == {"driver": 0, "workers": 3334}
     assert reclaimed(more, {"workers": 2}) == more
     assert usage(reclaimed(more, {"workers": 3})) == {"driver": 0, "workers": 0}
+
+
+def of_a_job(count: int, **more: Any) -> dict[str, Any]:
+    """A Job's admission: pods of 1 cpu."""
+    return {"podSets": [{"name": "main", "count": count, "usage": {"cpu": 1000 * count}}], **more}
+
+
+@pytest.mark.parametrize(
+    ("count", "completions", "succeeded", "given_back"),
+    [
+        (1, 3, 2, 0),  # one at a time: there is always one to come
+        (2, 4, 2, 0),
+        (2, 4, 3, 1),
+        (2, 2, 1, 1),
+        (4, 5, 4, 3),
+        (4, 6, 6, 4),
+        (3, None, 1, 1),  # a work queue: after the first success no pod is started
+    ],
+)
+def test_a_job_gives_back_pods_that_will_not_be_replaced(
+    count: int, completions: int | None, succeeded: int, given_back: int
+) -> None:
+    """The pods that run at once, minus those that are left to complete."""
+    (left,) = without_done_pods(of_a_job(count), completions, succeeded)["podSets"]
+    assert left.get("reclaimed", 0) == given_back
+    assert left["usage"] == {"cpu": 1000 * (count - given_back)}
+
+
+def test_a_job_takes_back_nothing() -> None:
+    """A report of fewer succeeded pods changes nothing; more are counted from the whole."""
+    once = without_done_pods(of_a_job(4), 5, 3)
+    assert usage(once) == {"main": 2000}
+    assert without_done_pods(once, 5, 2) == once
+    assert usage(without_done_pods(once, 5, 4)) == {"main": 1000}
+
+
+def test_sizes_that_come_later_are_charged_alike() -> None:
+    """One pod is left: neither the smaller nor the larger size charges more than that."""
+    for name in ("shrinks", "wanted"):
+        later = {name: {"count": 3, "usage": {"cpu": 3000}}}
+        left = without_done_pods(of_a_job(4, **later), 5, 4)
+        assert left[name]["usage"] == {"cpu": 1000}

@@ -119,27 +119,6 @@ def test_the_requeue_state_is_told_where_there_is_one(columns: dict[str, Any], e
     assert status(a_row(**columns)).get("requeueState") == expected
 
 
-@pytest.mark.parametrize(
-    ("parallelism", "completions", "succeeded", "expected"),
-    [
-        (1, 3, 2, None),  # one at a time: there is always one to come
-        (2, 4, 2, None),
-        (2, 4, 3, 1),
-        (2, 2, 1, 1),
-        (4, 2, 1, 1),  # no more than two ever run
-        (4, 2, 0, None),
-        (3, None, 1, None),
-    ],
-)
-def test_pods_are_reclaimable_once_fewer_are_left_than_run_at_once(
-    parallelism: int, completions: int | None, succeeded: int, expected: int | None
-):
-    """What runs at once, or is to complete if that is less, minus what is left to complete."""
-    row = an_admitted_row(parallelism=parallelism, completions=completions, succeeded=succeeded)
-    found = status(row).get("reclaimablePods")
-    assert found == (None if expected is None else [{"name": "main", "count": expected}])
-
-
 def test_a_check_that_nobody_has_answered_is_asked_since_the_job_was_queued():
     """Its time is that of the present turn in the line, not of the job's first day."""
     row = a_row(**AGAIN, state="Reserved", checks={"budget": {}})

@@ -263,8 +263,9 @@ def test_what_is_on_its_way_out_of_line_is_inactive(to: str, active: bool):
 
 
 def test_pods_that_will_not_be_needed_any_more_are_reclaimable():
-    """Of 4 in parallel with 6 to complete, 5 done: 3 will not be started again."""
-    row = an_admitted_row(parallelism=4, completions=6, succeeded=5, ready=1)
+    """A Job shows the pods that its admission has given back, as a bare Workload does."""
+    given_back = {"name": "main", "count": 4, "usage": {"cpu": 1}, "reclaimed": 3}
+    row = an_admitted_row(parallelism=4, admission={"podSets": [given_back]})
     assert view(row)["status"]["reclaimablePods"] == [{"name": "main", "count": 3}]
 
 

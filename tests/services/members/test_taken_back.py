@@ -193,6 +193,25 @@ async def test_what_does_not_start_in_time_is_taken_back_each_in_its_words(tmp_p
         assert {uid for uid, row in found.items() if row.state == "Applied"} == {"young", "silent"}
 
 
+async def test_what_was_suspended_after_it_ran_waits_from_then_on(tmp_path):
+    """Its member's queue evicted it: the hub withdraws it after the timeout, counted from the eviction."""
+    clock = ManualClock(START)
+    async with opened(tmp_path, clock) as db:
+        term = await term_of(db)
+        ran: dict[str, Any] = {"state": State.APPLIED, "started_at": START}
+        said = {"reason": "WaitsInMemberQueue", "message": "waits in LocalQueue q of c1"}
+        for uid, lost_at in (("long", START + SECOND), ("short", START + 60 * SECOND)):
+            await db.write(call(given, uid, **ran, **said, pods_lost_at=lost_at))
+        clock.advance(90)
+        assert await db.write(call(liveness.take_back_stuck, MINUTE, (), term)) == 1
+        found = await jobs(db)
+        assert (found["long"].withdraw_to, found["long"].reason) == (
+            "Pending", "PodsPendingTimeout",
+        )  # fmt: skip
+        assert "waits in LocalQueue q of c1" in found["long"].message
+        assert found["short"].state == "Applied"
+
+
 async def test_jobs_of_a_member_whose_server_is_down_say_so_until_it_is_up(tmp_path):
     """Each with its own member's words; what is not told yet goes back, what is unseen is asked back."""
     clock = ManualClock(START)

@@ -331,7 +331,11 @@ async def test_flavors_decide_which_checks_are_asked(tmp_path: Path) -> None:
         await hub.cluster("a", a_pool(cpu="8", memory="8Gi"))
         await hub.apply(a_check("spot-only"), a_check("always"))
         await activate(hub, "spot-only", "always")
-        await hub.apply(*a_queue("gold", spec=checked(("spot-only", ["spot"]), "always")))
+        quotas = [{"name": "cpu", "nominalQuota": "100"}]
+        flavors = [{"name": n, "resources": quotas} for n in ("gold-flavor", "spot-flavor")]
+        groups = [{"coveredResources": ["cpu"], "flavors": flavors}]
+        rules = checked(("spot-only", ["spot-flavor"]), "always", resourceGroups=groups)
+        await hub.apply(a_queue("spot")[0], *a_queue("gold", spec=rules))
         (uid,) = await hub.apply(a_job("one", queue="gold"))
         await hub.settle()
         assert (await hub.job(uid)).checks.keys() == {"always"}

@@ -96,6 +96,29 @@ async def test_a_sample_decays_history_and_takes_in_what_is_used(tmp_path: Path)
         assert await history(hub) == {"lq-a": 4.0, "lq-b": 1 + 0.5 + 0.5}
 
 
+async def test_quota_counts_from_its_reservation_on(tmp_path: Path) -> None:
+    """While a check is open history does not decay below what is reserved: one core, for ever."""
+    async with running(tmp_path, by_usage(usage_half_life_s=60.0)) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="8"))
+        await hub.apply(a_check("budget"))
+        await activate(hub, "budget")
+        manifests = shared("4", {"lq-a": "1"})
+        manifests[1]["spec"] |= checked("budget")
+        await hub.apply(*manifests)
+        await consumed(hub, {"lq-a": 1.0})
+        (one,) = await submit(hub, "lq-a", "one")
+        await hub.settle()
+        assert await states(hub, [one]) == ["Reserved"]
+        hub.clock.advance(59)
+        await hub.settle()
+        assert await history(hub) == {"lq-a": 0.5 + 0.5 + 0.5}  # the last is the penalty
+        for expected in (1.25, 1.125):
+            hub.clock.advance(60)
+            await hub.hub.write(heard)
+            await hub.settle()
+            assert await history(hub) == {"lq-a": expected}
+
+
 async def test_a_sample_is_taken_when_it_is_time_and_not_before(tmp_path: Path) -> None:
     """Once per interval, and at once where there is none yet."""
     async with running(tmp_path, by_usage()) as hub:

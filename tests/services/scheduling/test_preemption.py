@@ -103,7 +103,9 @@ async def test_one_that_fits_once_anothers_victims_are_gone_is_nominated_too(
         ]
         row = await hub.job(second)
         assert row.reason == "WaitingForPreemptedWorkloads"
-        assert row.nomination == (await hub.job(first)).nomination
+        kept = (await hub.job(first)).nomination
+        assert kept["preempted"] == [borrower]  # second waits for it, and has not preempted it
+        assert row.nomination == kept | {"preempted": []}
         later = await urgent(hub, "later", "b", "4")
         await hub.settle()
         assert await hub.job(second) == row

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from hub.services.context.settings import Queueing, Settings
+from hub.services.scheduling.turn import Scheduler
 from tests.services.build import RECLAIM, WITHIN, in_cohort, start, states, submit, urgent
 from tests.services.hubs import Running, a_job, a_pool, running
 
@@ -121,3 +122,28 @@ async def _free_cpu(hub: Running) -> int:
     index.members.refresh(lambda best, left: None)
     room = index.members.room
     return int(room.left[room.layout.row["cpu"], 0]) // 1000
+
+
+async def test_a_budget_of_victims_holds_until_the_preemptor_is_placed(tmp_path: Path) -> None:
+    """With fewer pods allowed each cycle could ask for one victim more: two in all, and it starts."""
+    settings = queueing(partial_admission="On", max_preempted_workloads=2)
+    async with running(tmp_path, settings) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="6"))
+        await hub.apply(*in_cohort("a", "6", cohort="", preemption=WITHIN))
+        low = await submit(hub, "a", "1", *(f"low{n}" for n in range(6)))
+        await hub.settle()
+        await start(hub, *low)
+        fewest = {"kueue.x-k8s.io/job-min-parallelism": "1"}
+        high = await urgent(hub, "high", "a", "1", count=10, annotations=fewest)
+        await hub.settle()
+        victims = [uid for uid in low if (await hub.job(uid)).state == "Withdrawing"]
+        assert len(victims) == 2
+        anew = Scheduler(hub.hub, lambda: 1)
+        await anew.load()
+        assert anew.index.claims.preempted() == {high: frozenset(victims)}
+        for uid in victims:
+            await hub.transition("requeue", uid, reason="Preempted")
+            await hub.settle()
+        assert (await hub.job(high)).state == "Placed"
+        assert (await hub.job(high)).admission["podSets"][0]["count"] == 2
+        assert (await states(hub, low)).count("Running") == 4
