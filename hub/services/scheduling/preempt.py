@@ -55,8 +55,9 @@ def preempt(
         who = known.get(nominated.uid)
         if who is None or who.state != State.PENDING:
             continue
-        before = (who.nomination or {}).get("victims") or ()
-        had = (who.nomination or {}).get("preempted", before)
+        kept = who.nomination or {}
+        before: Sequence[str] = kept.get("victims") or ()
+        had: Sequence[str] = kept.get("preempted", before)
         more = [e.uid for e in evictions.get(nominated.uid, ())]
         rows.append(
             {

@@ -49,10 +49,8 @@ def test_what_its_members_queue_evicted_runs_no_longer(state):
     said = {"reason": "WaitsInMemberQueue", "message": "waits in LocalQueue lq of north"}
     counts: Any = {**COUNTS, "active": 0, "ready": 0, **said}
     evicted = verdict(ran("u", **EVICTED), standing(state, options=IN_QUEUE))
-    assert evicted == Judgement(
-        transition=Transition.SUSPEND,
-        columns={**counts, "started_at": NOW, "pods_lost_at": NOW},
-    )
+    columns: Any = {**counts, "started_at": NOW, "pods_lost_at": NOW}
+    assert evicted == Judgement(transition=Transition.SUSPEND, columns=columns)
 
 
 def test_what_waits_in_the_member_since_before_is_not_suspended_again():
