@@ -1,7 +1,8 @@
-"""Labels and annotations that a cluster writes on a Job, its pod template and its pods.
+"""Labels and annotations that a cluster, or Roadstead, writes on a Job, its pod template and its pods.
 
-An API server selects a Job's pods by them. A copy that names another Job is stripped at every door: by the
-hub at intake and before it offers the Job, by the agent before it creates it.
+An API server selects a Job's pods by its own, the agent counts a job's pods by Roadstead's. A copy that names
+another Job is stripped at every door: by the hub at intake and before it offers the Job, by the agent before
+it creates it. Templates of other kinds never carry Roadstead's; those that the store has are stripped.
 """
 
 from collections.abc import Mapping

@@ -9,6 +9,8 @@ EPOCH = "roadstead.dev/epoch"
 # Written once, on CREATE, on every object but a Job: the agent of this hub created it and may delete it.
 CREATED_BY = "roadstead.dev/created-by"
 RESERVED_LABELS = frozenset({MANAGED_BY, JOB_UID, EPOCH, CREATED_BY})
+# Those of them that are written on the pod templates of Jobs, too.
+OF_PODS = frozenset({MANAGED_BY, JOB_UID, EPOCH})
 # On a member's Namespace, or on a cluster-scoped object: its administrator lets this hub take over what is
 # there. Never written by hub or agent.
 ACCEPT = "roadstead.dev/accept"
@@ -60,6 +62,8 @@ MEMBER_FINALIZER = "roadstead.dev/result"
 NOT_STARTED = "roadstead.dev/not-started"
 # … and in a queue that no member has: a queue manager gives Jobs without a queue its default one.
 NO_QUEUE = "roadstead-not-started"
+# On a Job that the agent takes back from a queue of the member: its namespace no longer accepts the hub.
+CONSENT_WITHDRAWN = "roadstead.dev/consent-withdrawn"
 # What the hub had committed when it gave the work: tells when a hub's store went back (wire, Mark).
 MARK = "roadstead.dev/mark"
 JOB_CONTROLLER = "roadstead.dev/hub"  # spec.managedBy of Jobs on the hub cluster

@@ -1,9 +1,12 @@
-"""Ids of agents' sessions: they say when the session began, so that the hub can tell which came first.
+"""Ids of agents' sessions, and what orders them.
 
-Pure. Ids of another form, as older agents give themselves, say nothing.
+From protocol 5 on the hub orders sessions: a new one supersedes the live one only by `mark_of` that, which
+its agent learns from the hub's answer. So whoever supersedes is a process that lives now; no clock counts.
+Before, ids say when the session began, by its agent's clock; those of another form say nothing. Pure.
 """
 
 import datetime as dt
+import hashlib
 import re
 import uuid
 
@@ -15,6 +18,11 @@ _ZERO = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 def new_session(now: dt.datetime) -> str:
     """An id for a session that begins now; no other has it."""
     return f"t{(now - _ZERO) // _MS:013}-{uuid.uuid4().hex}"
+
+
+def mark_of(session: str) -> str:
+    """What tells a session apart in messages about it, without its id; "" for none."""
+    return hashlib.sha256(session.encode()).hexdigest()[:32] if session else ""
 
 
 def began_at(session: str) -> dt.datetime | None:

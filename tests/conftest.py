@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import structlog
 
-from tests import databases, dealing, examples
+from tests import databases, dealing, examples, stem
 from tests.realkube import agreement, build, plane
 
 examples.load_profile()
@@ -80,6 +80,12 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
     yield
     if folder is not None:
         databases.drop(folder)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Workers share one stem: loading modules costs CPU seconds."""
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        stem.share()
 
 
 def pytest_unconfigure() -> None:

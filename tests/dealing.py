@@ -16,6 +16,7 @@ TOGETHER = (
     "tests/e2e/test_accepted_picks.py::",
     "tests/e2e/test_evictions.py::",
     "tests/e2e/test_joining.py::",
+    "tests/e2e/test_verbs.py::",
     "tests/house/test_commands.py::test_the_blocks_of_a_page_run_beside_a_fleet[backwards",
     "tests/house/test_commands.py::test_the_blocks_of_a_page_run_beside_a_fleet[forwards",
     "tests/realkube/test_consent.py::",

@@ -1,8 +1,9 @@
-"""Roadstead's processes for tests, as forks of one process per worker that has loaded their modules.
+"""Roadstead's processes for tests, as forks of one process per run that has loaded their modules.
 
 Loading modules costs 3 CPU seconds per start. A stem loads them once, and forks a template
-(`roadstead/cli/template.py`) for each test, and for each `roadstead up` that runs as a fork.
-Tests of how a process starts run the command instead.
+(`roadstead/cli/template.py`) for each worker, and for each `roadstead up` that runs as a fork.
+Tests of how a process starts run the command instead. The process that starts workers shares one stem among
+them (`share`); where there are no workers, the test process has its own.
 
     test ──Forks──► template ──► roadstead up ──Forks──► template ──► hub, agents, simulators
                        ▲                                    ▲
@@ -13,11 +14,13 @@ import atexit
 import contextlib
 import functools
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
@@ -29,6 +32,8 @@ from shared.parent import PARENT, die_with_parent
 REPOSITORY = Path(__file__).parents[1]
 _MODULES = {"roadstead.cli": "roadstead.cli.root"}  # beside the parts of a fleet
 _START_WITHIN_S = 120
+# The process id of whoever shares a stem with its children; who inherits it from them has another parent.
+_SHARED_BY = "TESTS_STEM_OF"
 
 
 class Process:
@@ -72,10 +77,22 @@ def start(
     return Process(begun.result(_START_WITHIN_S))
 
 
+def share() -> None:
+    """From now on the children of this process use one stem, which starts when one of them first asks."""
+    listening = _listen(os.getpid())
+    os.environ[_SHARED_BY] = str(os.getpid())
+    threading.Thread(target=_begin_when_asked, args=(listening,), daemon=True, name="stem").start()
+
+
 @functools.cache
 def launcher() -> "_Launcher":
-    """What starts templates in this worker; the stem starts with the first call."""
-    return _Launcher(f"\0roadstead-stem-{os.getpid()}")
+    """What starts templates in this process; its own stem starts with the first call."""
+    parent = os.getppid()
+    if os.environ.get(_SHARED_BY) == str(parent):
+        return _Launcher(_address(parent))
+    with _listen(os.getpid()) as listening:
+        _begin(listening)
+    return _Launcher(_address(os.getpid()))
 
 
 @functools.cache
@@ -84,32 +101,52 @@ def _forks() -> Forks:
     return Forks(REPOSITORY, log, launcher())
 
 
+def _address(pid: int) -> str:
+    return f"\0roadstead-stem-{pid}"
+
+
+def _listen(pid: int) -> socket.socket:
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listening.bind(_address(pid))
+    listening.listen()
+    return listening
+
+
+def _begin_when_asked(listening: socket.socket) -> None:
+    """The stem ends with the thread that started it: this one lasts as long as the stem."""
+    select.select([listening], [], [])
+    with listening:
+        stem = _begin(listening)
+    stem.wait()
+
+
+def _begin(listening: socket.socket) -> "subprocess.Popen[bytes]":
+    """Start a stem; it ends with this process, and with it everything that it started."""
+    stem = subprocess.Popen(
+        [sys.executable, "-m", "tests.stem", str(listening.fileno())],
+        pass_fds=[listening.fileno()],
+        stdin=subprocess.DEVNULL,
+        cwd=REPOSITORY,
+        env={**os.environ, PARENT: str(os.getpid())},
+        process_group=0,
+    )
+    atexit.register(_end, stem)
+    return stem
+
+
+def _end(stem: "subprocess.Popen[bytes]") -> None:
+    stem.kill()
+    stem.wait()
+
+
 class _Launcher:
-    """Asks the stem for templates."""
+    """Asks a stem for templates."""
 
     def __init__(self, address: str) -> None:
-        listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        listening.bind(address)
-        listening.listen()
-        with listening:
-            self._stem = subprocess.Popen(
-                [sys.executable, "-m", "tests.stem", str(listening.fileno())],
-                pass_fds=[listening.fileno()],
-                stdin=subprocess.DEVNULL,
-                cwd=REPOSITORY,
-                env={**os.environ, PARENT: str(os.getpid())},
-                process_group=0,
-            )
         self._at = address
-        atexit.register(self.close)
 
     def __call__(self, folder: Path, line: socket.socket, log: BinaryIO) -> forks.Running:
         return _ask(self._at, line, log)
-
-    def close(self) -> None:
-        """End the stem, and with it everything that it started."""
-        self._stem.kill()
-        self._stem.wait()
 
 
 class _Template:

@@ -19,6 +19,8 @@ Do = Literal[
     "PatchJob",
     "Delete",
     "Release",  # take our finalizer off
+    "MarkWaiting",  # say on a Job that waits in the member's queue that it is taken back
+    "DeleteWaiting",  # … and delete it, if this version of it never ran
     "Apply",
     "Compare",  # an object with what is there, past every cache, writing nothing
     "Abandon",  # an object, no Job: it stays, and nothing of ours on it
@@ -111,6 +113,7 @@ class Moment:
     synced: bool = True  # the cache of this kind has been complete once
     served: bool = True  # the member serves the kind
     refused: str = ""  # why the agent may not read the kind
+    closed: Trouble | None = None  # a Job's namespace refuses the hub: what is told of that
     wave_open: bool = True  # everything this one waits for is applied or failed
 
 

@@ -18,6 +18,7 @@ from agent.decide.decision import (
     Seen,
     troubled,
 )
+from agent.decide.member_queue import take_back
 from agent.decide.plain_objects import removal
 from agent.objects.facts import (
     JOB,
@@ -27,6 +28,7 @@ from agent.objects.facts import (
     is_deleting,
     is_held_by_us,
     is_unstarted,
+    never_ran,
     outdated,
 )
 from agent.objects.manifests import job_patch, release_patch, start_patch
@@ -109,7 +111,7 @@ def _absent_or_deleted(work: Work, seen: Seen, moment: Moment) -> Decision:
     if seen.closed:
         return _end(work, seen, moment, "Missing")
     if seen.live is not None and not is_unstarted(seen.live):
-        return _end(work, seen, moment, "Missing")
+        return take_back(seen.live, seen, moment) or _end(work, seen, moment, "Missing")
     if seen.live is not None:  # never started: it goes and is made again
         return _clear_the_way(seen.live, seen, moment, "EarlierEpochGoing")
     if work.seen or seen.ever:
@@ -132,6 +134,8 @@ def _hold(work: Work, live: Object, seen: Seen, moment: Moment) -> Decision:
         return _start(work, live, seen, moment)
     if finished(live):
         return Decision("Applied")
+    if (taken_back := take_back(live, seen, moment)) is not None:
+        return taken_back
     due = seen.drifted and work.when_to_apply == "Always"
     if outdated(work, live) and seen.drifted and work.when_to_apply == "IfNotDrifted":
         return Decision("Failed", reason="FoundDrifts", message="drifted fields are left alone")
@@ -205,7 +209,8 @@ def _end(work: Work, seen: Seen, moment: Moment, phase: _End) -> Decision:
     if not work.fresh and moment.settled_at is None:
         # Its name comes free: an earlier session could make another object there, and start it.
         return replace(LEASE_WAIT, phase="Applied")
-    told = Decision(phase, *_words(phase), unstarted=refused)
+    waited = ours and not is_unstarted(live) and never_ran(live)
+    told = Decision(phase, *_words(phase), unstarted=refused or waited)
     if live["metadata"].get("uid") == seen.acknowledged:
         return _release_or(told, live, seen, moment)
     return told

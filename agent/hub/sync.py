@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from agent.hub.client import HubClient, HubError, asked_wait
+from agent.hub.client import HubClient, HubError
 from agent.hub.stored_parts import StoredParts
+from agent.hub.tries import TOO_LARGE, ignore, may_pass, note, wanted_wait
 from agent.member.declared import DeclaredProperties
 from agent.member.health import Health
 from agent.metrics import Meters
@@ -22,7 +23,7 @@ from agent.works.desired_set import DesiredSet
 from agent.works.lease import Lease
 from shared.clock import Clock
 from shared.failpoints import failpoint
-from shared.retry import jittered, retrying
+from shared.retry import retrying
 from shared.wire.agent_v1 import (
     FULL_EVERY_S,
     MAX_OBSERVED_PER_REQUEST,
@@ -44,10 +45,8 @@ _POLL_S = 20.0
 _CAPACITY_GAP_S = 1.0
 _RETRY_BASE_S = 0.2
 _RETRY_CAP_S = 10.0
-_REFUSED_RETRY_S = 30.0  # when only somebody's doing can help, such as an old version
 _SUPERSEDED = "SessionSuperseded"
 _NOT_LET_IN = 401  # the credential was taken back: the cluster has left, or has joined anew
-_TOO_LARGE = 413
 _SMALLEST_PAGE = 50
 
 
@@ -113,6 +112,7 @@ class Exchange:
         self.desired = DesiredSet()
         self.incarnation = incarnation  # of the hub, as last heard
         self._answered = False
+        self._follows = ""  # the session that this one is to supersede, as the hub says
         self._seq = 0
         self._news = asyncio.Event()
         self._pools = Pools(revision=0, keys=[])
@@ -136,11 +136,11 @@ class Exchange:
         """Exchange until cancelled. Raises `SupersededError`, `RevokedError`, `AcceptedError`."""
         again = retrying(
             self._clock,
-            _may_pass,
+            may_pass,
             base_s=_RETRY_BASE_S,
             cap_s=_RETRY_CAP_S,
-            asked=_wanted_wait,
-            before_wait=_note,
+            asked=wanted_wait,
+            before_wait=note,
         )
         ticker = asyncio.create_task(self._watch_capacity())
         try:
@@ -187,6 +187,7 @@ class Exchange:
         self._seq += 1
         request = SyncRequest(
             session=self._session,
+            follows=self._follows,
             seq=self._seq,
             cluster_uid=self._cluster_uid,
             incarnation_seen=self.incarnation,
@@ -232,7 +233,7 @@ class Exchange:
         hanging, self._hanging = self._hanging, None
         if hanging is None:
             return
-        hanging.task.add_done_callback(_ignore)
+        hanging.task.add_done_callback(ignore)
         if not hanging.task.done():
             hanging.task.cancel()
 
@@ -246,6 +247,11 @@ class Exchange:
             self._drop_hanging()
         if (reply.session, reply.seq) != (self._session, self._seq):
             self._meters.syncs.labels("stale").inc()
+            return
+        if reply.confirm:  # no answer: it renews no lease, and nothing of the request was taken
+            self._follows = reply.confirm
+            self._capacity_at = float("-inf")
+            self._meters.syncs.labels("confirm").inc()
             return
         self._meters.syncs.labels("answered").inc()
         took = self._clock.monotonic() - sent.at
@@ -266,7 +272,7 @@ class Exchange:
         if refusal.status == _NOT_LET_IN:
             self._lease.revoked = True
             raise RevokedError(refusal.code, refusal.detail)
-        if refusal.status == _TOO_LARGE:
+        if refusal.status == TOO_LARGE:
             self._page_size = max(_SMALLEST_PAGE, self._page_size // 2)
 
     async def _pause(self, seconds: float) -> None:
@@ -377,24 +383,3 @@ class Exchange:
             known = self._reconciler.observer.capacity_known
             if known and self._capacity_mark() != self._capacity_sent:
                 self._news.set()
-
-
-def _may_pass(failure: BaseException) -> bool:
-    return isinstance(failure, HubError)
-
-
-def _wanted_wait(failure: BaseException) -> float | None:
-    """What the hub asks for; long where only somebody's doing can help."""
-    assert isinstance(failure, HubError)
-    if failure.unreachable or failure.status == _TOO_LARGE:
-        return asked_wait(failure)
-    return jittered(_REFUSED_RETRY_S, 0.2)
-
-
-def _note(_attempt: int, failure: BaseException, wait_s: float) -> None:
-    log.warning("sync.failed", error=str(failure), retry_s=round(wait_s, 1))
-
-
-def _ignore(task: asyncio.Task[SyncReply]) -> None:
-    if not task.cancelled():
-        task.exception()

@@ -32,6 +32,7 @@ class Space(NamedTuple):
     may_continue: bool = (
         True  # without consent, where mode Report lets it: not beyond the outer bound
     )
+    name: str = ""
 
     def state(self, wanted: str | None) -> NamespaceState:
         """The state for a hub whose namespace of this name has the id `wanted`; None: it does not tell."""
@@ -75,6 +76,7 @@ class Acceptance:
             str(namespace["metadata"].get("uid") or ""),
             owner_of(namespace, self.hub_id) or "",
             self._is_within(name),
+            name,
         )
 
     def consents(self, namespace: Object, name: str) -> bool:

@@ -42,10 +42,15 @@ class NamespaceWatch:
         self._named = NamedNamespaces(revision=0, names=[])
         self._continued: frozenset[str] | None = None  # uids; None: not in mode Report
         self._placed: dict[str, str] = {}  # names of Namespaces among the works, by uid
+        self._on_change: Callable[[str], None] = lambda _name: None
         self._standing: set[str] = set()  # of those, the ones that are to be there
         self._informer: Informer[Space] = Informer(
             client, "v1", "Namespace", transform=self._space, on_event=self._changed, clock=clock
         )
+
+    def follow(self, on_change: Callable[[str], None]) -> None:
+        """Have each change told by which a namespace may accept the hub, or refuse it."""
+        self._on_change = on_change
 
     async def run(self) -> None:
         """Watch until cancelled."""
@@ -93,6 +98,8 @@ class NamespaceWatch:
         self._continued = frozenset(space.uid for space in held if space is not None)
         self.revision += 1
         self._news()
+        for _, name in self._informer.cache:
+            self._on_change(name)
 
     async def synced(self) -> None:
         """Wait until all namespaces are listed."""
@@ -133,6 +140,21 @@ class NamespaceWatch:
             return None
         path = asked_at(work.manifest)
         return self._acceptance.no_token(work.namespace, path) if path else None
+
+    def closed(self, work: Work) -> Trouble | None:
+        """The refusal of the work's namespace, as it is cached; None: it accepts the hub, or is not known."""
+        if not work.namespace or not self._informer.synced.is_set() or self._awaits_report:
+            return None
+        space = self._informer.cache.get(("", work.namespace))
+        if space is None:
+            return None
+        state = self._state(work.namespace, space, work.namespace_id)
+        return self._acceptance.refusal(work.namespace, state) if state in CLOSED else None
+
+    @property
+    def _awaits_report(self) -> bool:
+        """In mode Report: are the namespaces that continue still to be found?"""
+        return self._acceptance.policy.consent == "Report" and self._continued is None
 
     async def bounded(self, work: Work) -> Work:
         """The work as it may be written: in a namespace of the member's people its pods get no token."""
@@ -195,3 +217,5 @@ class NamespaceWatch:
     def _changed(self, event: EventType, old: Space | None, new: Space | None) -> None:
         if event == "DELETED" or old != new:
             self.revision += 1
+            for space in {each.name for each in (old, new) if each is not None}:
+                self._on_change(space)

@@ -126,6 +126,27 @@ def is_unstarted(job: Object) -> bool:
     return labels.NOT_STARTED in marks and bool((job.get("spec") or {}).get("suspend"))
 
 
+_COUNTS = ("active", "ready", "terminating", "succeeded", "failed")
+# To unsuspend a Job and to suspend it again are two changes of its spec, and generations begin at 1.
+_UNSUSPENDED_ONCE = 3
+
+
+def is_waiting(job: Object) -> bool:
+    """Whether a Job that the agent made is suspended and its status tells of no run."""
+    status = job.get("status") or {}
+    has_run = status.get("startTime") or any(status.get(count) for count in _COUNTS)
+    return bool((job.get("spec") or {}).get("suspend")) and not has_run and has_our_fields(job)
+
+
+def never_ran(job: Object) -> bool:
+    """Whether the object proves that it was never unsuspended (docs/explain/exactly-once.md, rule 21).
+
+    The agent creates Jobs suspended, and the API server counts each change of the spec. In doubt: False.
+    """
+    generation = job["metadata"].get("generation") or _UNSUSPENDED_ONCE
+    return is_waiting(job) and generation < _UNSUSPENDED_ONCE
+
+
 def finished(job: Object) -> dt.datetime | None:
     """When a Job ended (its Complete or Failed condition turned True), or None."""
     for condition in (job.get("status") or {}).get("conditions") or ():

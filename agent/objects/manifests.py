@@ -30,6 +30,7 @@ _MARKS = frozenset(
         labels.PLACED_BY,
         labels.NAMESPACE_ID,
         labels.NOT_STARTED,
+        labels.CONSENT_WITHDRAWN,
         labels.MARK,
     }
 )
@@ -189,6 +190,18 @@ def abandon_patch(live: Object) -> Object:
 def release_patch(live: Object) -> Object:
     """The merge patch that takes our finalizer off this very version of the object."""
     return finalizers.without(live, labels.MEMBER_FINALIZER)
+
+
+def consent_withdrawn_patch(live: Object) -> Object:
+    """The merge patch that says on this very version of a Job why the agent will delete it."""
+    metadata = live["metadata"]
+    return {
+        "metadata": {
+            "uid": metadata["uid"],
+            "resourceVersion": metadata.get("resourceVersion"),
+            "annotations": {labels.CONSENT_WITHDRAWN: "true"},
+        }
+    }
 
 
 def job_patch(work: Work, live: Object) -> Object:

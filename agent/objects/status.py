@@ -55,7 +55,7 @@ def job_status(
         succeeded=status.get("succeeded") or 0,
         failed=status.get("failed") or 0,
         start_time=status.get("startTime"),
-        completion_time=status.get("completionTime"),
+        completion_time=_ended_at(status),
         completed_indexes=status.get("completedIndexes"),
         failed_indexes=status.get("failedIndexes"),
         running_since=_running_since(status, pods),
@@ -65,6 +65,17 @@ def job_status(
         failures=list(failures) if result == "Failed" else None,
         held_by=suspender(job) if suspended and should_run and result is None else "",
     )
+
+
+def _ended_at(status: Object) -> str | None:
+    """When it completed or failed, by this cluster's clock."""
+    if status.get("completionTime"):
+        return str(status["completionTime"])
+    failed = (each for each in status.get("conditions") or () if each.get("type") == "Failed")
+    at = next(
+        (each.get("lastTransitionTime") for each in failed if each["status"] == "True"), None
+    )
+    return str(at) if at else None
 
 
 def _running_since(status: Object, pods: JobPods | None) -> str | None:

@@ -8,6 +8,7 @@ It goes on without the hub.
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 
 import structlog
 
@@ -30,6 +31,7 @@ from agent.reconcile.jobs_read import JobsRead
 from agent.reconcile.resync import Resync
 from agent.reconcile.steps import Steps
 from agent.reconcile.timers import Timers
+from agent.reconcile.waiting import mark_waiting, with_consent
 from agent.reconcile.work_queue import WorkQueue
 from agent.works.lease import Lease
 from agent.works.marks import Marks
@@ -68,6 +70,7 @@ class Reconciler:
         self._policy = policy = policy or MemberPolicy()
         self._applier = Applier(client, hub_id, clock, policy)
         self.watch = NamespaceWatch(client, Acceptance(hub_id, policy), clock, news)
+        self.watch.follow(partial(mark_waiting, self.tracked_works, self.mark))
         self._upkeep = NamespaceUpkeep(client, self.watch, self.observer, hub_id, clock)
         self._hub_id, self._lease, self._news, self._clock = hub_id, lease, news, clock
         self._resync = Resync(self.tracked_works, self.observer, self._applier, clock, self)
@@ -370,7 +373,8 @@ class Reconciler:
     def _moment(self, work: Work) -> Moment:
         key = (work.api_version, work.kind)
         wave_open = key == JOB or self._waves.is_open(work.kind, work.namespace)
-        return self._picture_of(key, wave_open=wave_open)
+        moment = self._picture_of(key, wave_open=wave_open)
+        return with_consent(moment, work, self.watch) if key == JOB else moment
 
     def _picture_of(self, key: KindKey, *, wave_open: bool) -> Moment:
         now = self._clock.monotonic()

@@ -7,7 +7,7 @@ from agent.decide.member_policy import MemberPolicy, names_another
 from agent.member.applier import Applier
 from agent.member.namespace_watch import NamespaceWatch
 from agent.metrics import Meters
-from agent.objects.facts import has_our_fields
+from agent.objects.facts import has_our_fields, never_ran
 from agent.objects.manifests import as_written
 from agent.works.lease import Lease
 from agent.works.marks import Marks
@@ -19,6 +19,18 @@ from shared.wire.agent_v1 import Work
 
 # Steps that use the manifest. The others know the object by the work, or by what was seen of it.
 _OF_MANIFEST: Final = frozenset({"Compare", "Create", "Apply", "Start", "PatchJob", "Nothing"})
+
+_TAKES_AWAY: Final = frozenset(
+    {
+        "Delete",
+        "DeleteNamespace",
+        "Release",
+        "CountPods",
+        "Abandon",
+        "MarkWaiting",
+        "DeleteWaiting",
+    }
+)
 
 
 class Steps:
@@ -56,7 +68,7 @@ class Steps:
         self._meters.steps.labels(decision.do).inc()
         if (refusal := _misnamed(tracked, decision)) is not None:
             return Outcome(trouble=refusal)
-        if decision.do in {"Delete", "DeleteNamespace", "Release", "CountPods", "Abandon"}:
+        if decision.do in _TAKES_AWAY:
             return await self._take_away(tracked, decision)
         if decision.do == "Compare" and tracked.work is not None:
             return await self._compare(tracked, tracked.work)
@@ -110,11 +122,13 @@ class Steps:
         live = tracked.seen.live
         if live is None:
             return Outcome()
-        if decision.do == "Release":
+        if decision.do in {"Release", "MarkWaiting"}:
             return await self._applier.release(live, decision.patch)
         if decision.do == "DeleteNamespace":
             may_delete = self._policy.profile != "jobs"
             return await self._applier.delete_namespace(live, may_delete=may_delete)
+        if decision.do == "DeleteWaiting" and not never_ran(live):
+            return Outcome()  # it is another version by now
         return await self._applier.delete(live, decision.propagation, strict=True)
 
     async def _count_pods(self, tracked: TrackedWork) -> Outcome:

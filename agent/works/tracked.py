@@ -325,6 +325,7 @@ class TrackedWork:
         drifts = {**self.overwritten, **self.drifts}
         told = self.rules.judge(live) if live is not None else UNKNOWN
         reason, message = decision.reason, decision.message
+        is_newer_epoch = live is not None and reason == NEWER_EPOCH
         if decision.phase == "Applied" and not reason and not message and not self.is_job:
             reason, message = told.reason, told.message  # a Job's own words are in `job`
         return Observed(
@@ -340,11 +341,12 @@ class TrackedWork:
             available=told.available,
             member_generation=self._member_generation(live),
             drift=[drifts[path] for path in sorted(drifts)][:100],
-            incarnation=incarnation_of(live) if work is None else "",
+            incarnation=incarnation_of(live) if work is None or is_newer_epoch else "",
             manifest=self.written if self.is_left_over() else None,
             namespace_id=self.namespace_id if self.is_left_over() else "",
             status=self._status(decision),
             unstarted=decision.unstarted,
+            found_epoch=epoch_of(live or {"metadata": {}}) if is_newer_epoch else 0,
         )
 
     def _status(self, decision: Decision) -> Object | None:

@@ -2,7 +2,8 @@
 
 startTime, once written, never moves, counters never fall, a terminal write carries
 times, counts and both conditions at once (Kubernetes 1.36, pkg/apis/batch/validation).
-A managed Job whose status says that it has ended is never written again.
+A managed Job whose status says that it has ended is never written again. So a Deactivated Job that a
+person may still release is shown as suspended: it has not ended, and its time to live does not begin.
 
 Without managedBy the hub cluster's own Job controller keeps counts, times and Suspended of a suspended
 Job: what is written there it writes back, and from counts it concludes that the Job has ended. Until it
@@ -24,13 +25,18 @@ DOUBLE_RUN: Final = "DoubleRun"
 _COMPLETED: Final = ("CompletionsReached", "Reached expected number of succeeded pods")
 # The member's own Job is suspended, by somebody there or by the member's own queue.
 _SUSPENDED_THERE: Final = frozenset({"HeldByMember", "WaitsInMemberQueue"})
-_WAITING: Final = frozenset({*QUEUED, State.RESERVED})
+_WAITING: Final = frozenset({*QUEUED, State.RESERVED, State.DEACTIVATED})
 
 
 def is_finished(status: JsonView | None) -> bool:
     """Does a Job's status say that it has ended?"""
     conditions = (status or {}).get("conditions")
     return is_true(conditions, "Complete") or is_true(conditions, "Failed")
+
+
+def has_ended(row: Workload) -> bool:
+    """True for a job that never runs again: one that is Deactivated may be released while it has its name."""
+    return row.state in TERMINAL and not (row.state is State.DEACTIVATED and row.live)
 
 
 def job_status(
@@ -51,21 +57,21 @@ def job_status(
     live = live or {}
     if is_finished(live):
         return None
-    state = row.state
-    if not spec.get("managedBy") and state not in TERMINAL:
+    state, ended = row.state, has_ended(row)
+    if not spec.get("managedBy") and not ended:
         return {"conditions": _whereabouts(live.get("conditions"), row, now)}
     status: Status = {
-        "active": row.active if state not in TERMINAL else 0,
+        "active": 0 if ended else row.active,
         "succeeded": max(row.succeeded, live.get("succeeded") or 0),
         "failed": max(row.failed, live.get("failed") or 0),
     }
     status["ready"] = min(row.ready, status["active"])
-    status["terminating"] = 0 if state in TERMINAL else (observed or {}).get("terminating") or 0
+    status["terminating"] = 0 if ended else (observed or {}).get("terminating") or 0
     started = live.get("startTime") or _stamp(row.started_at)
-    if started or state in TERMINAL:
+    if started or ended:
         status["startTime"] = started or rfc3339(row.placed_at or row.created_at)
     _indexes(status, spec, observed)
-    if state in TERMINAL:
+    if ended:
         criteria = keeps_mark or bool(spec.get("successPolicy"))
         _end(status, criteria, live.get("conditions"), row, observed, now)
     else:

@@ -27,7 +27,14 @@ _OURS: Final = (
     "clusterName",
     "accumulatedPastExecutionTimeSeconds",
 )
-_SPEC: Final = ("active", "podSets", "priority", "queueName", "maximumExecutionTimeSeconds")
+_SPEC: Final = (
+    "active",
+    "podSets",
+    "priority",
+    "priorityClassRef",
+    "queueName",
+    "maximumExecutionTimeSeconds",
+)
 _ANSWERED: Final = (
     "name",
     "state",

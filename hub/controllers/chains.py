@@ -4,11 +4,13 @@ It follows the feed and knows in memory whom anybody waits for: a job that nobod
 here, however many end. A new leader reads that anew, and finds what was left undecided.
 """
 
+import datetime as dt
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from hub.controllers.lease import NOT_LEADING
 from hub.services.chains import settle
+from hub.services.chains.bind import PATIENCE
 from hub.services.context.hub import Hub
 from hub.store.feed import Subscription
 from shared.loop import Loop, Observer, unobserved
@@ -27,6 +29,7 @@ class Chains:
         self._term = term
         self._awaited: set[str] = set()
         self._loaded_for = NOT_LEADING  # the term for which that was read
+        self._since = (0.0, hub.clock.now())  # when it began to lead: monotonic, and by the clock
         self._open: set[str] = set()  # to be looked at still
         self._feed: Subscription | None = None
         self.loop = Loop(
@@ -60,6 +63,12 @@ class Chains:
             raise
         return 0.0 if more else None
 
+    def _late(self) -> dt.datetime | None:
+        """Up to when names have been waited for in vain: counted anew by each leader, by no clock's steps."""
+        began, at = self._since
+        counted = dt.timedelta(seconds=self._hub.clock.monotonic() - began)
+        return at + counted if counted >= PATIENCE else None
+
     def _take(self) -> Mapping[str, frozenset[str]]:
         change = self._feed.take() if self._feed is not None else None
         return {} if change is None else change.keys
@@ -71,6 +80,7 @@ class Chains:
             self._awaited = set(await self._hub.read(settle.awaited))
             self._open = set(self._awaited)
             self._loaded_for = term
+            self._since = self._hub.clock.monotonic(), self._hub.clock.now()
         elif new := touched.get(settle.LINKS):
             found = await self._hub.read(settle.awaited_by, new)
             self._awaited |= found
@@ -81,11 +91,12 @@ class Chains:
         """Decide what can be; True if there is more."""
         more = False
         if "" in self._awaited:
-            due = await self._hub.read(settle.names_due)
+            late = self._late()
+            due = await self._hub.read(settle.names_due, late)
             if due is None:
                 self._awaited.discard("")
             elif due:
-                more = (await self._hub.write(settle.bind_names, term)).more
+                more = (await self._hub.write(settle.bind_names, term, late)).more
         self._open.discard("")
         if not self._open:
             return more

@@ -60,13 +60,15 @@ class SchedulingController:
 
     async def _tick(self) -> float | None:
         may_decide = self._term() != NOT_LEADING and not self._hub.stopped
-        change = self._feed.take() if self._feed is not None else None
+        feed = self._feed
+        change = feed.take() if feed is not None else None
+        revision = feed.revision if feed is not None else 0
         scheduler = self.scheduler
         try:
             if not scheduler.loaded:
                 await scheduler.load()
             else:
-                await scheduler.follow(change.keys if change is not None else {})
+                await scheduler.follow(change.keys if change is not None else {}, revision)
             more = may_decide and await scheduler.turn()
         except BaseException:
             scheduler.loaded = False

@@ -17,6 +17,15 @@ def from_micros(microseconds: int) -> dt.datetime:
     return EPOCH + microseconds * _MICROSECOND
 
 
+def told_instant(said: str | None, now: dt.datetime) -> dt.datetime | None:
+    """The instant that a member told in RFC 3339, at most `now`, for its clock may be ahead; else None."""
+    try:
+        at = dt.datetime.fromisoformat(said or "")
+    except ValueError:
+        return None
+    return min(at.astimezone(dt.UTC), now) if at.tzinfo is not None else None
+
+
 def stamp(instant: dt.datetime | None) -> str | None:
     """RFC 3339 in UTC with microseconds and Z, or None."""
     if instant is None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from hub.domain.fleet.free_capacity import NodeAsk
 from hub.domain.quota.declared import FlavorResource, Usage
+from hub.domain.quota.holders import PendingWorkload
 from hub.domain.workloads.apply_options import ApplyOptions
 from shared import quantity
 from shared.documents import Json
@@ -121,7 +122,14 @@ class LeftOut(StrEnum):
     GONE = "Gone"  # the workload was deleted
     MOVED = "Moved"  # it is in another state, or of another epoch
     CHANGED = "Changed"  # its manifest is of another generation
-    CLUSTER_CLOSED = "ClusterClosed"  # the cluster was forgotten, written off or cordoned
+    LAPSED = "Lapsed"  # its queue, quota, flavors, checks or cluster changed: a `Lapse` says which
+
+
+class Lapse(NamedTuple):
+    """A decision no longer holds: the reason for which its workload waits instead."""
+
+    reason: Reason
+    message: str
 
 
 class TermScore(NamedTuple):
@@ -265,6 +273,7 @@ class Nominated(NamedTuple):
     victims: tuple[str, ...]  # uids, of all cycles that were looked at
     message: str
     new: bool  # somebody was told to go for it in this cycle
+    who: PendingWorkload | None = None  # as the cycle saw it
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,7 +5,7 @@ Revisions are taken last in the transaction by whoever writes, alone: commit ord
 
 import datetime as dt
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from sqlalchemy import delete, func, select
@@ -71,6 +71,20 @@ def merged(tx: Transaction, revision: int) -> list[Change]:
     if found and min(found) != revision + 1:
         raise LeftBehind(f"revision {min(found)} follows {revision}")
     return [Change(each, keys) for each, keys in found.items()]
+
+
+def touched_since(tx: Transaction, revision: int, kinds: Collection[str]) -> dict[str, set[str]]:
+    """Keys of `kinds` that commits after `revision` touched, or others earlier in this group commit.
+
+    One query. A record of these kinds that is not named here is as it was at `revision`.
+    """
+    query = select(changes.c.kind, changes.c["keys"]).where(
+        changes.c.revision > revision, changes.c.kind.in_(kinds)
+    )
+    found: dict[str, set[str]] = {kind: set(tx.earlier.get(kind, ())) for kind in kinds}
+    for kind, keys in tx.conn.execute(query):
+        found[kind].update(keys)
+    return {kind: keys for kind, keys in found.items() if keys}
 
 
 def seal(tx: Transaction, revision: int) -> Change | None:

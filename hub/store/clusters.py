@@ -9,6 +9,7 @@ from sqlalchemy import bindparam, delete, select, update
 from hub.store.bulk import Bulk
 from hub.store.dialect import insert
 from hub.store.lookup import Lookup
+from hub.store.records.history import EventFacts
 from hub.store.records.members import DownSince, Member, MemberColumns, Speaking
 from hub.store.tables import capacities, clusters, objects
 from hub.store.transaction import Transaction
@@ -109,6 +110,7 @@ def say(
         reason=reason,
         message=message,
         type="Warning" if warning else "Normal",
+        facts=EventFacts(cluster=member.name),
     )
 
 

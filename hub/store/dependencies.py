@@ -4,10 +4,11 @@ What is decided of one is decided once. The table enters the feed as `DEPENDENCI
 that waits.
 """
 
+import datetime as dt
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from sqlalchemy import Select, and_, bindparam, case, func, select, type_coerce, update
+from sqlalchemy import Select, and_, bindparam, case, false, func, select, type_coerce, update
 
 from hub.domain.workloads.chains import LinkState
 from hub.store.bulk import Bulk
@@ -169,16 +170,20 @@ def waiting_on(tx: Transaction, uids: Iterable[str], limit: int) -> list[Depende
     return [Dependency._make(row) for row in _ON.rows(tx.conn, uids, most=limit)]
 
 
-def come(tx: Transaction, limit: int) -> list[Unbound]:
-    """Names that somebody waited for and that a Job has now, or that nobody took in time."""
+def come(tx: Transaction, limit: int, late: dt.datetime | None) -> list[Unbound]:
+    """Names that somebody waited for and that a Job has now, or that nobody took in time.
+
+    `late`: time is over for those that were waited for until then; None: for none.
+    """
     d, w = dependencies.c, workloads.c
     holds = and_(
         w.namespace == d.namespace, w.name == d.on_name, w.kind == "Job", w.live.is_(True)
     )
+    over = false() if late is None else d.until <= min(late, tx.now)
     query = (
         select(d.uid, d.on_name, d.namespace, d.until, func.coalesce(w.uid, ""))
         .select_from(dependencies.outerjoin(workloads, holds))
-        .where(_OPEN, d.on_uid == "", w.uid.is_not(None) | (d.until <= tx.now))
+        .where(_OPEN, d.on_uid == "", w.uid.is_not(None) | over)
         .limit(limit)
     )
     return [Unbound._make(row) for row in tx.conn.execute(query)]

@@ -35,6 +35,11 @@ class Subscription:
         self._news = asyncio.Event()
         self.closed = False
 
+    @property
+    def revision(self) -> int:
+        """Of the newest commit that came: a follower that has just taken all has followed up to it."""
+        return self._revision
+
     def push(self, change: Change) -> None:
         """Add a commit; called in the follower's loop, in order."""
         self._revision = change.revision

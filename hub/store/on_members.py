@@ -1,7 +1,7 @@
 """Workloads as seen from the clusters they are on: counts, and which of them a rule concerns."""
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from sqlalchemy import ColumnElement, bindparam, case, exists, func, null, or_, select, update
@@ -77,6 +77,18 @@ def namespaces_on(tx: Transaction, cluster: str, states: Sequence[str]) -> dict[
         c.cluster == cluster, c.state.in_(states), c.kind == "Job"
     )
     return {row[0]: row[1] for row in tx.conn.execute(query.group_by(c.namespace))}
+
+
+def set_aside_in(tx: Transaction, namespaces: Iterable[str]) -> dict[str, Mapping[str, str]]:
+    """Clusters that live Jobs of these namespaces avoid, by uid; of those that avoid any."""
+    c = workloads.c
+    query = select(c.uid, c.set_aside).where(c.live.is_not(None), c.set_aside.is_not(None))
+    return {
+        uid: told
+        for chunk in chunks(namespaces)
+        for uid, told in tx.conn.execute(query.where(c.namespace.in_(chunk)))
+        if told
+    }
 
 
 def offered_unseen(tx: Transaction, clusters: Iterable[str]) -> list[UnseenJob]:

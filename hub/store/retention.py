@@ -2,10 +2,10 @@
 
 import datetime as dt
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import ColumnElement, delete, select, update
 
 from hub.domain.workloads.origin import Origin
-from hub.domain.workloads.states import TERMINAL
+from hub.domain.workloads.states import TERMINAL, State
 from hub.store.dialect import CHUNK
 from hub.store.tables import (
     dependencies,
@@ -23,10 +23,20 @@ from shared.kinds.eviction_v1 import EVICTIONS
 _ENDED = sorted(state.value for state in TERMINAL)
 
 
+def _is_there() -> ColumnElement[bool]:
+    """A Deactivated Job of the hub cluster, which has it still.
+
+    It is suspended there and has not ended: forgotten here, it would be taken for a new Job, and run.
+    """
+    c = workloads.c
+    deactivated = c.state == State.DEACTIVATED.value
+    return deactivated & (c.origin == Origin.HUB_CLUSTER) & c.live.is_(True)
+
+
 def names_outlived(tx: Transaction, limit: int) -> list[str]:
     """Finished jobs that still have their names though their ttlSecondsAfterFinished is over."""
     c = workloads.c
-    ended = c.finished_at.is_not(None) & c.live.is_(True) & c.state.in_(_ENDED)
+    ended = c.finished_at.is_not(None) & c.live.is_(True) & c.state.in_(_ENDED) & ~_is_there()
     found: list[str] = []
     for ttl_s in tx.conn.execute(select(c.ttl_s).distinct().where(ended)).scalars().all():
         if ttl_s is None:
@@ -50,7 +60,7 @@ def jobs_ended_before(tx: Transaction, before: dt.datetime, limit: int) -> list[
     return list(
         tx.conn.execute(
             select(c.uid)
-            .where(c.finished_at < before, c.state.in_(_ENDED), ~held, ~awaited)
+            .where(c.finished_at < before, c.state.in_(_ENDED), ~held, ~awaited, ~_is_there())
             .order_by(c.finished_at)
             .limit(limit)
         ).scalars()

@@ -16,10 +16,12 @@ from hub.store import compatibility, form, narrowing, tallies
 from hub.store.errors import StoreError
 from hub.store.tables import metadata
 
-HEAD: Final = "2026_11_29_unstarted"
+HEAD: Final = "2026_11_30_facts"
 # Revisions whose hubs may run on a database at HEAD: what came since only expands. Empty after a revision
 # that contracts.
 BESIDE: Final = (
+    "2026_11_30_decisions",
+    "2026_11_29_unstarted",
     "2026_11_29_namespaces",
     "2026_11_27_after",
     "2026_11_26_people",

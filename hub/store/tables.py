@@ -158,7 +158,18 @@ workloads = Table(
     ),  # who submitted it; "": unknown
     Column(
         "unstarted", NUMBER, nullable=False, default=0, server_default="0"
-    ),  # epochs that never started: no attempts of `retry`
+    ),  # epochs that never started; hubs of the releases before leave them out of `retry`
+    Column(
+        "retries", NUMBER, nullable=False, default=0, server_default="0"
+    ),  # epochs that failed and were tried again
+    Column(
+        "retry_epoch", NUMBER, nullable=False, default=0, server_default="0"
+    ),  # the last of them; 0: none
+    Column(
+        "held_for", String(16), nullable=False, default="", server_default=""
+    ),  # who keeps it Held; "": set by a hub of the releases before, or not held
+    Column("ran_from", Utc),  # by its member's clock, as `ran_until`: shown, orders nothing
+    Column("ran_until", Utc),
     UniqueConstraint("namespace", "name", "kind", "live"),
     Index("ix_workloads_owner", "owner", "created_at", "uid"),
     Index("ix_workloads_state", "state"),
@@ -347,6 +358,11 @@ events = Table(
     Column("type", String(16), nullable=False),  # Normal | Warning
     Column("reason", String(64), nullable=False),
     Column("message", Text, nullable=False),
+    Column("cluster", String(63), nullable=False, default="", server_default=""),  # the member
+    Column("epoch", NUMBER, nullable=False, default=0, server_default="0"),  # of a job; 0: of none
+    Column("cause", String(64), nullable=False, default="", server_default=""),  # a reason's code
+    Column("subject", String(253), nullable=False, default="", server_default=""),  # a pod, a path
+    Column("member_at", Utc),  # when it happened, by the member's clock
 )
 
 # Committed order without holes; one row per transaction and kind; older cursors get 410.

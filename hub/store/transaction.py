@@ -12,7 +12,7 @@ from sqlalchemy import Connection, select
 from hub.domain.access import EVERYTHING
 from hub.store.dialect import raise_idle_limit
 from hub.store.errors import StaleTerm
-from hub.store.records.history import NewEvent
+from hub.store.records.history import NO_FACTS, EventFacts, NewEvent
 from hub.store.tables import leases
 
 LEADER = "leader"
@@ -22,6 +22,7 @@ MESSAGE_CHARS = 4096
 T = TypeVar("T")
 # What the one writer knows to hold in the database, by kind; forgotten when that kind is touched.
 Memory = dict[str, dict[Any, Any]]
+Touched = dict[str, set[str]]  # keys by kind
 
 
 class Identified(Protocol):
@@ -40,13 +41,20 @@ class Identified(Protocol):
 class Transaction:
     """One transaction: its connection, its instant, and what followers are told when it commits."""
 
-    __slots__ = ("conn", "events", "memory", "now", "scope", "touched", "via")
+    __slots__ = ("conn", "earlier", "events", "memory", "now", "scope", "touched", "via")
 
-    def __init__(self, conn: Connection, now: dt.datetime, memory: Memory | None = None) -> None:
+    def __init__(
+        self,
+        conn: Connection,
+        now: dt.datetime,
+        memory: Memory | None = None,
+        earlier: Touched | None = None,
+    ) -> None:
         self.conn = conn
         self.now = now
         self.memory = memory
-        self.touched: dict[str, set[str]] = {}
+        self.touched: Touched = {}
+        self.earlier: Touched = earlier or {}  # by others in this group commit: in no feed yet
         self.events: list[NewEvent] = []
         self.scope = EVERYTHING  # what whoever asks may see and do: lists and finds go by it
         self.via = ""  # by what way people came, where the audit says it: the page
@@ -55,7 +63,15 @@ class Transaction:
         """Enter `keys` of `kind` into the change feed of this transaction."""
         self.touched.setdefault(kind, set()).update(keys)
 
-    def say(self, of: Identified, reason: str, message: str, *, warning: bool = False) -> None:
+    def say(
+        self,
+        of: Identified,
+        reason: str,
+        message: str,
+        *,
+        warning: bool = False,
+        facts: EventFacts = NO_FACTS,
+    ) -> None:
         """Say what happened to a workload, an object, or whatever else is known by kind and name."""
         self.event(
             uid=of.uid,
@@ -65,6 +81,7 @@ class Transaction:
             reason=reason,
             message=message,
             type="Warning" if warning else "Normal",
+            facts=facts,
         )
 
     def event(
@@ -77,6 +94,7 @@ class Transaction:
         reason: str,
         message: str,
         type: str = "Normal",  # noqa: A002 - the column's name, and Kubernetes' word
+        facts: EventFacts = NO_FACTS,
     ) -> None:
         """Say what happened to one object; written in bulk when the transaction commits."""
         self.events.append(
@@ -89,6 +107,11 @@ class Transaction:
                 "type": type,
                 "reason": reason,
                 "message": message[:MESSAGE_CHARS],
+                "cluster": facts.cluster,
+                "epoch": facts.epoch,
+                "cause": facts.cause,
+                "subject": facts.subject,
+                "member_at": facts.member_at,
             }
         )
 

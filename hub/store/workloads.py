@@ -23,6 +23,7 @@ from hub.domain.plan import LeftOut
 from hub.domain.workloads.states import (
     QUEUED,
     TERMINAL,
+    HeldFor,
     State,
     Transition,
     WithdrawTo,
@@ -32,6 +33,7 @@ from hub.domain.workloads.states import (
 from hub.store.bulk import Bulk
 from hub.store.columns import StateColumn, WithdrawColumn
 from hub.store.lookup import Lookup
+from hub.store.records.history import EventFacts
 from hub.store.records.workloads import ReasonToWait, Workload, WorkloadChange, WorkloadMove
 from hub.store.tables import workloads
 from hub.store.transaction import Transaction
@@ -65,6 +67,8 @@ EVENTS: Final[Mapping[str, tuple[str, str]]] = {
     Transition.CANCEL: ("Cancelled", "cancelled"),
     Transition.DEACTIVATE: ("Deactivated", "deactivated"),
 }
+# Who holds what was held or let go, unless the caller says who.
+_HELD_FOR: Final = {Transition.HOLD: HeldFor.PERSON, Transition.RELEASE: HeldFor.NOBODY}
 _WARNINGS = frozenset({Transition.LOSE, Transition.FAIL, Transition.ABORT, Transition.DEACTIVATE})
 # A workload that waits holds no cluster and no quota.
 _FREED: Final[JsonView] = {
@@ -79,6 +83,8 @@ _FREED: Final[JsonView] = {
     "finished_at": None,
     "applied_at": None,
     "started_at": None,
+    "ran_from": None,
+    "ran_until": None,
     "pods_ready_at": None,
     "pods_lost_at": None,
     "active": 0,
@@ -293,6 +299,8 @@ def _columns(tx: Transaction, name: Transition, row: Json, standing: _Standing) 
         columns.update(applied_at=tx.now, started_at=tx.now)
     elif state is State.APPLIED:
         columns.update(applied_at=tx.now)
+    if name in _HELD_FOR:
+        columns["held_for"] = _HELD_FOR[name]
     columns.update(row)
     if name == Transition.RESERVE:
         columns.setdefault("reserved_at", tx.now)
@@ -342,13 +350,16 @@ def _say(tx: Transaction, name: Transition, row: Json, standing: _Standing, colu
     reason, default = EVENTS[
         "admit" if name == Transition.PLACE and standing.kind == BARE else name
     ]
-    message = default.format(
+    facts = EventFacts(
         cluster=row.get("cluster") or standing.cluster,
-        epoch=columns.get("new_epoch", row["epoch"]),
+        epoch=int(columns.get("new_epoch") or row["epoch"]),
+        cause=columns["reason"],
+        member_at=columns.get("ran_until") or columns.get("ran_from"),
     )
+    message = default.format(cluster=facts.cluster, epoch=facts.epoch)
     why = columns["reason"], columns["message"]
     if any(why) and why == (standing.reason, standing.message):
         message += f" ({why[0]})"  # said when it began: this is another happening
     else:
         reason, message = columns["reason"] or reason, columns["message"] or message
-    tx.say(standing, reason, message, warning=name in _WARNINGS)
+    tx.say(standing, reason, message, warning=name in _WARNINGS, facts=facts)

@@ -83,6 +83,8 @@ _STANDING = Lookup(
             workloads.c.cluster,
             workloads.c.unstarted,
             type_coerce(workloads.c.admission, LargeBinary),
+            workloads.c.retries,
+            workloads.c.retry_epoch,
         )
         .select_from(works)
         .outerjoin(workloads, workloads.c.uid == works.c.uid)
@@ -202,6 +204,13 @@ def follow_generation(tx: Transaction, uid: str, generation: int) -> None:
         .returning(works.c.cluster)
     )
     tx.touch("works", *(key(row.cluster, uid) for row in rows))
+
+
+def follow_epoch(tx: Transaction, cluster: str, uid: str, epoch: int) -> None:
+    """A work is of a later epoch: the one that its member has since before the store was restored."""
+    here = (works.c.cluster == cluster, works.c.uid == uid, works.c.epoch < epoch)
+    tx.conn.execute(update(works).where(*here).values(epoch=epoch))
+    tx.touch("works", key(cluster, uid))
 
 
 def all_desired(tx: Transaction) -> list[Desired]:

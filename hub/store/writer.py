@@ -279,7 +279,7 @@ class Writer:
 
     def _run_group(self, whole: Transaction, group: list[Call]) -> list[Settled]:
         """Run callers that share one function; if that fails as a whole, run each by itself."""
-        part = Transaction(self._conn, whole.now, self._memory)
+        part = Transaction(self._conn, whole.now, self._memory, whole.touched)
         self._conn.exec_driver_sql(SAVEPOINT)
         try:
             values = _invoke(part, group)

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from hub.domain.plan import Reason
+from hub.services.context.rendering import began_at, ended_at
 from hub.services.questions.dashboard import ShownJob
 from hub.store.records.workloads import JobOnPage
 from hub.web.words import Instant, count, instant, percent, text, tone
@@ -14,6 +16,7 @@ from shared.documents import Json
 _PREFIX: Final = "resources.kubernetes-fleet.io/"
 _AVAILABLE: Final = "available-"
 _MAX_CHOICES: Final = 20
+_WITH_QUOTA: Final = frozenset({Reason.EXCEEDS_MAX_QUOTA, Reason.WAITING_FOR_QUOTA})
 # What is said where neither the hub nor the member has said anything.
 _WORDS: Final = {
     "Held": "held by its user or its queue",
@@ -92,12 +95,12 @@ def job_line(shown: ShownJob, now: dt.datetime) -> JobLine:
         cluster=text(row.cluster),
         state=text(row.state),
         tone=tone(row.state),
-        since=instant(row.finished_at or _started(row), now),
+        since=instant(ended_at(row) or _started(row), now),
         since_word="" if row.finished_at else "started ",
         created=instant(row.created_at, now),
         reason=text(told.get("reason") or row.reason),
         message=message,
-        facts=tuple(_facts(told, waiting, message)),
+        facts=tuple(_facts(told, waiting, str(waiting.get("reason") or ""))),
         choices_title=title,
         choices=choices,
     )
@@ -105,7 +108,7 @@ def job_line(shown: ShownJob, now: dt.datetime) -> JobLine:
 
 def _started(row: JobOnPage) -> dt.datetime | None:
     """When what is there now started; an epoch that was taken back is not there any more."""
-    return None if row.state in _NOT_STARTED else row.started_at
+    return None if row.state in _NOT_STARTED else began_at(row)
 
 
 def unreadable(row: JobOnPage) -> JobLine:
@@ -130,7 +133,7 @@ def unreadable(row: JobOnPage) -> JobLine:
     )
 
 
-def _facts(told: Json, waiting: Json, message: str) -> Iterator[str]:
+def _facts(told: Json, waiting: Json, reason: str) -> Iterator[str]:
     """The numbers behind the reason, one line each."""
     position: Json = told.get("position") or {}
     if position:
@@ -138,9 +141,7 @@ def _facts(told: Json, waiting: Json, message: str) -> Iterator[str]:
             f"position {position['inQueue']} of {position['ofQueue']} in {told['clusterQueue']}, "
             f"{position['overall']} of {position['ofOverall']} overall"
         )
-    for short in waiting.get("quota") or ():
-        if f"{short['resource']} of flavor {short['flavor']}: " in message:
-            continue  # the message has these numbers
+    for short in waiting.get("quota") or () if reason not in _WITH_QUOTA else ():
         yield text(
             f"quota: asks {short['asked']} {short['resource']} of flavor {short['flavor']}, "
             f"{short['used']} of {short['limit']} used"
@@ -148,7 +149,7 @@ def _facts(told: Json, waiting: Json, message: str) -> Iterator[str]:
             f", {short['missing']} more needed"
         )
     nearest: Json = waiting.get("nearest") or {}
-    if nearest and nearest["message"] not in message:
+    if nearest and reason != Reason.NO_CLUSTER_FITS:
         yield text(f"nearest miss: {nearest['message']}")
 
 

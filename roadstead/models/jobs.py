@@ -135,6 +135,11 @@ class Event(Record):
     type: str = ""
     reason: str = ""
     message: str = ""
+    cluster: str = ""
+    epoch: int = 0
+    cause: str = ""
+    subject: str = ""
+    member_at: dt.datetime | None = None
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,16 @@
 """Fields that keep a pod from being removed, or give it to another owner. Pure.
 
 A pod with a finalizer or a long grace period outlives its Job: the Job stays Withdrawing and its quota
-charged. Judged at every level and in every kind that has pods.
+charged. A pod with the label of another job counts as that job's. Judged at every level and in every kind
+that has pods.
 """
 
+from collections.abc import Set as AbstractSet
 from typing import Final
 
+from shared import labels
 from shared.errors import FieldError
-from shared.podsecurity.pods import Found, Json
+from shared.podsecurity.pods import Found, Json, mapping
 from shared.quantity import shown
 from shared.reject_codes import RejectCode
 
@@ -24,6 +27,22 @@ def check_metadata(metadata: Json, field: str, found: Found) -> None:
     for name, text in _FORBIDDEN.items():
         if metadata.get(name):
             found.append(FieldError(f"{field}.{name}", RejectCode.FORBIDDEN_FIELD, text))
+
+
+def check_marks(metadata: Json, written: AbstractSet[str], field: str, found: Found) -> None:
+    """Add labels and annotations of Roadstead that a template must not have to `found`.
+
+    `written`: labels that Roadstead itself writes there.
+    """
+    text = f"the prefix {labels.PREFIX} is Roadstead's own: a pod with such a {{}} would count as a job's"
+    for part, code, allowed in (
+        ("labels", RejectCode.RESERVED_LABEL, written),
+        ("annotations", RejectCode.UNKNOWN_ANNOTATION, labels.USER_ANNOTATIONS),
+    ):
+        for key in mapping(metadata.get(part)):
+            if key.startswith(labels.PREFIX) and key not in allowed:
+                why = f"{text.format(part[:-1])}; leave it out"
+                found.append(FieldError(f"{field}.{part}[{key[:317]}]", code, why))
 
 
 def check_namespace(metadata: Json, namespace: str, field: str, found: Found) -> None:

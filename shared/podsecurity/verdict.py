@@ -33,9 +33,11 @@ def check_pods(manifest: Json, namespace: str, level: Level, rules: Rules) -> Fo
     found: Found = []
     if manifest.get("kind") == "Job" and manifest.get("apiVersion") == "batch/v1":
         template = mapping(mapping(manifest.get("spec")).get("template"))
+        _check_marks(template, "spec.template", labels.OF_PODS, found)
         _check_template(template, "spec.template", namespace, level, rules, found)
         return found
     for path, template in templates_of(manifest):
+        _check_marks(template, path, frozenset(), found)
         _check_template(template, path, namespace, level, rules, found)
     return found[:MOST_REPORTED]
 
@@ -75,6 +77,12 @@ def refused(found: Found, namespace: str, level: Level) -> Rejected:
     return Rejected(
         first.code, f"{first.field}: {first.message}{where}{more}", first.field, tuple(found)
     )
+
+
+def _check_marks(template: Json, path: str, written: frozenset[str], found: Found) -> None:
+    metadata = mapping(template.get("metadata"))
+    if metadata and path:  # of a Pod they are the object's own
+        removal.check_marks(metadata, written, f"{path}.metadata", found)
 
 
 def _check_template(

@@ -263,6 +263,9 @@ class Observed(Message):
     manifest: dict[str, Any] | None = None  # of a Job that is to be left alone, where known
     namespace_id: str = Field(default="", max_length=64)  # … and that of its namespace
     unstarted: bool = False  # of a Gone: proven that nothing of the epoch ever started, or will
+    found_epoch: int = (
+        0  # with reason NewerEpoch: that of the Job that is there; 0: the agent is older
+    )
 
     def digest_line(self) -> str:
         """The line whose hash enters the digest of the observed set."""
@@ -302,6 +305,9 @@ class SyncRequest(Message):
     proto: int = OLDEST
     cluster: Any = None  # told by the credential; whoever says it must say the same
     session: str = Field(min_length=8, max_length=64)
+    follows: str = Field(
+        default="", max_length=64
+    )  # the latest `SyncReply.confirm` of this session
     seq: Whole = Field(ge=1)
     cluster_uid: str
     incarnation_seen: str = ""
@@ -369,5 +375,7 @@ class SyncReply(Message):
     rotate: Rotate | None = None  # protocol 2
     availability: AvailabilityRules | None = None  # where the agent goes by others
     namespaces: NamedNamespaces | None = None  # where the agent holds others
+    # Nothing of the request was taken: another session is live. Say this as `follows` to supersede it.
+    confirm: str = ""
     need_full: bool = False  # send the whole observed set (and capacity) next
     next_s: float = 10.0

@@ -10,6 +10,8 @@ and what it lacks has a default, so that releases one minor apart understand eac
         applying; `Compare`, which is `Keep` to agents of before: they write nothing; statuses of objects
         (`Work.report_status`)
     4   works carry the id of their namespace in the hub (`Work.namespace_id`)
+    5   the hub orders sessions (`SyncRequest.follows`, `SyncReply.confirm`); those of agents of before are
+        ordered by their clocks
 """
 
 import importlib.metadata
@@ -17,11 +19,12 @@ from collections.abc import Mapping
 from typing import Final
 
 OLDEST: Final = 1
-NEWEST: Final = 4
+NEWEST: Final = 5
 ABANDONS: Final = 3  # the first in which an agent can leave objects to its member
 COMPARES: Final = 3  # … in which it can compare without writing
 APPLY_RULES: Final = 3  # … in which it knows `force`, `co_ownership` and `compare_all`
 NAMESPACE_IDS: Final = 4  # … in which it knows ids of namespaces
+CONFIRMS: Final = 5  # … in which it confirms a session before that supersedes another
 PROTOCOL_HEADER: Final = (
     "Roadstead-Protocol"  # agent: `1-2`, what it speaks; hub: `2`, what it chose
 )

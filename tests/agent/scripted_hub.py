@@ -165,6 +165,8 @@ class ScriptedHub(httpx.AsyncBaseTransport):
         self.session: str | None = None
         self.removes_strays = True
         self.gone_sessions: set[str] = set()
+        self.questions: list[SyncRequest] = []
+        self.live = ""  # what tells of a session that is live: a new one has to name it
         self.incarnation = "i-1"
         self.streams = ScriptedStreams()
         self.stray_action: Literal["Remove", "Quarantine"] = "Remove"
@@ -286,6 +288,8 @@ class ScriptedHub(httpx.AsyncBaseTransport):
         if request.session in self.gone_sessions:
             body = {"code": "SessionSuperseded", "detail": "another agent"}
             return httpx.Response(409, json=body, request=http)
+        if self.live != request.follows and self.session != request.session:
+            return self._question(http, request)
         if self.session not in {None, request.session}:
             self.gone_sessions.add(self.session)
         self.session = request.session
@@ -321,6 +325,22 @@ class ScriptedHub(httpx.AsyncBaseTransport):
             need_full=self.wants_all,
         )
         self.wants_all = False
+        return httpx.Response(200, content=reply.model_dump_json(), request=http)
+
+    def _question(self, http: httpx.Request, request: SyncRequest) -> httpx.Response:
+        """What a hub of protocol 5 answers to a session that does not name the live one."""
+        self.questions.append(request)
+        reply = SyncReply(
+            hub_id=HUB_ID,
+            incarnation=self.incarnation,
+            term=1,
+            session=request.session,
+            seq=request.seq,
+            desired=Desired(),
+            pool_keys=self.pools,
+            confirm=self.live,
+            need_full=True,
+        )
         return httpx.Response(200, content=reply.model_dump_json(), request=http)
 
     def _rules_for(self, request: SyncRequest) -> AvailabilityRules | None:

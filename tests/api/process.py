@@ -1,7 +1,8 @@
 """A hub as a process of its own, and its administrator."""
 
 import contextlib
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import httpx
@@ -11,13 +12,18 @@ from tests.e2e.running import ready_line
 
 
 @contextlib.contextmanager
-def running(folder: Path, *more: str) -> Iterator[tuple[stem.Process, str]]:
-    """A hub on `folder`, with further arguments; yields it and its address. `log_of` has what it prints."""
+def running(
+    folder: Path, *more: str, env: Mapping[str, str] | None = None
+) -> Iterator[tuple[stem.Process, str]]:
+    """A hub on `folder`, with further arguments; yields it and its address. `log_of` has what it prints.
+
+    `env` in addition to ours.
+    """
     log = log_of(folder)
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_bytes(b"")
     options = (f"--data={folder}", "--listen=127.0.0.1:0", *more)
-    process = stem.start("hub", *options, log=log, folder=Path.cwd())
+    process = stem.start("hub", *options, log=log, env=env, folder=Path.cwd())
     try:
         waiting.until(
             lambda: ready_line(log) or process.poll() is not None, "it starts", within_s=60
@@ -27,6 +33,19 @@ def running(folder: Path, *more: str) -> Iterator[tuple[stem.Process, str]]:
     finally:
         process.kill()
         process.wait()
+
+
+def ended(folder: Path, *more: str, env: Mapping[str, str] | None = None) -> tuple[int, list[str]]:
+    """How a hub on `folder` that does not start ends: its exit code, and the lines that it prints."""
+    with tempfile.TemporaryDirectory(prefix="hub-ended-") as place:
+        log = Path(place) / "log"
+        log.touch()
+        options = (f"--data={folder}", "--listen=127.0.0.1:0", *more)
+        process = stem.start("hub", *options, log=log, env=env, folder=Path.cwd())
+        try:
+            return process.wait(60), log.read_text().splitlines()
+        finally:
+            process.kill()
 
 
 def log_of(folder: Path) -> Path:

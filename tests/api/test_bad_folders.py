@@ -4,13 +4,11 @@ import os
 import signal
 import sqlite3
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.api.process import running
+from tests.api.process import ended, running
 
 pytestmark = pytest.mark.slow
 MISCONFIGURED, STORE = 2, 3
@@ -39,10 +37,8 @@ def damaged(content: bytes) -> bytes:
 
 def refused(folder: Path, code: int, *words: str) -> None:
     """It ends with `code` and one line that holds `words`."""
-    command = [sys.executable, "-m", "hub", "--data", str(folder), "--listen", "127.0.0.1:0"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert (ended.returncode, ended.stdout) == (code, "")
-    (line,) = ended.stderr.splitlines()
+    found, (line,) = ended(folder)
+    assert found == code
     assert all(word in line for word in ("hub: ", *words)), line
 
 

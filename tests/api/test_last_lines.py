@@ -6,7 +6,6 @@ import pytest
 
 from hub.controllers.last_lines import LastLines
 from hub.services.live import last_lines
-from hub.store.transaction import Transaction
 from shared.wire.streams_v1 import FAILED_PATH, FailedPod, PodTold
 from tests import waiting
 from tests.api.streaming import a_line, running_world
@@ -171,16 +170,6 @@ async def test_a_pod_whose_name_contains_a_hidden_value_is_stored_once(tmp_path)
             await told_at_once(w, a_failed_pod(f"train-{SECRET}-0"))
             w.hub.clock.advance(1)
         assert len(await kept(w)) == 1
-
-
-async def test_the_redacted_name_of_an_earlier_release_is_recognised(tmp_path):
-    """An event that was stored before names were kept."""
-    async with running_world(tmp_path) as w:
-        row = await w.hub.job(w.uid)
-        said = "pod train-[hidden]-0 on n1: container main exited with code 3"
-        await w.hub.hub.write(Transaction.say, row, "PodFailed", said, warning=True)
-        await told_at_once(w, a_failed_pod(f"train-{SECRET}-0"))
-        assert [each["message"] for each in await kept(w)] == [said]
 
 
 async def test_two_pods_whose_names_differ_in_the_hidden_value_are_both_stored(tmp_path):

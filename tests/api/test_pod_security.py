@@ -47,6 +47,16 @@ async def test_the_namespaces_label_says_the_level(tmp_path, level, status):
         assert other.status_code == 422
 
 
+async def test_pods_of_every_kind_are_refused_labels_of_roadstead(tmp_path):
+    """Its pods would count as that job's, and keep it from being withdrawn."""
+    deployment = a_deployment()
+    deployment["spec"]["template"]["metadata"]["labels"]["roadstead.dev/job-uid"] = "u-1"
+    async with served(tmp_path) as hub:
+        reply = await hub.admin.post("/v1/apply", json=deployment)
+        assert (reply.status_code, "ReservedLabel" in reply.text) == (422, True)
+        assert "spec.template.metadata.labels[roadstead.dev/job-uid]" in reply.text
+
+
 async def test_a_changed_label_counts_for_what_comes_after(tmp_path):
     """Jobs that were taken stay; the next one is judged by the new level."""
     async with served(tmp_path) as hub:

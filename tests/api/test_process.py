@@ -2,14 +2,12 @@
 
 import json
 import signal
-import subprocess
-import sys
 
 import httpx
 import pytest
 
 from tests import databases
-from tests.api.process import admin, log_of, running
+from tests.api.process import admin, ended, log_of, running
 from tests.api.serving import a_job
 
 pytestmark = pytest.mark.slow
@@ -90,11 +88,8 @@ def test_a_second_hub_without_the_token_does_not_start(tmp_path):
 
 def _refused(folder, token_file, words, *more):
     """A hub with this file for its token ends with 2 and one line that holds the words."""
-    command = [*(sys.executable, "-m", "hub", "--listen=127.0.0.1:0"), f"--data={folder / 'data'}"]
-    command += [f"--admin-token-file={token_file}", *more]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    (line,) = done.stderr.splitlines()
-    assert (done.returncode, words in line) == (2, True), line
+    code, (line,) = ended(folder / "data", f"--admin-token-file={token_file}", *more)
+    assert (code, words in line) == (2, True), line
 
 
 def test_changes_are_streamed_as_they_are_committed(tmp_path):
@@ -119,10 +114,9 @@ def test_changes_are_streamed_as_they_are_committed(tmp_path):
 def test_one_process_per_folder(tmp_path):
     """A second hub on the same folder says so and ends."""
     with running(tmp_path):
-        command = [sys.executable, "-m", "hub", "--data", str(tmp_path), "--listen", "127.0.0.1:0"]
-        second = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-        assert second.returncode != 0
-        assert "another hub is running" in second.stderr
+        code, said = ended(tmp_path)
+        assert code != 0
+        assert "another hub is running" in said[-1]
 
 
 def test_an_acknowledged_job_survives_kill_9(tmp_path):

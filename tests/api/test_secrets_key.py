@@ -3,14 +3,11 @@
 import base64
 import contextlib
 import json
-import os
 import sqlite3
-import subprocess
-import sys
 
 import pytest
 
-from tests.api.process import admin, running
+from tests.api.process import admin, ended, running
 from tests.api.secrecy import NOT_TO_VIEWERS, TO_NOBODY, a_job_with_env, a_secret, encoded
 from tests.waiting import until
 
@@ -22,20 +19,6 @@ def a_file(folder, *lines):
     path = folder / "keys"
     path.write_text("\n".join(lines))
     return str(path)
-
-
-def refused(folder, *more, **environ):
-    """How a hub ends that does not start: its code and what it says."""
-    command = [sys.executable, "-m", "hub", "--data", str(folder), "--listen", "127.0.0.1:0"]
-    done = subprocess.run(
-        [*command, *more],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={**os.environ, **environ},
-    )
-    return done.returncode, done.stderr.splitlines()[-1]
 
 
 def content(folder):
@@ -90,16 +73,17 @@ def test_a_hub_without_the_right_key_does_not_start(tmp_path, lines, code, says)
     with running(hub, "--secrets-key", a_file(tmp_path, ONE)):
         pass
     more = ("--secrets-key", a_file(tmp_path, *lines)) if lines else ()
-    ended, said = refused(hub, *more)
-    assert ended == code
-    assert says in said
-    assert "not a key" not in said
+    found, said = ended(hub, *more)
+    assert found == code
+    assert says in said[-1]
+    assert "not a key" not in said[-1]
 
 
 def test_the_file_is_named_by_the_environment_too(tmp_path):
     """ROADSTEAD_SECRETS_KEY; one that is not there is a refusal."""
-    ended, said = refused(tmp_path / "hub", ROADSTEAD_SECRETS_KEY=str(tmp_path / "absent"))
-    assert (ended, "absent: No such file" in said) == (2, True)
+    named = {"ROADSTEAD_SECRETS_KEY": str(tmp_path / "absent")}
+    code, said = ended(tmp_path / "hub", env=named)
+    assert (code, "absent: No such file" in said[-1]) == (2, True)
 
 
 def test_another_key_takes_over_while_the_hub_serves(tmp_path):

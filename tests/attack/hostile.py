@@ -1,4 +1,4 @@
-"""The 53 Jobs of hostile-jobs.yaml as manifests, and the rules under which each is to be denied."""
+"""The 54 Jobs of hostile-jobs.yaml as manifests, and the rules under which each is to be denied."""
 
 import copy
 import functools
@@ -17,7 +17,7 @@ HARDENED = "tenant-hardened"  # the namespace that is restricted
 _POD = "spec.template.spec"
 _TEMPLATES = frozenset(
     {
-        "finalizer", "owner", "other-namespace", "endless-grace", "node-by-fields",
+        "finalizer", "owner", "label-of-roadstead", "other-namespace", "endless-grace", "node-by-fields",
         "node-preferred-by-fields", "git-repo", "inline-csi",
     }
 )  # fmt: skip

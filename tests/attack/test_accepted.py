@@ -18,8 +18,9 @@ from hub.services.objects import fence
 from hub.services.reading.draft import draft
 from hub.services.works import restored
 from hub.services.works.withdraw import withdraw_jobs
+from hub.store import events
 from shared.kinds import parse_job
-from shared.wire.agent_v1 import Mark
+from shared.wire.agent_v1 import Mark, Observed
 from tests import databases
 from tests.services.members.hubs import JOB, Agent, Running, a_stray, ran, running_hub, seen
 
@@ -143,6 +144,69 @@ async def test_what_runs_where_it_was_given_goes_on(tmp_path: Path, before: tupl
         assert (await it.stands())[0] == "Running"
         await it.north.sync(ran(it.uid, result="Succeeded"))
         assert (await it.stands())[0] == "Succeeded"
+
+
+def newer(uid: str, **job: Any) -> Observed:
+    """What the agent says of a later epoch than it was told of: released in the lost time, and run again."""
+    told: dict[str, Any] = {
+        "reason": "NewerEpoch",
+        "found_epoch": 2,
+        "object_uid": "m-2",
+        "incarnation": "inc-0",
+    }
+    return seen(uid, "Applied", **told, job=job)
+
+
+RUNS_AT_BACKUP = ("placed", "offered", "running")
+
+
+async def test_a_later_epoch_of_the_lost_time_goes_on_and_its_result_is_taken(tmp_path: Path):
+    """The job goes on in that epoch, says so, and is shown as NewerEpoch."""
+    async with accepted(tmp_path, *RUNS_AT_BACKUP) as it:
+        await it.north.sync(newer(it.uid, **GOES_ON))
+        assert await it.stands() == ("Running", "NewerEpoch", 2)
+        assert len(await it.hub.hub.read(events.about, it.uid, "NewerEpoch", 9)) == 1
+        await it.hub.settled()
+        await it.north.sync()
+        work = it.north.works[it.uid]
+        assert (work["action"], work["epoch"], work["seen"], work["fresh"]) == (
+            "Apply", 2, True, False,
+        )  # fmt: skip
+        await it.north.sync(ran(it.uid, 2, result="Succeeded"))
+        assert (await it.stands())[0] == "Succeeded"
+
+
+@pytest.mark.parametrize("result", ["Succeeded", "Failed"])
+async def test_a_later_epoch_that_ended_in_the_lost_time_is_the_result(
+    tmp_path: Path, result: str
+):
+    """Its report is enough: the agent is asked for nothing more."""
+    async with accepted(tmp_path, *RUNS_AT_BACKUP) as it:
+        await it.north.sync(newer(it.uid, result=result))
+        state, _, epoch = await it.stands()
+        assert (state, epoch) == (result, 2)
+
+
+async def test_a_job_with_a_later_epoch_is_cancelled(tmp_path: Path):
+    """The agent is told to withdraw the epoch that it has, before or after it reports it."""
+    async with accepted(tmp_path, *RUNS_AT_BACKUP) as it:
+        await it.wishes("Cancelled")
+        await it.north.sync(newer(it.uid, **GOES_ON))
+        await it.hub.settled()
+        await it.north.sync()
+        work = it.north.works[it.uid]
+        assert (work["action"], work["epoch"]) == ("Withdraw", 2)
+        await it.north.sync(seen(it.uid, "Gone", 2))
+        assert (await it.stands())[0] == "Cancelled"
+
+
+async def test_a_later_epoch_that_is_taken_back_waits_for_a_person(tmp_path: Path):
+    """It starts again as every doubtful job does: held, in an epoch beyond all that were given."""
+    async with accepted(tmp_path, *RUNS_AT_BACKUP) as it:
+        await it.north.sync(newer(it.uid, **GOES_ON))
+        await it.wishes("Pending")
+        await it.north.sync(seen(it.uid, "Gone", 2))
+        assert await it.stands() == ("Held", "Restored", it.beyond(2))
 
 
 @pytest.mark.parametrize("before", [("placed", "offered"), ("placed", "offered", "running")])

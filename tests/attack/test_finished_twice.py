@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hub.store import retention, works
-from shared.kubesim.cluster import SimCluster
+from tests.bridge.defined import with_hub_kinds
 from tests.bridge.guide import absent, apply_guide, condition, workload
 from tests.bridge.hub_cluster import until, world
 from tests.services.members.hubs import ran
@@ -32,7 +32,7 @@ async def test_a_job_that_has_ended_is_not_begun_again_when_its_record_is_gone(
     tmp_path: Path, result: str
 ):
     """Its record is kept for the retention, the Job on the hub cluster for as long as its owner likes."""
-    cluster = SimCluster("hub", hub=True)
+    cluster = with_hub_kinds()
     await cluster.start()
     try:
         async with world(tmp_path, cluster) as it:

@@ -1,4 +1,4 @@
-"""53 Jobs that no tenant may have run: denied by the hub, and by the agent of a member that gets them.
+"""54 Jobs that no tenant may have run: denied by the hub, and by the agent of a member that gets them.
 
 The third gate, the policy in the member's API server, is tried on a real one (tests/realkube). A list of
 other commands, of what a hub might be made to send besides Jobs, ends at the agent too.
@@ -29,9 +29,9 @@ async def jobs_of(one):
     return [each["metadata"]["name"] for each in (await one.kube.list("batch/v1", "Job")).items]
 
 
-def test_there_are_fifty_three_of_them():
+def test_there_are_fifty_four_of_them():
     """Each has a name of its own."""
-    assert len({each.name for each in hostile_jobs()}) == 53
+    assert len({each.name for each in hostile_jobs()}) == 54
 
 
 @EVERY
@@ -49,7 +49,7 @@ async def test_the_hub_denies_it(tmp_path, hostile):
 
 
 async def test_the_agent_denies_what_a_hub_sends_all_the_same(member):
-    """All 53 by a hub that judges nothing: each is refused for good, and not one Job is created."""
+    """All 54 by a hub that judges nothing: each is refused for good, and not one Job is created."""
     rules = hostile_jobs()[0].rules
     member.hub.put(*(work_of(each.manifest, f"u-{each.name}") for each in hostile_jobs()))
     closed = Rules(levels=rules.levels, fields="none")

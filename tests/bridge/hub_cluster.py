@@ -6,8 +6,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from hub.bridge.bridge import Bridge
 from hub.controllers.placements import Placements
 from hub.services.context import leadership
@@ -17,7 +15,8 @@ from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.kubesim.cluster import SimCluster
 from shared.kubesim.server.mirror_guard import HUB
-from tests import waiting
+from tests import manifests, waiting
+from tests.bridge.defined import with_hub_kinds
 from tests.services.members.hubs import Agent, Running, running_hub
 
 FIELDS = "kubectl-client-side-apply"
@@ -56,8 +55,8 @@ class World:
 
     async def apply(self, text: str) -> list[dict[str, Any]]:
         """Create or replace each document, as kubectl apply does."""
-        documents = [each for each in yaml.safe_load_all(text) if each]
-        return [await self.kube.apply(one, field_manager=FIELDS, force=True) for one in documents]
+        given = manifests.documents(text)
+        return [await self.kube.apply(one, field_manager=FIELDS, force=True) for one in given]
 
     async def get(self, kind: str, name: str, namespace: str = "", version: str = "") -> Any:
         try:
@@ -91,7 +90,7 @@ async def world(
     clock = SystemClock()
     own = cluster is None
     if cluster is None:
-        cluster = SimCluster("hub", hub=True)
+        cluster = with_hub_kinds()
         await cluster.start()
     kubeconfig = directory / "hub.kubeconfig"
     kubeconfig.write_text(cluster.kubeconfig_text())

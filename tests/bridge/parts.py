@@ -24,9 +24,9 @@ from shared import labels
 from shared.clock import ManualClock, SystemClock
 from shared.groups import KUEUE, PLACEMENT
 from shared.kinds import parse
-from shared.kinds.crds import all_crds
 from shared.kube.client import KubeClient
 from shared.kubesim.cluster import SimCluster
+from tests.bridge.defined import with_hub_kinds, without_hub_kinds
 from tests.bridge.hub_cluster import FIELDS, until
 from tests.services.members.hubs import Running, running_hub
 from tests.store.build import an_object
@@ -155,9 +155,9 @@ async def on_simulated(
     directory: Path, kinds: Sequence[Mirrored] = KINDS, clock: ManualClock | None = None
 ) -> AsyncIterator[tuple[Parts, SimCluster]]:
     """The parts on a simulated hub cluster that has a namespace `lab`, and the hub's kinds if asked for."""
-    crds = list(all_crds().values()) if set(kinds) - set(KINDS) else ()
+    make = with_hub_kinds if set(kinds) - set(KINDS) else without_hub_kinds
     # One credential is the hub's and the people's here.
-    cluster = SimCluster("hub", hub=True, mirror_policy=False, crds=crds)
+    cluster = make(mirror_policy=False)
     await cluster.start()
     try:
         kubeconfig = directory / "hub.kubeconfig"

@@ -5,6 +5,7 @@ from typing import Any
 
 from shared import labels
 from shared.kubesim.cluster import SimCluster
+from tests.bridge.defined import with_hub_kinds
 from tests.bridge.hub_cluster import FIELDS, World
 from tests.e2e.running import REPOSITORY
 
@@ -36,7 +37,7 @@ def a_job(name: Any = "flood", *, own: Any = (), template: Any = ()) -> dict[str
 
 async def without_policy(folder: Path) -> SimCluster:
     """A hub cluster without the policies about Jobs."""
-    cluster = SimCluster("hub", hub=True, job_policy=False)
+    cluster = with_hub_kinds(job_policy=False)
     await cluster.start()
     return cluster
 

@@ -14,6 +14,7 @@ from shared import labels
 from shared.groups import KUEUE
 from shared.kinds import parse
 from shared.kube import errors
+from tests import manifests
 from tests.bridge.hub_cluster import FIELDS, VERSIONS, World, until
 
 QUEUES = """
@@ -66,16 +67,14 @@ async def apply(it: World, text: str, by: str = "ann") -> list[Applied]:
 async def try_to_apply(it: World, text: str, by: str = "ann") -> list[Applied]:
     """The same; some may be refused."""
     now = it.hub.hub.clock.now()
-    drafts = [
-        draft(parse(each), now, submitted_by=by) for each in yaml.safe_load_all(text) if each
-    ]
+    drafts = [draft(parse(each), now, submitted_by=by) for each in manifests.documents(text)]
     found: list[Applied] = await it.hub.write(apply_documents, drafts, it.hub.hub.settings.intake)
     return found
 
 
 async def submit(it: World, name: str = "train", **spec: Any) -> str:
     """A Job in the queue `team`; its uid."""
-    manifest = yaml.safe_load(JOB)
+    (manifest,) = manifests.documents(JOB)
     manifest["metadata"]["name"] = name
     manifest["spec"] |= copy.deepcopy(spec)
     (applied,) = await apply(it, yaml.safe_dump(manifest))

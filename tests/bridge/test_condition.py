@@ -9,6 +9,7 @@ from hub.services.context import hub_cluster
 from hub.services.mirror import objects as mirrored
 from hub.store import objects
 from shared.kubesim.cluster import SimCluster
+from tests.bridge.defined import with_hub_kinds
 from tests.bridge.guide import SHOP, absent, apply_guide, condition, shop, workload
 from tests.bridge.hub_cluster import World, until, world
 from tests.services.members.hubs import ran, seen
@@ -30,7 +31,7 @@ async def test_another_cluster_behind_the_address_stops_the_bridge(tmp_path: Pat
 
 async def test_an_absence_without_deletion_stops_the_bridge(tmp_path: Path):
     """A Job with our finalizer can not vanish: was the hub cluster restored?"""
-    cluster = SimCluster("hub", hub=True)
+    cluster = with_hub_kinds()
     await cluster.start()
     try:
         async with world(tmp_path, cluster) as it:
@@ -46,7 +47,7 @@ async def test_an_absence_without_deletion_stops_the_bridge(tmp_path: Path):
 
 async def test_what_was_deleted_meanwhile_is_noticed_by_the_first_list(tmp_path: Path):
     """A plain object without finalizer, deleted while the hub was away, is deleted in the hub."""
-    cluster = SimCluster("hub", hub=True)
+    cluster = with_hub_kinds()
     await cluster.start()
     try:
         async with world(tmp_path, cluster) as it:
@@ -62,7 +63,7 @@ async def test_what_was_deleted_meanwhile_is_noticed_by_the_first_list(tmp_path:
 
 async def test_more_than_a_fifth_vanishing_at_once_stops_the_bridge(tmp_path: Path):
     """Ten of ten ConfigMaps are no user's doing until somebody says so."""
-    cluster = SimCluster("hub", hub=True)
+    cluster = with_hub_kinds()
     await cluster.start()
     try:
         async with world(tmp_path, cluster) as it:
@@ -120,7 +121,7 @@ async def test_a_forged_status_is_mended_and_moves_nothing(tmp_path: Path):
 
 async def test_a_restart_of_the_hub_takes_nothing_twice(tmp_path: Path):
     """What was taken is known by its uid; a deletion begun before goes on after."""
-    cluster = SimCluster("hub", hub=True)
+    cluster = with_hub_kinds()
     await cluster.start()
     try:
         async with world(tmp_path, cluster) as it:
@@ -138,7 +139,7 @@ async def test_a_restart_of_the_hub_takes_nothing_twice(tmp_path: Path):
 
 async def test_a_job_that_ends_while_it_is_deleted_stops_nothing(tmp_path: Path):
     """Its name comes free, and a hub that starts again does not take it for lost."""
-    cluster = SimCluster("hub", hub=True)
+    cluster = with_hub_kinds()
     await cluster.start()
     try:
         async with world(tmp_path, cluster) as it:
@@ -167,7 +168,7 @@ async def test_a_job_that_ends_while_it_is_deleted_stops_nothing(tmp_path: Path)
 
 async def test_a_job_whose_deletion_was_known_may_be_absent(tmp_path: Path):
     """Somebody took our finalizer off a Job that was being deleted: no reason to stop."""
-    cluster = SimCluster("hub", hub=True)
+    cluster = with_hub_kinds()
     await cluster.start()
     try:
         async with world(tmp_path, cluster) as it:
@@ -187,7 +188,7 @@ async def test_a_job_whose_deletion_was_known_may_be_absent(tmp_path: Path):
 
 async def test_a_lifted_stop_takes_what_is_absent_for_deleted(tmp_path: Path):
     """An administrator names the reason: the bridge goes on, and the lost Job is taken back."""
-    cluster = SimCluster("hub", hub=True)
+    cluster = with_hub_kinds()
     await cluster.start()
     try:
         async with world(tmp_path, cluster) as it:

@@ -13,6 +13,7 @@ from hub.store import audit
 from shared.clock import SystemClock
 from shared.kubesim.cluster import SimCluster
 from tests import databases
+from tests.bridge.defined import with_hub_kinds
 from tests.bridge.guide import apply_guide, workload
 from tests.bridge.hub_cluster import World, until, world
 from tests.bridge.workload_objects import patch, shown
@@ -25,7 +26,7 @@ TURNS = 2  # refused status writes after which the bridge has looked at its own 
 @pytest.fixture
 async def cluster() -> AsyncIterator[SimCluster]:
     """A hub cluster that outlives the hub beside it."""
-    made = SimCluster("hub", hub=True)
+    made = with_hub_kinds()
     await made.start()
     yield made
     await made.stop()

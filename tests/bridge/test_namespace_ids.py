@@ -10,8 +10,8 @@ from hub.services.consent import namespaces as consents
 from hub.services.context import hub_cluster
 from hub.store import objects
 from shared.kube.client import KubeClient
-from shared.kubesim.cluster import SimCluster
 from tests import waiting
+from tests.bridge.defined import with_hub_kinds
 from tests.bridge.hub_cluster import World, until, world
 from tests.bridge.rest import mirror, remove_job, submit
 from tests.bridge.showing import showing
@@ -165,7 +165,7 @@ async def test_one_whose_contents_go_later_goes_with_the_last_of_them(tmp_path: 
 
 async def test_one_that_was_deleted_while_the_hub_was_away_is_forgotten(tmp_path: Path):
     """The hub finds out when it is back, before anybody makes it again."""
-    cluster = SimCluster("hub", hub=True)
+    cluster = with_hub_kinds()
     await cluster.start()
     async with world(tmp_path, cluster) as it:
         await it.apply(LAB)

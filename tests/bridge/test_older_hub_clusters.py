@@ -17,8 +17,9 @@ from shared.errors import Rejected
 from shared.kinds import parse
 from shared.kube import errors
 from shared.kube.client import KubeClient
-from shared.kubesim.cluster import ADMIN, SimCluster
+from shared.kubesim.cluster import ADMIN
 from shared.kubesim.server import job_guard, mirror_guard
+from tests.bridge.defined import with_hub_kinds, without_hub_kinds
 from tests.bridge.guide import absent, apply_guide, condition, status, workload
 from tests.bridge.hub_cluster import FIELDS, World, until, world
 from tests.bridge.policies import GUARD
@@ -57,7 +58,7 @@ def a_job(name: str = "mock-workload", *, queued: bool = True, **spec: Any) -> d
 @contextlib.asynccontextmanager
 async def older(tmp_path: Path, kubernetes: str = "1.30", **options: Any) -> AsyncIterator[World]:
     """Everything running, the guide's queues among it, on a hub cluster of that Kubernetes."""
-    cluster = SimCluster("hub", hub=True, kubernetes=kubernetes, **options)
+    cluster = with_hub_kinds(kubernetes=kubernetes, **options)
     await cluster.start()
     try:
         async with world(tmp_path, cluster) as it:
@@ -100,7 +101,7 @@ async def test_what_is_in_force_is_found_out_by_asking(
     tmp_path: Path, kubernetes: str, policy: bool, jobs: str, keeps_mark: bool, words: str
 ):
     """By dry run: nothing is left behind."""
-    cluster = SimCluster("hub", hub=True, kubernetes=kubernetes, job_policy=policy)
+    cluster = without_hub_kinds(kubernetes=kubernetes, job_policy=policy)
     await cluster.start()
     try:
         (tmp_path / "kubeconfig").write_text(cluster.kubeconfig_text())
@@ -120,7 +121,7 @@ async def test_whether_mirrors_are_guarded_is_found_out_by_asking(
     tmp_path: Path, mirrors: bool, told: str
 ):
     """Whoever asks: the policy refuses one label of anybody."""
-    cluster = SimCluster("hub", hub=True, mirror_policy=mirrors)
+    cluster = without_hub_kinds(mirror_policy=mirrors)
     await cluster.start()
     try:
         for user in ("admin", HUB):
@@ -149,7 +150,7 @@ async def test_in_a_labelled_namespace_no_job_names_a_queue(tmp_path: Path, labe
 
 async def test_who_may_not_ask_does_not_know(tmp_path: Path):
     """As with an account whose rights are of an earlier version: that protects nothing."""
-    cluster = SimCluster("hub", hub=True)
+    cluster = without_hub_kinds()
     await cluster.start()
     try:
         cluster.faults.add("403", verb="create", resource="jobs", count=4)
@@ -166,7 +167,7 @@ async def test_who_may_not_ask_does_not_know(tmp_path: Path):
 @pytest.mark.parametrize("question", [protection._of_jobs, protection._of_mirrors])
 async def test_no_answer_is_no_verdict(tmp_path: Path, question: Any):
     """An API server that is away for a moment says nothing of what is in force: it is asked again."""
-    cluster = SimCluster("hub", hub=True)
+    cluster = without_hub_kinds()
     await cluster.start()
     try:
         cluster.faults.add("503", verb="create", resource="jobs", count=0)

@@ -18,6 +18,7 @@ from shared.kube.client import KubeClient
 from shared.kubesim.apimachinery import errors as refusals
 from shared.kubesim.cluster import SimCluster
 from shared.kubesim.requests.call import Call, Reply
+from tests.bridge.defined import with_hub_kinds
 from tests.bridge.guide import absent
 from tests.bridge.hub_cluster import FIELDS, World, until, warnings
 from tests.bridge.rest import is_mirror, mirror, remove_job, said, submit
@@ -31,7 +32,7 @@ TRAIN = ("Job", "train", "team-a")
 @contextlib.asynccontextmanager
 async def hub_clusters(count: int = 1, **options: Any) -> AsyncIterator[list[SimCluster]]:
     """Hub clusters that outlive hubs."""
-    made = [SimCluster("hub", hub=True, **options) for _ in range(count)]
+    made = [with_hub_kinds(**options) for _ in range(count)]
     for each in made:
         await each.start()
     try:

@@ -9,8 +9,8 @@ import pytest
 from hub.services.jobs import hold
 from hub.store import workloads
 from shared import labels
-from shared.kubesim.cluster import SimCluster
 from shared.kubesim.server import mirror_guard
+from tests.bridge.defined import with_hub_kinds
 from tests.bridge.guide import absent
 from tests.bridge.hub_cluster import FIELDS, World, until
 from tests.bridge.rest import mirror, refusal, remove_job, said, submit
@@ -200,7 +200,7 @@ async def test_a_foreign_job_of_its_name_is_left_alone(tmp_path: Path):
 
 async def test_before_1_32_it_stays_suspended(tmp_path: Path):
     """Where the mark is not known, suspension and the policy keep it from running; its end is shown."""
-    cluster = SimCluster("hub", hub=True, kubernetes="1.30")
+    cluster = with_hub_kinds(kubernetes="1.30")
     await cluster.start()
     try:
         async with showing(tmp_path, cluster) as it:
@@ -221,7 +221,7 @@ async def test_before_1_32_it_stays_suspended(tmp_path: Path):
 
 async def test_where_it_could_be_started_it_is_not_shown(tmp_path: Path):
     """Before 1.32 and without a policy that refuses that."""
-    cluster = SimCluster("hub", hub=True, kubernetes="1.30", job_policy=False)
+    cluster = with_hub_kinds(kubernetes="1.30", job_policy=False)
     await cluster.start()
     try:
         async with showing(tmp_path, cluster) as it:

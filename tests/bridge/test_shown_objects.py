@@ -10,8 +10,8 @@ from hub.services.objects import clusters as declared
 from hub.store import events, objects
 from shared import labels
 from shared.kube import errors
-from shared.kubesim.cluster import SimCluster
 from shared.kubesim.server import mirror_guard
+from tests.bridge.defined import with_hub_kinds
 from tests.bridge.guide import absent
 from tests.bridge.hub_cluster import World, until, warnings, world
 from tests.bridge.rest import (
@@ -140,7 +140,7 @@ async def test_what_kubectl_made_is_not_touched(tmp_path: Path):
 
 async def test_without_the_policy_edits_are_put_back(tmp_path: Path):
     """And said so on the object: what came by REST is changed by REST."""
-    cluster = SimCluster("hub", hub=True, mirror_policy=False)
+    cluster = with_hub_kinds(mirror_policy=False)
     await cluster.start()
     try:
         async with world(tmp_path, cluster) as it:
@@ -164,7 +164,7 @@ async def test_without_the_policy_edits_are_put_back(tmp_path: Path):
 
 async def test_without_the_policy_a_deleted_mirror_is_made_again(tmp_path: Path):
     """Its deletion is no deletion of the queue."""
-    cluster = SimCluster("hub", hub=True, mirror_policy=False)
+    cluster = with_hub_kinds(mirror_policy=False)
     await cluster.start()
     try:
         async with world(tmp_path, cluster) as it:

@@ -10,9 +10,9 @@ from hub.services.objects.delete import delete_object
 from shared import labels
 from shared.groups import PLACEMENT
 from shared.kube import errors
-from shared.kubesim.cluster import SimCluster
 from shared.kubesim.requests.call import Call, Reply
 from tests import waiting
+from tests.bridge.defined import with_hub_kinds
 from tests.bridge.hub_cluster import FIELDS, World, until, world
 from tests.bridge.rest import apply
 from tests.services.members.hubs import seen
@@ -180,7 +180,7 @@ async def test_nobody_else_writes_records(tmp_path: Path):
 
 async def test_without_the_policy_records_are_put_back(tmp_path: Path):
     """What was changed is as before, what was deleted is made again; nothing follows from either."""
-    cluster = SimCluster("hub", hub=True, mirror_policy=False)
+    cluster = with_hub_kinds(mirror_policy=False)
     await cluster.start()
     try:
         async with world(tmp_path, cluster) as it:
@@ -250,7 +250,7 @@ async def versions(it: World) -> list[str]:
 async def test_they_can_be_left_away_and_are_bounded(tmp_path: Path):
     """A placement is shown whole or not at all; Off takes away what was shown."""
     few = Settings(bridge=BridgeSettings(records_at_most=6))
-    cluster = SimCluster("hub", hub=True)
+    cluster = with_hub_kinds()
     await cluster.start()
     try:
         async with world(tmp_path, cluster, limits=few) as it:
@@ -303,7 +303,7 @@ class Replaced:
 
 async def test_what_took_the_name_of_a_record_stays(tmp_path: Path):
     """A record is deleted by its uid: another object of that name is its maker's."""
-    cluster = SimCluster("hub", hub=True, mirror_policy=False)
+    cluster = with_hub_kinds(mirror_policy=False)
     await cluster.start()
     try:
         async with world(tmp_path, cluster) as it:

@@ -346,7 +346,15 @@ def test_each_field_of_the_status_that_is_ours_goes_when_it_has_no_value(name: s
 
 
 @pytest.mark.parametrize(
-    "name", ["active", "podSets", "priority", "queueName", "maximumExecutionTimeSeconds"]
+    "name",
+    [
+        "active",
+        "podSets",
+        "priority",
+        "priorityClassRef",
+        "queueName",
+        "maximumExecutionTimeSeconds",
+    ],
 )
 def test_each_field_of_the_spec_is_set_back(name: str):
     """What somebody wrote into a Job's Workload is its Job's to say."""

@@ -20,7 +20,7 @@ from hub.store.records.workloads import Workload, WorkloadMove
 from shared import labels
 from shared.clock import ManualClock, SystemClock
 from shared.groups import CLUSTER, KUEUE
-from shared.kubesim.cluster import SimCluster
+from tests.bridge.defined import with_hub_kinds
 from tests.bridge.guide import apply_guide, suspended, workload
 from tests.bridge.hub_cluster import FIELDS, until, world
 from tests.bridge.parts import CHECK, KINDS, Parts, a_check, a_job, on_simulated
@@ -192,7 +192,7 @@ async def test_an_answer_that_the_cache_does_not_show_yet_is_not_overwritten(tmp
 
 async def test_a_restart_finds_what_was_not_written(tmp_path: Path):
     """What changed while no bridge ran is on the hub cluster when one runs again."""
-    cluster = SimCluster("hub", hub=True)
+    cluster = with_hub_kinds()
     await cluster.start()
     try:
         async with world(tmp_path, cluster) as it:

@@ -1,17 +1,16 @@
 """What `python -m hub` and `python -m agent` can be told, by their own word."""
 
 import functools
-import subprocess
-import sys
+import tempfile
+from pathlib import Path
 
-from tests.house.sources import REPOSITORY
+from tests import stem
 
 
 @functools.cache
 def known_flags(module: str) -> frozenset[str]:
     """The flags that `python -m MODULE --help` names."""
-    done = subprocess.run(
-        [sys.executable, "-m", module, "--help"],
-        capture_output=True, text=True, check=True, cwd=REPOSITORY, timeout=60,
-    )  # fmt: skip
-    return frozenset(word.strip("[],") for word in done.stdout.split())
+    with tempfile.TemporaryDirectory(prefix="flags-") as folder:
+        log = Path(folder) / "log"
+        assert stem.start(module, "--help", log=log).wait(60) == 0
+        return frozenset(word.strip("[],") for word in log.read_text().split())

@@ -1,14 +1,12 @@
 """One hub as a process for all tests of the command; no fleet."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.commands import GUIDE, REPOSITORY, Reached
+from tests.api.process import running
+from tests.cli.commands import GUIDE, Reached
 
 
 @pytest.fixture(autouse=True)
@@ -21,22 +19,8 @@ def _no_contexts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reached]:
     """A hub with a declared cluster and the guide's objects; without agents every job waits."""
     folder = tmp_path_factory.mktemp("hub")
-    command = [sys.executable, "-m", "hub", "--data", str(folder), "--listen", "127.0.0.1:0"]
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        cwd=REPOSITORY,
-        env={
-            **os.environ,
-            "ROADSTEAD_INTAKE_UNQUEUED_JOBS": "Default",
-        },  # most of these name no queue
-    )
-    try:
-        line = process.stdout.readline()
-        assert line.startswith("ready "), line
-        server = line.split()[1]
+    # Most of these name no queue.
+    with running(folder, env={"ROADSTEAD_INTAKE_UNQUEUED_JOBS": "Default"}) as (_, server):
         (folder / "server").write_text(server + "\n")
         reached = Reached(server, (folder / "admin.token").read_text().strip(), folder)
         with reached.client() as client:
@@ -44,6 +28,3 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reached]:
             for path in sorted(GUIDE.glob("*.yaml")):
                 client.apply(path.read_bytes())
         yield reached
-    finally:
-        process.kill()
-        process.communicate()

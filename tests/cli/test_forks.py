@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from roadstead.cli.forks import Fork, Forks
+from tests import stem
 from tests.e2e.running import until
 
 _WITHIN_S = 60
@@ -16,7 +17,15 @@ _WITHIN_S = 60
 
 @pytest.fixture
 def forks(tmp_path: Path) -> Iterator[Forks]:
-    """A template whose log is `template.log`."""
+    """A template whose log is `template.log`; it is a fork itself, which saves loading the modules again."""
+    opened = Forks(tmp_path, tmp_path / "template.log", stem.launcher())
+    with contextlib.closing(opened):
+        yield opened
+
+
+@pytest.fixture
+def own_forks(tmp_path: Path) -> Iterator[Forks]:
+    """A template as a fleet starts it."""
     with contextlib.closing(Forks(tmp_path, tmp_path / "template.log")) as opened:
         yield opened
 
@@ -77,9 +86,9 @@ def test_a_signal_that_ends_a_part_is_its_exit_code(tmp_path: Path, forks: Forks
     assert started(forks, tmp_path, "hub", "--help").wait(_WITHIN_S) == 0
 
 
-def test_a_part_is_told_apart_by_its_name(tmp_path: Path, forks: Forks) -> None:
+def test_a_part_is_told_apart_by_its_name(tmp_path: Path, own_forks: Forks) -> None:
     """`ps` shows the name of the part beside the command of the template."""
-    child = a_simulator(forks, tmp_path)
+    child = a_simulator(own_forks, tmp_path)
 
     assert Path(f"/proc/{child.pid}/comm").read_text() == "a-part\n"
     assert os.fsencode(tmp_path) in Path(f"/proc/{child.pid}/cmdline").read_bytes()

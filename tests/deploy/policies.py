@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import cel
-import yaml
 
+from tests import manifests
 from tests.house.sources import REPOSITORY
 
 Json = dict[str, Any]
@@ -30,10 +30,9 @@ def refusals(
 
     A write without `new` is a DELETE, one without `old` a CREATE.
     """
-    policies = yaml.safe_load_all(path.read_text())
     spec = next(
         p["spec"]
-        for p in policies
+        for p in manifests.kept(path)
         if p["metadata"]["name"] == name and p["kind"] == "ValidatingAdmissionPolicy"
     )
     known: Json = {

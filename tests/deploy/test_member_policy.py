@@ -8,8 +8,8 @@ from typing import Any
 
 import cel
 import pytest
-import yaml
 
+from tests import manifests
 from tests.house.sources import REPOSITORY
 
 MARK = {"roadstead.dev/managed-by": "h"}
@@ -30,7 +30,10 @@ BY_OTHERS = {"managedFields": [{"manager": "kubectl"}]}
 def an(labels: Json, **metadata: Any) -> Json:
     """An object; one with a hub's label was written by the agent, unless the metadata says otherwise."""
     written = WRITTEN if "roadstead.dev/managed-by" in labels else BY_OTHERS
-    return {"metadata": {"name": "x", "labels": labels, **written, **metadata}, "spec": {}}
+    return {
+        "metadata": {"name": "x", "labels": labels, **written, **metadata},
+        "spec": {"template": {}},
+    }
 
 
 NOTED = an({}, annotations={"roadstead.dev/spec-hash": "x"})
@@ -52,8 +55,7 @@ def is_allowed(
     namespace: str = "finance",
 ) -> bool:
     """Evaluate all rules of the policy on a request of the agent's account."""
-    path = REPOSITORY / "deploy" / "member" / "admission-policy.yaml"
-    policies = yaml.safe_load_all(path.read_text())
+    policies = manifests.kept(REPOSITORY / "deploy" / "member" / "admission-policy.yaml")
     spec = next(p["spec"] for p in policies if p["metadata"]["name"] == "roadstead-agent-writes")
     group = "batch" if kind == "Job" else ""
     request = {"operation": operation, "kind": {"group": group, "version": "v1", "kind": kind}}
@@ -171,9 +173,11 @@ def test_the_policy_judges_the_stored_object(
 def a_job(spec: Json, *, started: bool = True, ends: bool = False) -> Json:
     """A Job of the agent's; one that was not started has the mark."""
     mark = {} if started else {"annotations": {"roadstead.dev/not-started": "true"}}
-    return {**an(MARK, **mark, **(ENDING if ends else {})), "spec": spec}
+    return {**an(MARK, **mark, **(ENDING if ends else {})), "spec": {"template": TEMPLATE, **spec}}
 
 
+TEMPLATE: Json = {"spec": {"containers": [{"name": "main", "image": "theirs"}]}}
+OTHER_PODS: Json = {"spec": {"containers": [{"name": "main", "image": "ours"}]}}
 WAITS = {"suspend": True, "parallelism": 2, "completions": 4}
 RUNS = {"suspend": False, "parallelism": 2, "completions": 4}
 
@@ -186,6 +190,12 @@ RUNS = {"suspend": False, "parallelism": 2, "completions": 4}
         (a_job(WAITS, started=False), a_job(WAITS), True),
         (a_job(RUNS), a_job({**RUNS, "parallelism": 3}), True),
         (a_job({}), a_job({"parallelism": 2}), True),
+        (a_job(WAITS), a_job({**WAITS, "template": OTHER_PODS}), True),
+        (
+            a_job(WAITS, started=False),
+            a_job({**WAITS, "template": OTHER_PODS}, started=False),
+            True,
+        ),
         (a_job(RUNS), a_job({**RUNS, "completions": 5}), True),
         (a_job(RUNS), a_job({**RUNS, "parallelism": 1}), False),
         (a_job(RUNS), a_job({**RUNS, "completions": 3}), False),
@@ -198,11 +208,35 @@ RUNS = {"suspend": False, "parallelism": 2, "completions": 4}
 def test_no_job_grows_or_starts_once_consent_is_withdrawn(
     old: Json, new: Json, grows: bool
 ) -> None:
-    """In a namespace that accepts the hub, or is the hub's, it may; a deleted Job gets no pods."""
+    """Nor gets it other pods. It may if its namespace accepts the hub or is the hub's."""
     assert is_allowed("UPDATE", "Job", old, new, {}) is not grows
     assert is_allowed("UPDATE", "Job", old, new, {"roadstead.dev/accept": "z"}) is not grows
     assert is_allowed("UPDATE", "Job", old, new, ACCEPT)
     assert is_allowed("UPDATE", "Job", old, new, CREATED)
+
+
+HAD: Json = {"data": {"a": "1"}}
+
+
+@pytest.mark.parametrize(
+    ("labels", "data", "allowed"),
+    [
+        ({}, HAD, True),
+        ({}, {"data": {"a": "2"}}, False),
+        ({}, {}, False),
+        ({}, {**HAD, "stringData": {"b": "2"}}, False),
+        (MARK, {"data": {"a": "2"}}, True),
+    ],
+    ids=["released", "and changed", "and emptied", "and added to", "only changed"],
+)
+@pytest.mark.parametrize("space", [{}, ACCEPT], ids=["without consent", "with consent"])
+def test_a_release_changes_nothing_but_metadata(
+    labels: Json, data: Json, allowed: bool, space: Json
+) -> None:
+    """The request that removes the mark is the last one; a change needs the mark, and consent."""
+    old, new = {**an(MARK), **HAD}, {**an(labels, **WRITTEN), **data}
+    expected = allowed and (not labels or space == ACCEPT)
+    assert is_allowed("UPDATE", "Secret", old, new, space) is expected
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from typing import Any
 
 import cel
 import pytest
-import yaml
 
+from tests import manifests
 from tests.attack.hostile import HostileJob, harmless_job, hostile_templates
 from tests.house.sources import REPOSITORY
 
@@ -31,16 +31,15 @@ def refusals(
 ) -> list[str]:
     """The messages of the policy's rules that a write of a Job breaks; [] too where it does not apply."""
     path, name = policy
-    policies = yaml.safe_load_all(path.read_text())
     spec = next(
         p["spec"]
-        for p in policies
+        for p in manifests.kept(path)
         if p["metadata"]["name"] == name and p["kind"] == "ValidatingAdmissionPolicy"
     )
     known: Json = {
         "request": {
             "operation": "UPDATE" if old else "CREATE",
-            "kind": {"group": "batch", "version": "v1", "kind": "Job"},
+            "kind": {"group": "batch", "version": "v1", "kind": new["kind"]},
             "namespace": new["metadata"]["namespace"],
             "userInfo": {"username": "system:serviceaccount:roadstead:agent"},
         },
@@ -179,3 +178,27 @@ def test_pods_get_a_token_only_where_the_namespace_gives_it(space, token, is_ref
     larger = copy.deepcopy(job)
     larger["spec"]["parallelism"] = 2
     assert refusals(MEMBER, larger, job, space) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "label", "allowed"),
+    [
+        ("Job", "roadstead.dev/job-uid", True),
+        ("Job", "roadstead.dev/created-by", False),
+        ("CronJob", "roadstead.dev/job-uid", False),
+        ("CronJob", "team", True),
+    ],
+)
+def test_pods_of_other_kinds_carry_no_label_of_roadstead(
+    kind: str, label: str, allowed: bool
+) -> None:
+    """The hub writes three labels on pod templates of Jobs; the agent counts a job's pods by them."""
+    template = {**harmless_job()["spec"]["template"], "metadata": {"labels": {label: "u-2"}}}
+    spec = (
+        {"template": template}
+        if kind == "Job"
+        else {"jobTemplate": {"spec": {"template": template}}}
+    )
+    manifest = {"kind": kind, "metadata": {"name": "x", "namespace": "tenant"}, "spec": spec}
+    told = refusals(MEMBER, manifest)
+    assert [each.partition(":")[0] for each in told] == ([] if allowed else ["ReservedLabel"])

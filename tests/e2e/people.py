@@ -9,13 +9,12 @@ import json
 import os
 import re
 import shlex
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests import stem
 from tests.cli.commands import Ran, run, spawn
-from tests.e2e.running import REPOSITORY, RunningFleet, a_pool, until
+from tests.e2e.running import RunningFleet, a_pool, until
 
 _NOT_THEIRS = ("ROADSTEAD_NAMESPACE", "ROADSTEAD_CONTEXT", "ROADSTEAD_IMAGE", "XDG_CONFIG_HOME")
 
@@ -99,7 +98,7 @@ class NewMember:
     def __init__(self, folder: Path, name: str) -> None:
         self.name, self.folder = name, folder
         folder.mkdir(parents=True, exist_ok=True)
-        self._agent: subprocess.Popen[bytes] | None = None
+        self._agent: stem.Process | None = None
         (folder / "pools").write_text(json.dumps([a_pool(2)]))
         self._cluster = self._start(
             "shared.kubesim", f"--name={name}", f"--data={folder / 'cluster'}",
@@ -130,8 +129,5 @@ class NewMember:
                 each.terminate()
                 each.wait(30)
 
-    def _start(self, module: str, *arguments: str) -> subprocess.Popen[bytes]:
-        with (self.folder / f"{module}.log").open("ab") as log:
-            return subprocess.Popen(
-                [sys.executable, "-m", module, *arguments], cwd=REPOSITORY, stdout=log, stderr=log
-            )
+    def _start(self, module: str, *arguments: str) -> stem.Process:
+        return stem.start(module, *arguments, log=self.folder / f"{module}.log")

@@ -3,8 +3,6 @@
 hub cluster: MemberCluster made, deleted and made again ──► hub ◄── agent of `spare`, whose objects stay
 """
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from http.client import NOT_FOUND
 from pathlib import Path
@@ -14,8 +12,9 @@ from urllib.error import HTTPError
 import pytest
 import yaml
 
+from tests import stem
 from tests.e2e.recorder import ApiServer
-from tests.e2e.running import REPOSITORY, RunningFleet, equal_members, running_fleet, until
+from tests.e2e.running import RunningFleet, equal_members, running_fleet, until
 from tests.soaking import others_soak
 
 pytestmark = [pytest.mark.slow, pytest.mark.kubectl, pytest.mark.timeout(300)]
@@ -31,16 +30,13 @@ class Spare:
 
     def __init__(self, fleet: RunningFleet, folder: Path) -> None:
         self.fleet, self.folder = fleet, folder
-        self.agent: subprocess.Popen[bytes] | None = None
+        self.agent: stem.Process | None = None
         self.cluster = self._start("shared.kubesim", "--name=spare", f"--data={folder / 'cluster'}",
                                    f"--kubeconfig={folder / 'kubeconfig'}")  # fmt: skip
         until((folder / "kubeconfig").exists, 60, "the cluster serves")
 
-    def _start(self, module: str, *arguments: str) -> subprocess.Popen[bytes]:
-        with (self.folder / f"{module}.log").open("ab") as log:
-            return subprocess.Popen(
-                [sys.executable, "-m", module, *arguments], cwd=REPOSITORY, stdout=log, stderr=log
-            )
+    def _start(self, module: str, *arguments: str) -> stem.Process:
+        return stem.start(module, *arguments, log=self.folder / f"{module}.log")
 
     def joins(self) -> None:
         """Declared by kubectl, and its agent started with a fresh token."""

@@ -3,14 +3,11 @@
 import os
 import shutil
 import signal
-import subprocess
-import sys
 
 import pytest
 
-from tests import waiting
+from tests import stem, waiting
 from tests.e2e import exactly_once
-from tests.e2e.running import REPOSITORY
 from tests.soaking import others_soak
 
 pytestmark = [pytest.mark.slow, pytest.mark.kubectl, pytest.mark.timeout(400)]
@@ -35,11 +32,9 @@ def test_two_agents_on_one_credential_run_nothing_twice(tmp_path):
     def start_twin(fleet) -> None:
         credential = tmp_path / "copied.credential"
         shutil.copy(fleet.folder / "agents" / "m1" / "credential", credential)
-        command = [
-            *(sys.executable, "-m", "agent", f"--hub={fleet.server}", "--die-with-parent"),
-            *(f"--kubeconfig={fleet.kubeconfig('m1')}", f"--credential={credential}"),
-        ]
-        twins.append(subprocess.Popen(command, cwd=REPOSITORY, stderr=subprocess.DEVNULL))
+        reached = (f"--hub={fleet.server}", f"--kubeconfig={fleet.kubeconfig('m1')}")
+        own = f"--credential={credential}"
+        twins.append(stem.start("agent", *reached, own, log=tmp_path / "twin.log"))
 
     try:
         assert exactly_once.run(tmp_path, start_twin) == []

@@ -12,6 +12,7 @@ import yaml
 from tests.cli.commands import spawn
 from tests.e2e.running import REPOSITORY, RunningFleet, running_fleet, until
 
+pytestmark = pytest.mark.slow
 QUEUES = """
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor

@@ -27,6 +27,7 @@ PROOFS: Final = (
     "tests/agent/reconcile/test_foreign_pods.py",
     "tests/agent/member/test_acceptance.py",
     "tests/agent/reconcile/test_consent.py",
+    "tests/agent/reconcile/test_consent_in_queues.py",
     "tests/services/scheduling/test_consent.py",
     "tests/services/placements/test_consent.py",
     "tests/domain/placement/test_placed_consent.py",

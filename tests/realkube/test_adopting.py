@@ -14,7 +14,8 @@ import pytest
 
 from roadstead import Client
 from roadstead.cli import ports
-from tests.e2e.running import REPOSITORY, a_job, until
+from tests import stem
+from tests.e2e.running import REPOSITORY, a_job, ready_line, until
 from tests.realkube import build
 from tests.realkube.plane import Plane, equal_members, running_plane
 from tests.realkube.processes import prepare_member
@@ -42,8 +43,9 @@ class Beside:
     def running(self) -> Iterator[None]:
         """The hub, until the end of the block."""
         listen = f"--listen=127.0.0.1:{self.port}"
+        (self.folder / "hub.log").write_bytes(b"")  # of an earlier one: it says that it was ready
         with process(self.folder, "hub", f"--data={self.folder / 'hub'}", listen):
-            until(lambda: self.run("clusters", "ls").returncode == 0, 60, "the hub answers")
+            until(lambda: ready_line(self.folder / "hub.log"), 60, "the hub answers")
             yield
 
     def run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -74,13 +76,7 @@ class Beside:
 @contextlib.contextmanager
 def process(folder: Path, module: str, *arguments: str) -> Iterator[None]:
     """A part for the length of the block, ended by SIGTERM."""
-    with (folder / f"{module}.log").open("ab") as log:
-        started = subprocess.Popen(
-            [sys.executable, "-m", module, *arguments, "--die-with-parent"],
-            stdout=log,
-            stderr=log,
-            cwd=REPOSITORY,
-        )
+    started = stem.start(module, *arguments, log=folder / f"{module}.log")
     try:
         yield
     finally:

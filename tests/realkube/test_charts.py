@@ -20,15 +20,12 @@ from tests.charts.examples import EXAMPLES
 from tests.charts.helm import AGENT, Release
 from tests.charts.structure import FOREIGN, check
 from tests.e2e.running import REPOSITORY, until
-from tests.realkube import audit, build
+from tests.realkube import audit, build, guide
 from tests.realkube.chart_fleet import fleet_from_charts, refused
 from tests.realkube.installed import Installed
 from tests.realkube.plane import Fleet, Plane, PlaneError
-from tests.realkube.processes import member
 
 pytestmark = [pytest.mark.realkube, pytest.mark.timeout(500)]
-GUIDE = sorted((REPOSITORY / "examples" / "guide").glob("guide-*.yaml"))
-MEMBERS = [member("cluster-1", 2, "16", "64Gi"), member("cluster-2", 3, "16", "64Gi")]
 OBJECTS = {"profile": "objects", "kinds": {"install": True}}
 # What the guide gives no occasion for. The API server itself asks for the last when a Workload is made.
 SELDOM = {
@@ -114,28 +111,14 @@ def unused(installed: list[Installed]) -> set[tuple[str, str, str]]:
     }
 
 
-def _applied(plane: Plane, path: Path) -> None:
-    """A kind is served a moment after its definition is established: try again until then."""
-
-    def tried() -> bool:
-        with contextlib.suppress(PlaneError):
-            plane.kubectl("apply", "-f", str(path))
-            return True
-        return False
-
-    until(tried, 60, f"{path.name} is applied")
-
-
 def test_the_guide_runs_with_the_charts_rights(real_fleet: Any, tmp_path: Path) -> None:
-    """Its Jobs end with the rights of the charts and nearly all of them; one taken away is missed."""
-    planes = real_fleet(MEMBERS, audited=True)
+    """It ends as described by the rights of the charts and nearly all of them; one taken away is missed."""
+    planes = real_fleet(guide.MEMBERS, audited=True)
     with fleet_from_charts(planes, tmp_path, OBJECTS) as (client, installed):
-        for path in GUIDE:
-            _applied(planes.hub, path)
-        until(lambda: [j.state for j in client.jobs()] == ["Succeeded"] * 2, 120, "both succeeded")
+        guide.typed(planes.hub, tmp_path)
+        guide.ends_as_described(planes.hub, client)
         for plane in planes.members.values():
             until(partial(_has_queue, plane), 60, "the queue is placed")
-        assert list(client.drift()) == []
         assert refused(installed) == []
         assert {who for each in installed for who, *_ in audit.asked(each.plane.directory)} == {
             "hub",
@@ -171,14 +154,17 @@ def _without_a_rule(planes: Fleet, client: Client, installed: list[Installed]) -
     assert {what[1:] for what in refused(installed)} == {("agent", "create", "batch/jobs")}
 
 
+@pytest.mark.soak
 def test_a_member_for_jobs_alone_needs_no_more(real_fleet: Any, tmp_path: Path) -> None:
     """With the profile `jobs` a Job ends, and nothing is asked for that the rights do not give.
 
     Nor by the hub, which shows the Job that came by REST, and its member, to whoever uses kubectl. They
     speak TLS, from Secrets as cert-manager writes them: an agent knows its hub
-    by the join token alone.
+    by the join token alone. On each change the page of how to install (test_install.py) does the same
+    behind an ingress; tests/agent/test_tls_join.py and tests/api/test_client_certificates.py have the
+    certificates.
     """
-    planes = real_fleet(MEMBERS[:1], audited=True)
+    planes = real_fleet(guide.MEMBERS[:1], audited=True)
     with fleet_from_charts(planes, tmp_path, ca=CA()) as (client, installed):
         assert client.server.startswith("https://")
         client.apply((REPOSITORY / "examples" / "hello.yaml").read_text())

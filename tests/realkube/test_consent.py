@@ -128,3 +128,63 @@ def test_no_queue_gets_a_job_once_consent_is_withdrawn(gate: Gate, queue: str | 
     at = ("label", "job", "mine", "-n", name, given, "--overwrite", "--dry-run=server")
     with pytest.raises(PlaneError, match=DENIED):
         gate.plane.kubectl(*at, kubeconfig=gate.account)
+
+
+@pytest.mark.parametrize(
+    ("change", "is_denied"),
+    [
+        ('{"spec": {"template": {"spec": {"nodeSelector": {"zone": "a"}}}}}', True),
+        ('{"metadata": {"annotations": {"roadstead.dev/consent-withdrawn": "true"}}}', False),
+    ],
+    ids=["other pods", "a note"],
+)
+def test_a_suspended_job_gets_no_other_pods_once_consent_is_withdrawn(
+    gate: Gate, change: str, is_denied: bool
+) -> None:
+    """Kubernetes allows it while the Job is suspended; the agent only notes that it takes the Job back."""
+    name = "other-pods" if is_denied else "a-note"
+    gate.plane.create(a_namespace(name, {labels.ACCEPT: HUB}))
+    gate.as_agent(marked(a_job(name)))
+    gate.plane.kubectl("label", "namespace", name, f"{labels.ACCEPT}-")
+    at = ("patch", "job", "mine", "-n", name, "--type=merge", "-p", change, "--dry-run=server")
+    if is_denied:
+        with pytest.raises(PlaneError, match=DENIED):
+            gate.plane.kubectl(*at, kubeconfig=gate.account)
+    else:
+        assert "patched" in gate.plane.kubectl(*at, kubeconfig=gate.account)
+
+
+def test_a_release_changes_nothing_but_metadata(gate: Gate) -> None:
+    """The request that removes the mark is the agent's last one: it brings no other data."""
+    name = "released"
+    gate.plane.create(a_namespace(name, {labels.ACCEPT: HUB}))
+    gate.as_agent(marked(a_secret(name)))
+    gate.plane.kubectl("label", "namespace", name, f"{labels.ACCEPT}-")
+    off = '"metadata": {"labels": {"roadstead.dev/managed-by": null}}'
+    at = ("patch", "secret", "mine", "-n", name, "--type=merge", "--dry-run=server", "-p")
+    changed = f'{{{off}, "data": {{"a": "MQ=="}}}}'
+    with pytest.raises(PlaneError, match="changes nothing but metadata"):
+        gate.plane.kubectl(*at, changed, kubeconfig=gate.account)
+    assert "patched" in gate.plane.kubectl(*at, f"{{{off}}}", kubeconfig=gate.account)
+
+
+def test_a_job_tells_by_its_generation_whether_it_was_unsuspended(gate: Gate) -> None:
+    """The agent proves by it that a Job only waited: a deletion counts as well, a note does not."""
+    plane, name = gate.plane, "counted"
+    plane.create(a_namespace(name, {labels.ACCEPT: HUB}))
+    job = marked(a_job(name))
+    job["metadata"]["finalizers"] = [labels.MEMBER_FINALIZER]
+    gate.as_agent(job)
+    at = ("job", "mine", "-n", name)
+
+    def generation() -> int:
+        return int(plane.kubectl("get", *at, "-o", "jsonpath={.metadata.generation}"))
+
+    plane.kubectl("annotate", *at, f"{labels.CONSENT_WITHDRAWN}=true")
+    found = [generation()]
+    for suspend in ("false", "true"):
+        change = f'{{"spec": {{"suspend": {suspend}}}}}'
+        plane.kubectl("patch", *at, "--type=merge", "-p", change)
+        found.append(generation())
+    plane.kubectl("delete", *at, "--wait=false")
+    assert [*found, generation()] == [1, 2, 3, 4]

@@ -64,11 +64,11 @@ class Running:
 
     async def follow(self) -> None:
         """Take in what was committed since the last look."""
-        change = self._feed.take()
+        change, revision = self._feed.take(), self._feed.revision
         if not self.scheduler.loaded:
             await self.scheduler.load()
         else:
-            await self.scheduler.follow(change.keys if change else {})
+            await self.scheduler.follow(change.keys if change else {}, revision)
 
     async def settle(self, turns: int = 50) -> None:
         """Follow the feed and take turns until nothing changes any more."""

@@ -291,3 +291,51 @@ def test_no_input_breaks_the_rules(value, level):
         assert isinstance(podsecurity.check_pods(job, "team", level, Rules()), list)
         other = {**job, "kind": "Other"}
         assert isinstance(podsecurity.check_pods(other, "team", level, Rules()), list)
+
+
+def a_template(**marks):
+    """A pod template whose labels and annotations are these."""
+    return {"metadata": marks, "spec": a_pod()}
+
+
+TEMPLATES = {
+    "Deployment": ("spec.template", lambda template: {"template": template}),
+    "CronJob": (
+        "spec.jobTemplate.spec.template",
+        lambda template: {"jobTemplate": {"spec": {"template": template}}},
+    ),
+    "RayJob": (
+        "spec.rayClusterSpec.headGroupSpec.template",
+        lambda template: {"rayClusterSpec": {"headGroupSpec": {"template": template}}},
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("marks", "code"),
+    [
+        ({"labels": {"roadstead.dev/job-uid": "u-2"}}, "ReservedLabel"),
+        ({"labels": {"roadstead.dev/region": "x"}}, "ReservedLabel"),
+        ({"annotations": {"roadstead.dev/not-started": "true"}}, "UnknownAnnotation"),
+        ({"annotations": {"roadstead.dev/retry": "2"}}, None),
+        ({"labels": {"app": "web"}, "annotations": {"team": "a"}}, None),
+        ({"labels": "none", "annotations": ["x"]}, None),
+    ],
+)
+@pytest.mark.parametrize("kind", TEMPLATES)
+def test_no_pod_template_carries_what_is_roadsteads(kind, marks, code):
+    """Of any kind: its field is named, and the remedy is to leave it out."""
+    path, spec = TEMPLATES[kind]
+    manifest = {"apiVersion": "x/v1", "kind": kind, "spec": spec(a_template(**marks))}
+    told = podsecurity.check_pods(manifest, "team", "privileged", Rules())
+    assert [each.code for each in told] == ([] if code is None else [code])
+    assert all(each.field.startswith(f"{path}.metadata.") for each in told)
+    assert all(each.message.endswith("leave it out") for each in told)
+
+
+@pytest.mark.parametrize(("name", "kept"), [("job-uid", True), ("created-by", False)])
+def test_a_job_has_the_labels_that_the_hub_writes_there(name, kept):
+    """As the agent gets it: three labels, and no other of Roadstead's."""
+    job = a_job(a_pod())
+    job["spec"]["template"]["metadata"] = {"labels": {f"roadstead.dev/{name}": "u-1"}}
+    assert (podsecurity.check_pods(job, "team", "privileged", Rules()) == []) is kept

@@ -32,4 +32,5 @@ each invariant says: docs/reference/invariants.md.
 | R-20 rollouts | one version: tests/store/test_migrations.py, test_old_databases.py | - |
 | R-21 chains | `Chain`: placed after the others have ended as asked, and not forgotten | whole hubs |
 | R-22 consent | `Consents.placed`, `SpaceWatch.check`; at the end nothing waits for it | services |
+| | `Checks.deleted`: of what waits in a queue of a member, nothing that ran goes by it | services |
 """

@@ -6,6 +6,7 @@ that wait for the member, a reply is taken in by the product's own exchange.
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,7 @@ from agent.reconcile.jobs_read import JobsRead
 from agent.reconcile.reconciler import Reconciler
 from agent.reconcile.resync import Resync
 from agent.reconcile.steps import Steps
+from agent.reconcile.waiting import mark_waiting
 from agent.works.lease import Lease
 from agent.works.marks import Marks
 from agent.works.observed_set import ObservedSet
@@ -28,6 +30,8 @@ from shared.wire.agent_v1 import LEASE_S, Capacity, Mark, Observed, Work
 from tests.simulation.agent_io import CLIENT, HUB_ID, QUIET, OwnClock, SimulatedObserver
 from tests.simulation.consents import POOLS, QUIET_KINDS, SpaceWatch
 from tests.simulation.network import Network
+from tests.simulation.queues import QUEUE
+from tests.simulation.spaces import NAMESPACE
 from tests.simulation.world import Call, Violation, World
 
 
@@ -78,6 +82,7 @@ class Driven(Reconciler):
         self._removals = SimpleNamespace(put=self._release_soon, give_way=lambda: None)  # type: ignore[assignment]
         self.marks = Marks()
         self.watch = self.space = SpaceWatch(agent)
+        self.watch.follow(partial(mark_waiting, self.tracked_works, self.mark))
         self._carrier = Steps(
             self._applier,
             agent.lease,
@@ -182,6 +187,7 @@ class Request:
     wait_s: float = 0.0
     capacity: Capacity | None = None
     namespaces_held: int | None = None
+    follows: str = ""
     proto: int = 1
 
 
@@ -207,10 +213,18 @@ class Talk(Exchange):
         mark = self._consent_news()
         if self.reports_consent:
             request.namespaces_held = self._reconciler.watch.holds["namespaces_held"]
+        request.follows = self._follows
         if mark is not None:
-            request.capacity = Capacity(pools_revision=0, pools=POOLS, bound=[])
+            request.capacity = Capacity(
+                pools_revision=0, pools=POOLS, bound=[], queue_managers=self._queues()
+            )
             self._stored.fill(request.capacity, QUIET_KINDS, self._reconciler.watch)
         return _Sent(request, now, entries, mark)
+
+    def _queues(self) -> list[str]:
+        driven: Any = self._reconciler
+        managed = driven.agent.network.queue_manager is not None
+        return [f"{NAMESPACE}/{QUEUE}"] if managed else []
 
     @property
     def reports_consent(self) -> bool:

@@ -45,6 +45,7 @@ class Checks(Losses):
         self.agents: Sequence[Any] = ()  # as they were started
         self.offers: set[tuple[str, int]] = set()
         self.limit = 99
+        self.queue: Any = None  # of all jobs, where the level has one (`queue_acts`)
         self.hub_id = "hub-1"
         self.chain = Chain()
         self.consents = Consents()
@@ -74,6 +75,9 @@ class Checks(Losses):
             row = works.get((cluster, uid))
             if row is None or row["epoch"] != epoch or row["action"] != "Apply":
                 return
+        told = labels.CONSENT_WITHDRAWN in (job["metadata"].get("annotations") or {})
+        if told and (uid, epoch) in self.could_run:
+            raise Violation("R-22", f"{uid} has run, and is taken from its queue in {cluster}")
         if job["metadata"].get("deletionTimestamp") or job["spec"].get("suspend"):
             return
         raise Violation("R-08", f"{uid} is deleted in {cluster} while it is desired there")
@@ -266,6 +270,12 @@ class Checks(Losses):
         elif name == "fail" and uid in self.completed:
             raise Violation("R-07", f"{uid} completed, and has failed ({row['reason']})")
 
+    def goes_on(self, row: Object) -> None:
+        """R-15: only a store that went back learns of an epoch from a member."""
+        raise Violation(
+            "R-15", f"{row['uid']} goes on in epoch {row['epoch']}, which was not given"
+        )
+
     def looked_over(self) -> None:
         """R-02, R-03: names are given once, and what is offered was placed."""
         live = [
@@ -301,6 +311,8 @@ class Checks(Losses):
         charged = sum(_pods(w) for w in self.store.workloads.values() if w["state"] in _CHARGED)
         if charged > self.limit:
             raise Violation("R-09", f"{charged} are charged, {self.limit} are allowed")
+        if self.queue is not None:
+            self.queue.placed(uid, charged)
 
     def _not_beyond_a_failure(self, row: Object) -> None:
         """R-07: a failure with a code that its job does not name is the end of it."""

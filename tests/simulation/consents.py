@@ -15,7 +15,7 @@ from shared.kube.watch import WatchEvent
 from shared.wire.agent_v1 import Pool
 from tests.services.hubs import a_pool
 from tests.simulation.agent_io import CLIENT, HUB_ID
-from tests.simulation.spaces import NAMESPACE
+from tests.simulation.spaces import NAMESPACE, is_start
 from tests.simulation.world import Call, Violation
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class SpaceWatch(NamespaceWatch):
 
     def check(self, call: Call) -> None:
         """R-22: no agent creates or starts a Job in a namespace that it sees withdrawn."""
-        starts = call.verb == "patch" and (call.args[2].get("spec") or {}).get("suspend") is False
+        starts = call.verb == "patch" and is_start(call.args[2])
         if (starts or call.verb == "create") and self._cached(NAMESPACE) == NOT_ACCEPTED:
             text = f"{self._agent.session} sends {call.verb} into a namespace without consent"
             raise Violation("R-22", text)

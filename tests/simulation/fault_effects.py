@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from shared import labels
-from tests.simulation import consents
+from tests.simulation import consents, queue_acts
 from tests.simulation.agent_io import HUB_ID
 from tests.simulation.checks import OLDER
 from tests.simulation.faults import Fault
@@ -186,6 +186,7 @@ BEFALLS: dict[str, Does] = {
     "lost": _lost,
     "destroyed": _destroyed,
     "consent withdrawn": _consent_withdrawn,
+    **dict.fromkeys(queue_acts.ACTS, queue_acts.befall),
     "hang": _switch("hangs_until"),
     "cut": _switch("cut_until"),
     "replies lost": _switch("replies_lost_until"),

@@ -43,6 +43,9 @@ _LOST_AFTER: Final = ("offer", "create", "made", "patch", "runs", "runs", "over"
 OF_LOSSES: Final = frozenset({"lost", "destroyed"})
 # Members whose people withdraw their consent, and give it again.
 OF_CONSENT: Final = frozenset({"consent withdrawn"})
+# People who stop, shrink or delete the queue of all jobs, and make it as it was some time later.
+OF_QUEUES: Final = frozenset({"queue stopped", "queue shrunk", "queue deleted"})
+_EDITED_AFTER: Final = ("submit", "submit", "requeue", "requeue", "over", "withdraw", "offer")
 _WITHDRAWN_AFTER: Final = (
     "submit", "session", "offer", "create", "made", "patch", "runs", "withdraw", "requeue",
     "requeue", "granted",
@@ -138,6 +141,7 @@ class Scenario:
     copied_at: float  # of the hub's store: at the end it is put back; 0: it is not
     loss: str = ""  # what its jobs ask for where their cluster is lost
     consent: bool = False  # people give and withdraw their consent
+    queue_s: float = 0.0  # how long Jobs wait in queues of members, at most; 0: there are none
     faults: list[Fault] = field(default_factory=list)
 
 
@@ -181,6 +185,7 @@ def draw(seed: int) -> Scenario:
         scenario.faults.append(_wish(die, f"w{die.randrange(jobs)}", die.choice(_WISHED)))
     _draw_loss(random.Random(seed ^ 0x1054), scenario)
     _draw_consent(random.Random(seed ^ 0xC095), scenario)
+    _draw_queues(random.Random(seed ^ 0x90E5), scenario)
     scenario.faults.sort(key=lambda fault: fault.at)
     return scenario
 
@@ -200,7 +205,10 @@ def _draw_loss(die: random.Random, scenario: Scenario) -> None:
 
 
 def _draw_consent(die: random.Random, scenario: Scenario) -> None:
-    """In one seed of four people of members withdraw their consent, some of them before the first job."""
+    """In one seed of four people of members withdraw their consent, some of them before the first job.
+
+    In most of these members have queue managers, in whose queues Jobs wait.
+    """
     if die.random() > 0.25:
         return
     scenario.consent = True
@@ -220,6 +228,23 @@ def _draw_consent(die: random.Random, scenario: Scenario) -> None:
         scenario.faults.append(
             Fault(die.random() * 3.0, "preempt", uid, 0.0, die.random(), moment, _nth(die))
         )
+    scenario.queue_s = die.choice((0.0, 0.5, 5.0, 60.0))
+    if scenario.queue_s:  # while a Job waits, perhaps in the moment that it is started
+        at, seconds = die.random() * scenario.queue_s, die.random() * 60.0
+        scenario.faults.append(
+            Fault(at, "consent withdrawn", "", seconds, 0.0, "patch", _nth(die))
+        )
+
+
+def _draw_queues(die: random.Random, scenario: Scenario) -> None:
+    """In one seed of four people stop, shrink or delete the queue, mostly while a plan is made."""
+    if die.random() > 0.25:
+        return
+    for _ in range(die.choice((1, 2, 3))):
+        kind, moment = die.choice(sorted(OF_QUEUES)), die.choice(_EDITED_AFTER)
+        seconds, nth = 0.5 + die.random() * 20.0, die.choice((1, 1, 2))
+        at = die.random() * die.choice((0.0, 0.0, 0.1, 1.0))
+        scenario.faults.append(Fault(at, kind, "", seconds, die.random(), moment, nth))
 
 
 def _doubt(die: random.Random, kind: str, moment: str) -> Fault:

@@ -37,9 +37,10 @@ _NO_POOLS = Pools(revision=0, keys=[])
 class HubClock:
     def __init__(self, world: World) -> None:
         self.world = world
+        self.ahead: dt.timedelta | None = None  # by how much it was set ahead
 
     def now(self) -> dt.datetime:
-        return self.world.wall()
+        return self.world.wall() if self.ahead is None else self.world.wall() + self.ahead
 
     def monotonic(self) -> float:
         return self.world.now
@@ -93,6 +94,7 @@ class Reply:
     next_s: float = 10.0
     rotate: None = None  # credentials are none of this world's matter
     availability: None = None  # nor are rules of objects
+    confirm: str = ""  # these agents are of before protocol 5
     namespaces: None = None  # consent is modelled on levels of the whole hub
 
 

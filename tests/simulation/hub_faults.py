@@ -95,6 +95,7 @@ class ReplicatedRun(WholeRun):
 
     plays_losses = frozenset({"lost"})
     plays_consent = frozenset[str]()
+    plays_queues = frozenset[str]()
 
     def __init__(self, scenario: Scenario, *, tell: bool = False) -> None:
         super().__init__(scenario, tell=tell)

@@ -180,6 +180,7 @@ def new_workload(tx: Transaction, uid: str, name: str, **given: Any) -> None:
         "created_at": tx.now, "queued_at": tx.now, "ran_s": 0, "placed_at": None,
         "evictions": None, "evicted": None, "checks": None, "cluster_queue": "q", "queue": "",
         "max_runtime_s": None, "started_at": None, "unstarted": 0,
+        "retries": 0, "retry_epoch": 0, "held_for": "",
     }  # fmt: skip
     row.update(given)
     tx.store.workloads[uid] = row
@@ -264,6 +265,7 @@ def standing(tx: Transaction, cluster: str, uids: Sequence[str]) -> dict[str, St
             None if job["annotations"] is None else orjson.dumps(job["annotations"]),
             None if job["set_aside"] is None else orjson.dumps(job["set_aside"]),
             job["started_at"], job["cluster"] or "", job["unstarted"],
+            job["retries"], job["retry_epoch"],
         )  # fmt: skip
     return found
 

@@ -9,7 +9,8 @@ from shared.errors import Rejected
 from shared.kube import errors
 from tests.simulation.agent_io import is_ours
 from tests.simulation.member import Member
-from tests.simulation.spaces import Space
+from tests.simulation.queues import QueueManager
+from tests.simulation.spaces import Space, is_start
 from tests.simulation.world import Call, World
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Network:
         self.trouble = 0.0  # share of requests that go wrong
         self.bounded = True  # waits for 429 and pacing count within a request's time
         self.space = Space()
+        self.queue_manager: QueueManager | None = None
         self.parked: dict[tuple[str, int], Any] = {}  # by session and number: what waits for news
 
     # --- to the member ---------------------------------------------------------------------------
@@ -136,7 +138,7 @@ class Network:
                 self.space.admit()
                 return member.create(*args)
             case "patch":
-                if (args[1].get("spec") or {}).get("suspend") is False:
+                if is_start(args[1]):
                     if self.refused_until > self.world.now:
                         raise errors.Forbidden(403, "Forbidden", "a webhook denies the start")
                     self.space.admit()

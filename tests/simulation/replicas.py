@@ -324,11 +324,11 @@ class Replicas(Whole):
 
     async def _keep_up(self) -> None:
         """One that does not lead follows, to say what waits where."""
-        change = self._news.take()
+        change, revision = self._news.take(), self._news.revision
         if not self.scheduler.loaded:
             await self.scheduler.load()
         else:
-            await self.scheduler.follow(change.keys if change else {})
+            await self.scheduler.follow(change.keys if change else {}, revision)
 
     async def _between(self, process: Process, fn: Any, *args: Any, **named: Any) -> Any:
         """Between a plan and its commit people act, and another process may come to lead."""

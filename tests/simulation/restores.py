@@ -5,6 +5,7 @@ it starts. A person releases, holds, deactivates and forgets without a look into
 refuses what would run twice.
 """
 
+import datetime as dt
 import random
 import shutil
 import sqlite3
@@ -28,6 +29,8 @@ _LONGEST_LOST_S = 60.0
 _FAULTS_S = 60.0
 _BLIND_S = 120.0  # after the acceptance, most of it early
 _LAST_S = 300.0
+_HOURS_S = 3 * 3600.0  # the longest silence of a member, in some of the seeds
+_CLOCK_S = 2 * 3600.0  # by how much clocks step
 _WAITING = frozenset({"Held", "Deactivated"})
 
 
@@ -38,6 +41,7 @@ class LostTime(Checks):
         super().__init__()
         self.went_back = False
         self.accepted = False  # before that a job may be placed, but nobody is told of it
+        self.followed: set[str] = set()  # jobs that went on in a later epoch than the store's
 
     def moved(self, row: Object, name: str, before: str) -> None:
         if not self.went_back:
@@ -45,6 +49,33 @@ class LostTime(Checks):
         elif self.accepted and name == "place" and row["state"] not in _WAITING:
             # Of what waits, only the epoch has leapt.
             self._placed(row)
+
+    def goes_on(self, row: Object) -> None:
+        """R-04: the later epoch is in the member of the job, and no other epoch of it runs anywhere."""
+        uid, epoch = row["uid"], row["epoch"]
+        if not self.went_back:
+            super().goes_on(row)
+        if (uid, epoch) not in self.placed:
+            raise Violation("R-15", f"{uid} goes on in epoch {epoch}, which no hub gave")
+        here = [uid_and_epoch(job) for job in self.members[row["cluster"]].jobs.values()]
+        others = set(self.running.get(uid, {}).values()) - {row["cluster"]}
+        if others:
+            raise Violation("R-04", f"{uid} goes on in {row['cluster']}, and runs in {others}")
+        if (uid, epoch) in here:
+            self.followed.add(uid)
+
+    def come_to_an_end(self) -> None:
+        """R-07, R-12: no end of a Job is lost to its job, and what is taken back goes."""
+        for uid, row in self.store.workloads.items():
+            if row["state"] == "Withdrawing":
+                raise Violation("R-12", f"{uid} is still being taken back from {row['cluster']}")
+            if row["state"] not in {"Offered", "Applied", "Running", "Unknown"}:
+                continue
+            for job in self.members[row["cluster"]].jobs.values():
+                ended = {c["type"] for c in job["status"].get("conditions") or ()}
+                if uid_and_epoch(job)[0] == uid and ended & {"Complete", "Failed"}:
+                    text = f"its Job in {row['cluster']} has ended, and {uid} is {row['state']}"
+                    raise Violation("R-07", text)
 
     def looked_over(self) -> None:
         if not self.went_back:
@@ -158,6 +189,7 @@ class RestoredRun(WholeRun):
 
     plays_losses = frozenset[str]()
     plays_consent = frozenset[str]()
+    plays_queues = frozenset[str]()
 
     def __init__(self, scenario: Scenario, *, tell: bool = False) -> None:
         die = random.Random(scenario.seed ^ 0xBAC)
@@ -175,9 +207,20 @@ class RestoredRun(WholeRun):
         self.world.at(copied, self.hub.back_up)  # type: ignore[attr-defined]
         self.world.at(back, self.hub.restore)  # type: ignore[attr-defined]
         self.world.at(self.accepted, self.hub.accept)  # type: ignore[attr-defined]
+        self.silent = ("", 0.0)  # a member, and until when
         if die.random() < 0.7:
-            until = self.accepted + 10.0 + die.random() * 200.0
-            self.world.at(back - 0.1, self._silence, die.choice(sorted(self.members)), until)
+            longest = _HOURS_S if die.random() < 0.2 else 200.0
+            self.silent = (
+                die.choice(sorted(self.members)), self.accepted + 10.0 + die.random() * longest,
+            )  # fmt: skip
+            self.world.at(back - 0.1, self._silence)
+        if die.random() < 0.4:  # hubs of the release before order sessions by clocks: not these
+            step = dt.timedelta(seconds=die.uniform(-_CLOCK_S, _CLOCK_S))
+            self.world.at(back + die.random() * 60.0, self._step_clocks, step)
+        if die.random() < 0.3:  # never back (assumption 5)
+            self.hub.clock.ahead = dt.timedelta()
+            ahead = dt.timedelta(seconds=die.random() * _CLOCK_S)
+            self.world.at(back - 0.05, self._step_hub, ahead)
 
     def _run_in_the_lost_time(self, die: random.Random, copied: float, back: float) -> None:
         """Jobs wait for a release in the copy, and are released in the lost time."""
@@ -188,14 +231,39 @@ class RestoredRun(WholeRun):
     def _act_blindly(self) -> None:
         """People release, hold, deactivate and forget in any order after the restore."""
         die = random.Random(self.scenario.seed ^ 0xB11D)
-        acts = ("release", "release", "hold", "deactivate", "forget")
+        acts = (
+            "release",
+            "release",
+            "release",
+            "hold",
+            "deactivate",
+            "forget",
+            "forget",
+            "cancel",
+        )
         for _ in range(die.randrange(4, 24)):
             at = self.accepted + die.random() ** 2 * _BLIND_S
             self.world.at(at, self._act, die.choice(acts), die.random())
 
-    def _silence(self, member: str, until: float) -> None:
+    def _silence(self) -> None:
         """One member is not heard from the restore until long after the acceptance."""
-        self.hub.networks[member].cut_until = until
+        member, until = self.silent
+        if member:
+            self.hub.networks[member].cut_until = until
+
+    def _step_clocks(self, step: dt.timedelta) -> None:
+        """The clocks of all agents are set, back or ahead."""
+        for agent in self.agents:
+            agent.clock.step(step)
+
+    def _step_hub(self, ahead: dt.timedelta) -> None:
+        """The hub's clock is set ahead, and stays so."""
+        self.hub.clock.ahead = ahead
+
+    def mend(self) -> None:
+        """Everything works again, but for the member that is silent for longer."""
+        super().mend()
+        self._silence()
 
     def _act(self, act: str, which: float) -> None:
         uids = sorted(self.hub.books.workloads)  # type: ignore[attr-defined]
@@ -221,9 +289,10 @@ class RestoredRun(WholeRun):
         self._act_blindly()
         world.run(max(_FAULTS_S, self.accepted) + 1.0)
         self.mend()
-        until = world.now + _LAST_S
+        until = max(world.now, self.silent[1]) + _LAST_S
         while world.now < until:
             world.run(world.now + 20.0)
             for uid, row in list(self.hub.books.workloads.items()):  # type: ignore[attr-defined]
                 if row["state"] == "Held":
                     self.hub.wish(uid, "release")
+        self.checks.come_to_an_end()  # type: ignore[attr-defined]

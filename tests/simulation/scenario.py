@@ -15,6 +15,7 @@ from tests.simulation.faults import (
     OF_CONSENT,
     OF_JOBS,
     OF_LOSSES,
+    OF_QUEUES,
     Fault,
     Scenario,
     draw,
@@ -22,6 +23,7 @@ from tests.simulation.faults import (
 from tests.simulation.hub import SimHub
 from tests.simulation.member import Member
 from tests.simulation.network import Network
+from tests.simulation.queues import QueueManager
 from tests.simulation.world import Violation, World
 
 _PATIENCE_S = 500.0  # after which what is not at rest is stuck
@@ -36,6 +38,7 @@ class Run:
 
     plays_losses: frozenset[str] = OF_LOSSES  # of clusters
     plays_consent = frozenset[str]()
+    plays_queues = frozenset[str]()
     draw = staticmethod(draw)
 
     def __init__(self, scenario: Scenario, *, tell: bool = False) -> None:
@@ -57,6 +60,8 @@ class Run:
             network = self.hub.networks[name] = Network(world, self.hub, member)
             network.trouble = scenario.trouble
             network.space.is_watched = scenario.consent and bool(self.plays_consent)
+            if network.space.is_watched and scenario.queue_s:
+                network.queue_manager = QueueManager(world, member, scenario.queue_s)
             self.start_agent(name, scenario.rates[index])
         if scenario.foreign:
             self.members["north"].create(a_stranger("j0"))
@@ -130,7 +135,8 @@ class Run:
 
     @property
     def _not_played(self) -> frozenset[str]:
-        return (OF_LOSSES - self.plays_losses) | (OF_CONSENT - self.plays_consent)
+        losses, consent = OF_LOSSES - self.plays_losses, OF_CONSENT - self.plays_consent
+        return losses | consent | (OF_QUEUES - self.plays_queues)
 
     def _watch_silence(self) -> None:
         self.hub.watch_silence()

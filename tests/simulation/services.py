@@ -19,19 +19,18 @@ from typing import Any, TypeVar
 import orjson
 
 from hub.controllers.chains import Chains
-from hub.domain.workloads.states import WithdrawTo
 from hub.services.context import leadership
 from hub.services.context.hub import Hub
 from hub.services.index.reader import FOLLOWED
-from hub.services.jobs import cancel, hold
 from hub.services.members import liveness
 from hub.services.members.sync import AgentSync
+from hub.services.members.terms import AgentTerms
 from hub.services.objects.apply import apply_documents
 from hub.services.objects.fence import fence_cluster
 from hub.services.reading.draft import draft
 from hub.services.scheduling import commit
 from hub.services.scheduling.turn import Scheduler
-from hub.services.works import cluster_loss, evict
+from hub.services.works import cluster_loss
 from hub.store import clusters, workloads
 from hub.store.engine import Database
 from hub.store.errors import StaleTerm
@@ -39,22 +38,24 @@ from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds.registry import parse
 from shared.reject_codes import RejectCode
+from shared.wire import versions
 from shared.wire.agent_v1 import DesiredBase, ObservedSet, SyncReply, SyncRequest
 from tests import prepared
 from tests.services.hubs import a_job, a_pool, a_queue
 from tests.simulation import chains
 from tests.simulation.books import books, links, memory_backed
 from tests.simulation.checks import Checks
-from tests.simulation.faults import OF_CONSENT, Scenario
+from tests.simulation.faults import OF_CONSENT, OF_QUEUES, Scenario
 from tests.simulation.hub import HUB_ID, HubClock
+from tests.simulation.queue_acts import Queue
 from tests.simulation.scenario import Run
+from tests.simulation.wishes import HELD, carry_out, goes_on
 from tests.simulation.world import START, Violation, World
 from tests.store.build import a_member
 
 T = TypeVar("T")
 _ENDED = frozenset({"Succeeded", "Failed", "Cancelled"})
 _ASKED = ("/retry", "/on-cluster-loss")
-_HELD = frozenset({"Placed", "Offered", "Applied", "Running", "Withdrawing", "Unknown"})
 # What a job has come to → the moment that is.
 _MOMENTS = {
     "Offered": "offer",
@@ -73,6 +74,7 @@ class Whole:
         self.world, self.checks, self.limit = world, checks, limit
         self.folder = Path(tempfile.mkdtemp(prefix="simulation-", dir=memory_backed()))
         self.loop = asyncio.new_event_loop()
+        self.terms = AgentTerms(protocol=versions.CONFIRMS)
         self.clock = HubClock(world)
         self.networks: dict[str, Any] = {}
         self.names = names
@@ -81,6 +83,7 @@ class Whole:
         checks.silent_for = lambda cluster: world.now - self.heard[cluster]
         checks.chain.links = self._read_links
         self.fenced: set[str] = set()  # clusters that were written off
+        self.queue = checks.queue = Queue(limit)
         self.dies_in_request = False
         self.heard: dict[str, float] = {}
         self.up = False
@@ -129,13 +132,8 @@ class Whole:
                 await self._write(wish)
 
     async def _agent_sync(self, **more: Any) -> AgentSync:
-        return AgentSync(
-            self.db,
-            self.clock,
-            hub_id=HUB_ID,
-            term=lambda: self.term,
-            **{"incarnation": "inc-1", **more},
-        )
+        named = {"hub_id": HUB_ID, "term": lambda: self.term, "incarnation": "inc-1", **more}
+        return AgentSync(self.db, self.clock, **named)
 
     def die(self) -> None:
         self.up = False
@@ -177,9 +175,11 @@ class Whole:
                 self.world.happens(
                     _MOMENTS[row["state"]], row["cluster"] or was["cluster"] or "north"
                 )
-            if row["epoch"] > was["epoch"]:
+            if row["epoch"] > was["epoch"] and goes_on(was, row):
+                self.checks.goes_on(row)
+            elif row["epoch"] > was["epoch"]:
                 self.checks.moved(row, "place", was["state"])
-            elif was["state"] in _HELD and row["state"] in _RELEASES:
+            elif was["state"] in HELD and row["state"] in _RELEASES:
                 self.checks.moved(row, _RELEASES[row["state"]], was["state"])
         self.checks.looked_over()
         self._follow()
@@ -214,11 +214,12 @@ class Whole:
         wire = SyncRequest.model_construct(
             session=request.session, seq=request.seq, cluster_uid=request.cluster_uid, desired=held,
             incarnation_seen=request.incarnation_seen, marks=request.marks, wait_s=0.0, proto=1,
-            observed=said, capacity=request.capacity)  # fmt: skip
+            follows=request.follows, observed=said, capacity=request.capacity)  # fmt: skip
         read = SyncRequest.model_validate_json(wire.model_dump_json())
         read.namespaces_held = request.namespaces_held
         told = self._said_by(cluster, read)
-        self.checks.answered(cluster, read.session)  # before news of it has others answered
+        if told is None or not told.confirm:
+            self.checks.answered(cluster, read.session)  # before news of it has others answered
         self.checks.consents.reported(cluster, read)
         self._look_at_the_books()
         if self.dies_in_request:
@@ -231,7 +232,8 @@ class Whole:
 
     def _said_by(self, cluster: str, request: SyncRequest) -> SyncReply | None:
         """What the hub's process says; None if it says nothing."""
-        told = SyncReply.model_validate_json(self.run(self.sync.sync(cluster, request, [])))
+        answer = self.sync.sync(cluster, request, [], self.terms)
+        told = SyncReply.model_validate_json(self.run(answer))
         self.run(self.hub.write(liveness.note_heartbeats, self.sync.heartbeats.take()))
         return told
 
@@ -277,11 +279,11 @@ class Whole:
             raise Violation("R-13", "an earlier leader has written")
 
     async def _turn(self) -> bool:
-        change = self._news.take()
+        change, revision = self._news.take(), self._news.revision
         if not self.scheduler.loaded:
             await self.scheduler.load()
         else:
-            await self.scheduler.follow(change.keys if change else {})
+            await self.scheduler.follow(change.keys if change else {}, revision)
         more = await self.scheduler.turn()
         while await self.chains.tick() == 0.0:
             pass
@@ -355,29 +357,14 @@ class Whole:
                 notes = {k: v for k, v in row["annotations"].items() if k.endswith(_ASKED)}
                 self._apply(tx, uid, row["name"], notes, row["parallelism"] % 2 + 1)
         else:
-            _carry_out(tx, uid, row, wish)
-
-
-def _carry_out(tx: Transaction, uid: str, row: dict[str, Any], wish: str) -> None:
-    match wish:
-        case "hold":
-            hold.hold_job(tx, uid, "somebody")
-        case "release":
-            hold.release_job(tx, uid, "somebody")
-        case "cancel":
-            cancel.cancel_job(tx, uid, "somebody")
-        case "delete":
-            cancel.delete_job(tx, uid, "somebody")
-        case "deactivate" if row["state"] not in _ENDED:
-            evict.evict(tx, [uid], "Deactivated", "", to=WithdrawTo.DEACTIVATED)
-        case "preempt" if row["state"] in _HELD:
-            evict.evict(tx, [uid], "Preempted", "")
+            carry_out(tx, uid, row, wish)
 
 
 class WholeRun(Run):
     """A scenario played on the whole hub."""
 
     plays_consent = OF_CONSENT
+    plays_queues = OF_QUEUES
 
     def __init__(self, scenario: Scenario, *, tell: bool = False) -> None:
         super().__init__(scenario, tell=tell)

@@ -17,6 +17,13 @@ _DENIED: Final = (
 )
 
 
+def is_start(patch: dict[str, Any]) -> bool:
+    """Whether a patch unsuspends a Job, or takes off the mark without which it waits in a queue."""
+    notes = (patch.get("metadata") or {}).get("annotations") or {}
+    unmarks = labels.NOT_STARTED in notes and notes[labels.NOT_STARTED] is None
+    return unmarks or (patch.get("spec") or {}).get("suspend") is False
+
+
 class Space:
     """The namespace of a member, which its people made. They accept the hub in it, or do not."""
 

@@ -184,3 +184,19 @@ def test_no_agent_ends_what_the_hub_wants_to_run():
         checks.deleted("north", a_job(uid))
     with pytest.raises(Violation, match="R-08"):
         checks.deleted("north", a_job("w0"))
+
+
+def test_a_job_in_a_members_queue_goes_elsewhere_once_consent_is_withdrawn():
+    """It never ran there: its first epoch is no attempt, and it ends in the other cluster."""
+    away = Fault(0.5, "consent withdrawn", "", 400.0, 0.0, "patch", 1)
+    later = Fault(60.0, "relist", "north", 0.0, 0.0)  # until then nothing is mended
+    faults = [away, later]
+    given = replace(draw(1), **QUIET, consent=True, queue_s=60.0, loss="", faults=faults)
+    run = WholeRun(given)
+    try:
+        run.play()
+        (row,) = run.checks.store.workloads.values()
+        assert (row["state"], row["epoch"]) == ("Succeeded", 2)
+        assert run.checks.unstarted == {(row["uid"], 1)}
+    finally:
+        run.finish()

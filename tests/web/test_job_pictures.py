@@ -24,7 +24,7 @@ def at(seconds):
 
 
 PREEMPTED = [
-    Happening(at(1), "Placed", "placed on north, epoch 1"),
+    Happening(at(1), "Placed", "placed on north, epoch 1", "north"),
     Happening(at(2), "Started", "runs in north"),
     Happening(at(300), "EvictedDueToPreempted", "preempted for team-a/urgent"),
     Happening(at(302), "Requeued", "waits again"),
@@ -114,7 +114,7 @@ def test_a_long_history_is_bounded():
     events = []
     for turn in range(100):
         events += [
-            Happening(at(4 * turn + 1), "Placed", "placed on north, epoch 1"),
+            Happening(at(4 * turn + 1), "Placed", "placed on north, epoch 1", "north"),
             Happening(at(4 * turn + 2), "EvictedDueToPreempted", "again"),
             Happening(at(4 * turn + 3), "Requeued", ""),
         ]

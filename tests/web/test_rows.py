@@ -247,5 +247,6 @@ async def test_ids_are_unique(tmp_path):
 def test_every_column_of_an_event_is_known():
     """The page shows all but the uid: a new column is a new cell to escape."""
     assert {c.name for c in events.columns} - {"uid"} == {
-        *("id", "at", "kind", "namespace", "name", "type", "reason", "message")
+        *("id", "at", "kind", "namespace", "name", "type", "reason", "message"),
+        *("cluster", "epoch", "cause", "subject", "member_at"),
     }

@@ -59,9 +59,10 @@ def test_a_waiting_job_has_its_position_and_the_numbers():
 
 
 def test_what_the_message_says_is_not_said_again():
-    """The nearest miss is a fact of its own only where the message leaves it out."""
+    """The nearest miss is a fact of its own only where it is not the reason."""
     nearest = {"message": "cluster g misses 1 cpu"}
-    line = job_line(a_row(told=told("no room; cluster g misses 1 cpu", nearest=nearest)), NOW)
+    said = told("no room; cluster g misses 1 cpu", nearest=nearest, reason="NoClusterFits")
+    line = job_line(a_row(told=said), NOW)
     assert line.facts == ("position 2 of 9 in gpus, 4 of 30 overall",)
 
 

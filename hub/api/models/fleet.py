@@ -141,6 +141,16 @@ class RecordedEvent(Model):
     type: Literal["Normal", "Warning"]
     reason: str
     message: str
+    cluster: str
+    """The member that it happened in or for; empty: none."""
+    epoch: int
+    """Of the job; 0: of none."""
+    cause: str
+    """The code of why, as jobs have it in `reason`; empty: it needs none."""
+    subject: str
+    """What of it: the name of a pod, the path of a field; empty: the whole."""
+    member_at: Instant | None
+    """When it happened, by the member's clock."""
 
 
 class EventList(ListPage):

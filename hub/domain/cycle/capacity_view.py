@@ -91,7 +91,7 @@ class LiveFleet:
 
     def place(self, who: PendingWorkload, assignment: Assignment) -> str | None:
         """Take room on the best cluster that can hold all of it; its name."""
-        pod_sets = sized(who, assignment)
+        pod_sets = sized(who.pod_sets, assignment)
         demand = demand_at(who, pod_sets)
         needs = self._needs(pod_sets, assignment.asks)
         at = self._claims.get(who.uid)
@@ -117,7 +117,7 @@ class LiveFleet:
         """The best cluster that can hold all of it once `gone` are; its room is kept for it."""
         if who.uid in self._claims:
             return self._room.layout.names[self._claims[who.uid]]
-        pod_sets = sized(who, assignment)
+        pod_sets = sized(who.pod_sets, assignment)
         demand = demand_at(who, pod_sets)
         needs = self._needs(pod_sets, assignment.asks)
         fitting = self._fitting(who.uid, demand, needs, gone)
@@ -280,9 +280,9 @@ def _take(room: Room, needs: _Needs, at: int) -> bool:
     return any(room.take_all(order, at) for order in orders_of(needs))
 
 
-def sized(who: PendingWorkload, assignment: Assignment) -> tuple[PodSet, ...]:
+def sized(pod_sets: Sequence[PodSet], assignment: Assignment) -> tuple[PodSet, ...]:
     """The pod sets with as many pods as were assigned."""
-    pairs = zip(who.pod_sets, assignment.pod_sets, strict=True)
+    pairs = zip(pod_sets, assignment.pod_sets, strict=True)
     return tuple(p if p.count == a.count else replace(p, count=a.count) for p, a in pairs)
 
 

@@ -161,7 +161,7 @@ class SharedRounds(Rounds):
                 self.evictions.setdefault(uid, Eviction(uid, who.uid, str(victim.cause)))
         self.nominated[who.uid] = Nominated(
             who.uid, attempt.cluster or "", assigned,
-            tuple(holder.uid for holder in attempt.awaited), attempt.message, new,
+            tuple(holder.uid for holder in attempt.awaited), attempt.message, new, who,
         )  # fmt: skip
 
     def _spared_until(self) -> dt.datetime | None:

@@ -94,6 +94,7 @@ class Cluster:
     stopped_queues: frozenset[str] = frozenset()  # those of them that are stopped
     # States of namespaces (`shared.wire.consent`); None: its agent reports none.
     consent: Mapping[str, str] | None = None
+    consent_revision: int = 0  # of the names and ids that this report answers
     node_count: int = 0
     growing: tuple[GrowingPool, ...] = ()  # those that may add nodes
     down: str = ""  # why its API server does not answer its agent; "": it does
@@ -158,6 +159,18 @@ def accepts(cluster: Cluster, namespace: str) -> bool:
     """May the hub use a namespace of the cluster, as its agent reports?"""
     states = cluster.consent
     return states is None or states.get(namespace, NOT_ACCEPTED) not in CLOSED
+
+
+def as_of(cluster: Cluster, renewed: Mapping[str, int]) -> Cluster:
+    """The cluster without states that it reported of namespaces which were made again since.
+
+    `renewed`: since which revision of the names a namespace has its present id.
+    """
+    told, revision = cluster.consent or {}, cluster.consent_revision
+    stale = {name for name, since in renewed.items() if name in told and revision < since}
+    if not stale:
+        return cluster
+    return replace(cluster, consent={n: state for n, state in told.items() if n not in stale})
 
 
 def changed_namespaces(
@@ -257,6 +270,7 @@ def with_report(
         stopped_queues=frozenset(capacity.get("stopped_queues") or ()),
         down=str((capacity.get("api_server") or {}).get("reason") or ""),
         consent=_consent(capacity.get("consent")),
+        consent_revision=int((capacity.get("consent") or {}).get("revision") or 0),
         node_count=int(capacity.get("node_count") or 0) or sum(len(p.nodes) for p in pools),
         growing=growing_pools(declared, capacity, key_revisions or {}),
     )

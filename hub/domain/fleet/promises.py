@@ -5,7 +5,7 @@ are on their way, where bound and succeeded are those of the very report whose f
 (docs/explain/placement.md). `Members` keeps clusters, promises and the room that is left in step.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import numpy as np
 
@@ -186,11 +186,47 @@ class Members:
         self._lent = True
         return self.room
 
+    def room_with(self, changed: Mapping[str, Cluster], gone: Collection[str] = ()) -> Room:
+        """The room that would be left with these clusters as given, and without those `gone`.
+
+        Nothing changes here. The room must have been brought up to date (`refresh`).
+        """
+        same = not gone and all(self._layout.alike(cluster) for cluster in changed.values())
+        if same:
+            room = self.room.copy()
+            for cluster in changed.values():
+                room.reset(cluster)
+            anew: Iterable[str] = changed
+        else:
+            clusters = {n: c for n, c in {**self.clusters, **changed}.items() if n not in gone}
+            layout = Layout(list(clusters.values()))
+            room, anew = Room.of(layout, clusters), layout.names
+        for name in anew:
+            pods = self._pods_with(changed[name]) if name in changed else self._pods.get(name, {})
+            _promise_all(room, name, pods)
+        room.touched.clear()
+        return room
+
+    def _pods_with(self, cluster: Cluster) -> Mapping[tuple[Resources, NodeAsk], int]:
+        """Pods on their way to a cluster, were its report this one."""
+        before = self.clusters.get(cluster.name)
+        promises = self._promises.get(cluster.name, {})
+        differing = promises if before is None else _differing(before.bound, cluster.bound)
+        pods = dict(self._pods.get(cluster.name, {}))
+        for uid in differing:
+            promise = promises.get(uid)
+            if promise is None:
+                continue
+            counts = promise.count(cluster)
+            outstanding = promise.outstanding or (0,) * len(counts)
+            for (requests, ask, _), old, new in zip(
+                promise.pod_sets, outstanding, counts, strict=True
+            ):
+                pods[requests, ask] = pods.get((requests, ask), 0) + new - old
+        return {key: count for key, count in pods.items() if count > 0}
+
     def _keep_promises(self, name: str) -> None:
-        at = self._layout.position[name]
-        pods = self._pods.get(name, {})
-        for (requests, ask), count in sorted(pods.items(), key=_largest_first):
-            self.room.promise(self._layout.need(requests, ask), count, at)
+        _promise_all(self.room, name, self._pods.get(name, {}))
 
     def _extent(self, name: str) -> tuple[list[int], list[int]]:
         at = self._layout.position[name]
@@ -225,6 +261,12 @@ def _differing(before: Bound, after: Bound) -> set[str]:
     found = {uid for (uid, epoch), told in after.items() if before.get((uid, epoch)) != told}
     found.update(uid for uid, epoch in before if (uid, epoch) not in after)
     return found
+
+
+def _promise_all(room: Room, name: str, pods: Mapping[tuple[Resources, NodeAsk], int]) -> None:
+    at = room.layout.position[name]
+    for (requests, ask), count in sorted(pods.items(), key=_largest_first):
+        room.promise(room.layout.need(requests, ask), count, at)
 
 
 def _largest_first(item: tuple[tuple[Resources, NodeAsk], int]) -> tuple[bool, int, str]:

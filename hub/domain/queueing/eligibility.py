@@ -21,6 +21,7 @@ from hub.domain.workloads.admission_checks import Fault
 Namespaces = Mapping[str, Mapping[str, str]]  # labels by name
 NAME_LABEL = "kubernetes.io/metadata.name"
 STOPPED = "Stopped"
+TERMINATING = "Terminating"
 
 
 class Inactive(NamedTuple):
@@ -43,6 +44,13 @@ class QueueVerdict(NamedTuple):
     @property
     def admits(self) -> bool:
         return self.reason is None
+
+    @property
+    def stopped(self) -> str:
+        """The kind of queue that is stopped: LocalQueue or ClusterQueue; "": none is."""
+        if self.reason != Reason.QUEUE_STOPPED:
+            return ""
+        return "LocalQueue" if self.condition == STOPPED else "ClusterQueue"
 
 
 _MAY: Final = QueueVerdict()
@@ -69,12 +77,16 @@ def inactivity(
     used: Iterable[str],
     flavors: Container[str],
     checks: Fault | None,
+    *,
+    terminating: bool = False,
 ) -> Inactive | None:
     """Why a ClusterQueue can admit nothing; None where it can.
 
     `cycle`: of the cohorts above it. `used`: flavors that it names, of which `flavors` are there.
-    `checks`: what is wrong with its admission checks.
+    `checks`: what is wrong with its admission checks. `terminating`: it is being deleted.
     """
+    if terminating:
+        return Inactive(TERMINATING, "it is being deleted")
     if stop_policy != "None":
         return Inactive(STOPPED, stop_policy)
     if cycle:

@@ -70,6 +70,7 @@ class ClusterQueue:
     stop_policy: str = "None"  # None | Hold | HoldAndDrain
     weight: str = "1"
     spec: JsonView | None = None  # as normalised: what later rules read from
+    terminating: bool = False  # it is being deleted: it goes when what it has admitted has ended
 
     @property
     def stopped(self) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from hub.domain.workloads.states import State
+from hub.domain.workloads.states import HeldFor, State
 
 WAITS: Final = "WaitsForJobs"  # reason of a held job
 NEVER: Final = "DependencyNeverSatisfied"
@@ -17,9 +17,14 @@ HELD_FOR_OTHERS: Final = frozenset({WAITS, NEVER})
 _SHOWN: Final = 3  # in a sentence
 
 
-def waits_for_others(state: State, reason: str) -> bool:
-    """Is a job held because it waits for other jobs, and by nobody's wish besides?"""
-    return state is State.HELD and reason in HELD_FOR_OTHERS
+def waits_for_others(state: State, held_for: str, reason: str) -> bool:
+    """Is a job held because it waits for other jobs, and by nobody's wish besides?
+
+    Hubs of the releases before 2026_11_30 say that by the reason alone; they leave `held_for` empty.
+    """
+    if state is not State.HELD:
+        return False
+    return held_for == HeldFor.JOBS or (not held_for and reason in HELD_FOR_OTHERS)
 
 
 class EndCondition(StrEnum):

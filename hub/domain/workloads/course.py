@@ -33,6 +33,8 @@ class Happening(NamedTuple):
     at: dt.datetime
     reason: str
     message: str
+    cluster: str = ""
+    cause: str = ""  # the code of why
 
 
 class Now(NamedTuple):
@@ -120,8 +122,6 @@ _BY_STATE: Final[Mapping[str, Phase]] = {
 _THERE: Final = frozenset(
     {Phase.PLACING, Phase.STARTING, Phase.RUNNING, Phase.SILENT, Phase.LEAVING}
 )
-_AGAIN: Final = "waits again ("
-_PLACED: Final = "placed on "
 
 
 def course_of(now: Now, told: Sequence[Happening]) -> Course:
@@ -163,10 +163,10 @@ class _Walk:
         self._last = happening
 
     def _leave_before(self, happening: Happening) -> None:
-        """It waits again for a reason under which it was told to leave: `waits again (Retrying)`."""
+        """It waits again for a cause of which was said before that it leaves."""
         if happening.reason != "Requeued" or self.stretches[-1].phase is Phase.LEAVING:
             return
-        why = self._said.get(happening.message.removeprefix(_AGAIN).rstrip(")"))
+        why = self._said.get(happening.cause)
         if why is not None and why.at >= self.stretches[-1].since:
             self._change(ended=why.reason, why=why.message)
             self._enter(Phase.LEAVING, why.at, why.message)
@@ -200,10 +200,8 @@ class _Walk:
         self.stretches.append(Stretch(phase, at, again=again, why=why))
 
     def _placed(self, happening: Happening) -> None:
-        said = happening.message
-        name = said.removeprefix(_PLACED).partition(",")[0] if said.startswith(_PLACED) else ""
         started = happening.at if happening.reason == "Admitted" else None
-        self.attempts.append(JobAttempt(name, happening.at, started))
+        self.attempts.append(JobAttempt(happening.cluster, happening.at, started))
 
     def _left(self, at: dt.datetime, reason: str, why: str) -> None:
         """The attempt is over: by what made it leave, where that was said before."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from hub.domain.workloads.placement_policy import Policy, Preferred
+from hub.domain.workloads.refusals import is_member
 from shared import labels
 from shared.resources import PodSet, Toleration
 from shared.selectors import LabelSelector, parse_selector
@@ -89,7 +90,9 @@ def read_constraints(
         if named
         else None,
         selector=parse_selector(selector, CLUSTER_SELECTOR) if selector else None,
-        set_aside=tuple(sorted((n, _instant(t)) for n, t in (set_aside or {}).items())),
+        set_aside=tuple(
+            sorted((n, _instant(t)) for n, t in (set_aside or {}).items() if is_member(n))
+        ),
         policy=policy,
         tolerations=policy.tolerations if policy else _common_tolerations(pod_sets),
     )

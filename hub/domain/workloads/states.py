@@ -81,6 +81,15 @@ class WithdrawTo(StrEnum):
     DELETED = "Deleted"
 
 
+class HeldFor(StrEnum):
+    """Who keeps a workload Held: a rule reads this, and never the words of its reason."""
+
+    NOBODY = ""  # it is not held, or a hub of the releases before holds it
+    PERSON = "Person"
+    JOBS = "Jobs"  # those that it waits for, and nobody besides
+    RESTORE = "Restore"  # the store was restored: a member may run it
+
+
 _S, _T = State, Transition
 TRANSITIONS: Final[Mapping[Transition, tuple[frozenset[State], State]]] = {
     # name: (states it may start from, state it ends in)

@@ -64,7 +64,7 @@ class DeclaredFleet(LiveFleet):
     ) -> str | None:
         """The best cluster that can hold all of it once `gone` are. What they free is seen at once."""
         search = self._search_in(self._laid_out({holder.uid for holder in gone}))
-        demand = demand_at(who, sized(who, assignment))
+        demand = demand_at(who, sized(who.pod_sets, assignment))
         for asks in dict.fromkeys((assign_with_scale_up.there(assignment.asks), assignment.asks)):
             choice = search.picker(demand, asks).place(who.uid)
             if choice is not None:

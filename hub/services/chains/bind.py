@@ -18,7 +18,7 @@ from hub.domain.workloads.chains import (
     in_cycles,
     judge,
 )
-from hub.domain.workloads.states import State
+from hub.domain.workloads.states import HeldFor, State
 from hub.services.reading.draft import Draft
 from hub.store import dependencies, workloads
 from hub.store.records.dependencies import Dependency
@@ -213,7 +213,9 @@ def hold_new(row: Workload, what: Followed | None) -> Workload:
     """The row of a new job, held where it waits for others."""
     if what is None:
         return row
-    return row._replace(state=State.HELD, reason=what.reason, message=what.message)
+    return row._replace(
+        state=State.HELD, reason=what.reason, message=what.message, held_for=HeldFor.JOBS
+    )
 
 
 def store_new(tx: Transaction, bound: BoundJobs, rows: Iterable[Workload]) -> None:

@@ -4,6 +4,7 @@ A job is let go in the transaction that finds the last of those results in the s
 (docs/explain/exactly-once.md, rule 20). What a crash leaves undecided is found again by its index.
 """
 
+import datetime as dt
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
@@ -15,11 +16,11 @@ from hub.domain.workloads.chains import (
     judge_end,
     waits_for_others,
 )
-from hub.domain.workloads.states import State, Transition
+from hub.domain.workloads.states import HeldFor, State, Transition
 from hub.services.works import accounted, restored
 from hub.store import dependencies, workloads
 from hub.store.records.dependencies import Awaited, Dependency
-from hub.store.records.workloads import Workload
+from hub.store.records.workloads import Workload, WorkloadChange
 from hub.store.transaction import Transaction
 
 LINKS: Final = dependencies.DEPENDENCIES  # in the feed: by the uid of the job that waits
@@ -76,24 +77,29 @@ def _decided(row: Dependency, job: Awaited | None) -> Dependency:
     return row._replace(state=judge_end(row.wanted, job.state), ended=job.state.value)
 
 
-def names_due(tx: Transaction) -> bool | None:
-    """Whether a name that is waited for has come, or its time is over; None where none is waited for."""
+def names_due(tx: Transaction, late: dt.datetime | None) -> bool | None:
+    """Whether a name that is waited for has come, or its time is over; None where none is waited for.
+
+    `late`: as `bind_names` takes it.
+    """
     if not dependencies.waits_for_names(tx):
         return None
-    return bool(dependencies.come(tx, 1))
+    return bool(dependencies.come(tx, 1, late))
 
 
-def bind_names(tx: Transaction, term: int) -> DecidedLinks:
+def bind_names(tx: Transaction, term: int, late: dt.datetime | None) -> DecidedLinks:
     """Names that jobs wait for are bound to who has come; those that nobody took in time are given up.
 
+    `late`: the time by the clock that this leader began with, advanced by what it has counted since; None
+    until it has counted as long as a name is waited for. A clock that is set ahead gives up no name.
     Raises StaleTerm.
     """
     tx.require_term(term)
-    found = dependencies.come(tx, MOST)
+    found = dependencies.come(tx, MOST, late)
     dependencies.bind(tx, [each for each in found if each.on_uid])
-    late = {(each.uid, each.on_name) for each in found if not each.on_uid}
-    held = dependencies.of_jobs(tx, {uid for uid, _ in late})
-    missed = [row for rows in held.values() for row in rows if (row.uid, row.on_name) in late]
+    nobodys = {(each.uid, each.on_name) for each in found if not each.on_uid}
+    held = dependencies.of_jobs(tx, {uid for uid, _ in nobodys})
+    missed = [row for rows in held.values() for row in rows if (row.uid, row.on_name) in nobodys]
     dependencies.decide(tx, [row._replace(state=LinkState.NEVER) for row in missed])
     _follow(tx, held)
     return DecidedLinks(len(found), len(found) == MOST)
@@ -115,7 +121,7 @@ def _follow(tx: Transaction, uids: Collection[str]) -> None:
 
 def is_held_for_others(row: Workload) -> bool:
     """Is it held because it waits for other jobs, and by nobody's wish besides?"""
-    return waits_for_others(row.state, row.reason)
+    return waits_for_others(row.state, row.held_for, row.reason)
 
 
 def _let_go(tx: Transaction, rows: Sequence[tuple[Workload, Followed]]) -> None:
@@ -138,12 +144,19 @@ def _tell(tx: Transaction, rows: Sequence[tuple[Workload, Followed]]) -> None:
         for row, what in rows
         if (row.reason, row.message) != (what.reason, what.message)
     ]
-    workloads.change(
-        tx, [{"uid": row.uid, "reason": w.reason, "message": w.message} for row, w in new]
-    )
+    workloads.change(tx, [_held_for_jobs(row, what) for row, what in new])
     for row, what in new:
         if what.reason == NEVER and row.reason != NEVER:
             tx.say(row, what.reason, what.message, warning=True)
+
+
+def _held_for_jobs(row: Workload, what: Followed) -> WorkloadChange:
+    return {
+        "uid": row.uid,
+        "reason": what.reason,
+        "message": what.message,
+        "held_for": HeldFor.JOBS,
+    }
 
 
 def hold_again(tx: Transaction, row: Workload) -> bool:
@@ -154,7 +167,7 @@ def hold_again(tx: Transaction, row: Workload) -> bool:
     what = _open(tx, row)
     if what is None or row.state is not State.HELD:
         return False
-    workloads.change(tx, [{"uid": row.uid, "reason": what.reason, "message": what.message}])
+    workloads.change(tx, [_held_for_jobs(row, what)])
     tx.say(row, what.reason, what.message, warning=what.reason == NEVER)
     return True
 

@@ -32,6 +32,8 @@ class AskedNamespaces:
     hub_id: str = ""
     reports_due: Mapping[str, dt.datetime] = field(default_factory=dict)
     """Until then a workload of that namespace waits for members that have yet to report: new names only."""
+    renewed: Mapping[str, int] = field(default_factory=dict)
+    """Revision since which a name has its present id: what was reported before is of an earlier namespace."""
     beyond: frozenset[str] = frozenset()
     """Namespaces in which workloads wait, and that the bound leaves unnamed; not stored."""
 
@@ -47,6 +49,7 @@ def load(tx: Transaction) -> AskedNamespaces:
             name: dt.datetime.fromisoformat(due)
             for name, due in (stored.get("reports_due") or {}).items()
         },
+        {name: int(since) for name, since in (stored.get("renewed") or {}).items()},
     )
 
 
@@ -59,8 +62,16 @@ def ids_of(tx: Transaction, names: Iterable[str]) -> dict[str, str]:
 def renewed(tx: Transaction, name: str) -> None:
     """A namespace was made, perhaps again: agents are told its id, and report its state anew."""
     stored: Json = settings.get(tx, SETTING) or {}
-    if name in (stored.get("names") or ()):
-        settings.put(tx, SETTING, {**stored, "revision": int(stored["revision"]) + 1})
+    if name not in (stored.get("names") or ()):
+        return
+    revision = int(stored["revision"]) + 1
+    due = (tx.now + REPORTS_WITHIN).isoformat()
+    told = {
+        "revision": revision,
+        "reports_due": {**(stored.get("reports_due") or {}), name: due},
+        "renewed": {**(stored.get("renewed") or {}), name: revision},
+    }
+    settings.put(tx, SETTING, {**stored, **told})
 
 
 def require(tx: Transaction, needed: AbstractSet[str]) -> AskedNamespaces:
@@ -79,13 +90,15 @@ def require(tx: Transaction, needed: AbstractSet[str]) -> AskedNamespaces:
         return replace(present, beyond=beyond)
     due = {name: at for name, at in present.reports_due.items() if at > tx.now and name in names}
     due |= dict.fromkeys(added, tx.now + REPORTS_WITHIN)
+    renewed = {name: since for name, since in present.renewed.items() if name in names}
     told = {
         "revision": present.revision + 1,
         "names": sorted(names),
         "reports_due": {name: at.isoformat() for name, at in sorted(due.items())},
+        "renewed": renewed,
     }
     settings.put(tx, SETTING, told)
-    return AskedNamespaces(present.revision + 1, names, present.hub_id, due, beyond)
+    return AskedNamespaces(present.revision + 1, names, present.hub_id, due, renewed, beyond)
 
 
 class Consents:

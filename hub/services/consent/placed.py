@@ -20,13 +20,20 @@ from shared.consent import MOST_NAMES
 
 MOST_PLACED: Final = MOST_NAMES // 2
 _NAMESPACE: Final = ("", "Namespace")
+ObjectName = tuple[str, str, str, str]  # group, kind, namespace, name
 
 
-def namespaces_of(rows: Iterable[StoredObject]) -> frozenset[str]:
+def namespaces_of(objects: Iterable[ObjectName]) -> frozenset[str]:
     """Namespaces that objects live in, and those that are among them."""
     return frozenset(
-        row.name if (row.api_group, row.kind) == _NAMESPACE else row.namespace for row in rows
+        name if (group, kind) == _NAMESPACE else namespace
+        for group, kind, namespace, name in objects
     ) - {""}
+
+
+def namespaces_of_rows(rows: Iterable[StoredObject]) -> frozenset[str]:
+    """The same of stored objects."""
+    return namespaces_of((row.api_group, row.kind, row.namespace, row.name) for row in rows)
 
 
 def acceptance(

@@ -1,10 +1,18 @@
 """How rows look to people and scripts: plain JSON, one function per noun. Pure."""
 
+import datetime as dt
+
 from hub.domain.access import UNKNOWN
 from hub.domain.instants import stamp
 from hub.store.records.history import StoredEvent
 from hub.store.records.objects import StoredObject
-from hub.store.records.workloads import BareProgress, ListedJob, Workload, WorkloadProgress
+from hub.store.records.workloads import (
+    BareProgress,
+    JobOnPage,
+    ListedJob,
+    Workload,
+    WorkloadProgress,
+)
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
@@ -24,9 +32,19 @@ def job(row: Workload | ListedJob) -> Json:
         "cluster": row.cluster,
         "epoch": row.epoch,
         "createdAt": stamp(row.created_at),
-        "startedAt": stamp(row.started_at),
-        "finishedAt": stamp(row.finished_at),
+        "startedAt": stamp(began_at(row)),
+        "finishedAt": stamp(ended_at(row)),
     }
+
+
+def began_at(row: Workload | ListedJob | JobOnPage) -> dt.datetime | None:
+    """When its present epoch began to run: by its member, else when the hub heard of it."""
+    return row.started_at and (row.ran_from or row.started_at)
+
+
+def ended_at(row: Workload | ListedJob | JobOnPage) -> dt.datetime | None:
+    """When it ended: by its member, else when the hub heard of it."""
+    return row.finished_at and (row.ran_until or row.finished_at)
 
 
 def state(row: Workload | WorkloadProgress | BareProgress) -> Json:
@@ -97,6 +115,11 @@ def event(told: StoredEvent) -> Json:
         "type": told.type,
         "reason": told.reason,
         "message": told.message,
+        "cluster": told.cluster,
+        "epoch": told.epoch,
+        "cause": told.cause,
+        "subject": told.subject,
+        "memberAt": stamp(told.member_at),
     }
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from hub.domain.instants import stamp
 from hub.domain.workloads.demand import FOR_GOOD, NAME_CONFLICT
+from hub.domain.workloads.refusals import is_member
 from hub.store.records.history import StoredEvent
 from hub.store.records.workloads import Workload
 from shared.documents import Json
@@ -18,20 +19,20 @@ def until(row: Workload) -> dict[str, str | None]:
     """Member → until when; None: until a person releases the job."""
     found: dict[str, str | None] = {}
     for cluster, text in (row.set_aside or {}).items():
+        if not is_member(cluster):
+            continue
         at = dt.datetime.fromisoformat(text)
         found[cluster] = None if at == FOR_GOOD else stamp(at.replace(microsecond=0))
     return found
 
 
 def because(row: Workload, newest_first: Sequence[StoredEvent]) -> dict[str, Json]:
-    """Member → {"reason", "message"} of the job's newest event in which it is told why."""
+    """Member → {"reason", "message"} of the job's newest event about it that says its own cause."""
     found: dict[str, Json] = {}
-    for cluster in row.set_aside or ():
-        signs = (f"{cluster}: ", f" in {cluster} (")
-        for event in newest_first:
-            if any(sign in event.message for sign in signs):
-                found[cluster] = {"reason": event.reason, "message": event.message}
-                break
+    avoided = frozenset(filter(is_member, row.set_aside or ()))
+    for event in newest_first:
+        if event.cluster in avoided and event.reason == event.cause:
+            found.setdefault(event.cluster, {"reason": event.reason, "message": event.message})
     return found
 
 

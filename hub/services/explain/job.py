@@ -212,7 +212,7 @@ def _of_when_it_was_nominated(row: Workload | JobOnPage) -> Json:
     """The sentence of one that waits for those it preempts; its figures are of when they were told to go."""
     nomination = row.nomination if isinstance(row, Workload) else None  # a page does without
     at = (nomination or {}).get("at")
-    if not at or " used" not in row.message:
+    if not at:
         return {}
     return {"message": row.message + _as_of(dt.datetime.fromisoformat(at))}
 

@@ -15,7 +15,7 @@ from hub.domain.placement.status import Resource
 from hub.domain.workloads.placement_policy import Policy, read_policy
 from hub.services.consent import namespaces as consents
 from hub.services.consent.namespaces import AskedNamespaces
-from hub.services.consent.placed import planned_acceptance
+from hub.services.consent.placed import namespaces_of, planned_acceptance
 from hub.services.context.hub import Hub
 from hub.services.context.settings import Settings
 from hub.services.explain import plan_jobs, plan_manifests
@@ -26,7 +26,6 @@ from hub.services.placements.fleet import read_fleet
 from hub.services.placements.place_jobs import NEEDS_ONE, is_per_object, one_cluster
 from hub.services.placements.selecting import (
     JOB,
-    NAMESPACE,
     SelectionRules,
     read_rules,
     select,
@@ -143,11 +142,8 @@ def _placement(
         alone = {"fulfilled": True, "reason": "JobsAlone", "message": text, "clusters": []}
         back = _taken_back(tx, given, (), resources, keeps_jobs=may)
         return view | alone | {"members": back}, []
-    spaces = frozenset(
-        each.name if (each.group, each.kind) == NAMESPACE else each.namespace
-        for each in resources
-        if each not in jobs
-    ) - {""}
+    objects_of_it = [each for each in resources if each not in jobs]
+    spaces = namespaces_of((r.group, r.kind, r.namespace, r.name) for r in objects_of_it)
     asked = consents.load(tx)
     decided = _decide(tx, given, policy, fleet, settings, asked, spaces)
     text = decided.message if resources else f"it selects nothing; {decided.message}"

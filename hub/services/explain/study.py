@@ -56,7 +56,9 @@ async def explain(hub: Hub, uid: str, find_index: FindIndex, *, surveyed: bool =
         return told
     case = cases.case_of(index, uid, hub.settings, hub.clock.now())
     if case is None:
-        return told | {"remedies": avoided.remedies(told, _by_rule(told["reason"], told))}
+        return told | {
+            "remedies": avoided.remedies(told, _by_rule(told["reason"], _stopped(index, told)))
+        }
     known = await hub.read(runtimes_of, case)
     async with hub.studying:
         found = await asyncio.to_thread(
@@ -68,17 +70,30 @@ async def explain(hub: Hub, uid: str, find_index: FindIndex, *, surveyed: bool =
     if found.survey is not None:
         told["survey"] = survey_view(found.survey)
     told["remedies"] = avoided.remedies(told, told["remedies"])
-    return told if told["remedies"] else told | {"remedies": _by_rule(told["reason"], told)}
+    if told["remedies"]:
+        return told
+    return told | {"remedies": _by_rule(told["reason"], _stopped(index, told))}
 
 
-def _by_rule(reason: str, told: Json | None = None) -> list[Json]:
-    """What to do about a reason that no other picture of queues and fleet would change."""
+def _by_rule(reason: str, stopped: str = "") -> list[Json]:
+    """What to do about a reason that no other picture of queues and fleet would change.
+
+    `stopped`: the queue that is, as commands name it.
+    """
     way = _WAYS.get(reason)
-    if way and reason == "QueueStopped" and told is not None:
-        kind, name = [*told["message"].split(), "", ""][:2]  # which of the two is named there
-        queue = f"{told['namespace']}/{name}" if kind == "LocalQueue" else name
-        way = f"{way}: roadstead queues resume {queue}" if kind.endswith("Queue") else way
+    if way and reason == "QueueStopped" and stopped:
+        way = f"{way}: roadstead queues resume {stopped}"
     return [{"kind": "Rule", "message": way}] if way else []
+
+
+def _stopped(index: ScheduleIndex, told: Json) -> str:
+    """The queue that keeps this job, as commands name it; "" where none is stopped."""
+    route = index.routes.route(told["namespace"], told["queue"], placed=True)
+    names = {
+        "LocalQueue": f"{told['namespace']}/{route.local_queue}",
+        "ClusterQueue": route.cluster_queue,
+    }
+    return names.get(route.stopped, "")
 
 
 async def _explained(hub: Hub, uid: str, index: ScheduleIndex | None) -> Json:

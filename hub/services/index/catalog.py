@@ -3,8 +3,9 @@
 In memory, fed with rows of `objects`; what can not be read of one object is noted and stops no other.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from hub.domain.plan import Reason
@@ -47,6 +48,7 @@ class Route:
     local_queue: str = ""
     reason: str = ""
     message: str = ""
+    stopped: str = ""  # where its reason is QueueStopped: the kind of queue that is
     members: tuple[str, ...] | None = None  # its queue's MultiKueue check restricts it to these
     by_usage: bool = False  # its ClusterQueue orders LocalQueues by usage
     avoided: tuple[str, ...] = ()  # members in which people have stopped a LocalQueue of this name
@@ -91,16 +93,30 @@ class Routes:
     def cycles(self, found: Mapping[str, tuple[str, ...]]) -> None:
         self._cycles, self._idle = found, None
 
+    def with_news(self, rows: Iterable[RuleObject], gone: Iterable[str]) -> "Routes | None":
+        """Another catalog in which these have changed, or are gone (uids); None if nothing differs."""
+        rows, gone = list(rows), set(gone)
+        if not rows and gone.isdisjoint(self._content):
+            return None
+        other = copy(self)
+        for name, known in vars(self).items():
+            if isinstance(known, dict):
+                setattr(other, name, dict(known))
+        other.checks = self.checks.copy()
+        changed = [other.drop(uid) for uid in gone] + [other.put(row) for row in rows]
+        return other if any(changed) else None
+
     def put(self, row: RuleObject) -> bool:
         """An object was added or changed; False if nothing that scheduling reads did.
 
-        One that is being deleted counts as gone.
+        One that is being deleted counts as gone; a ClusterQueue stays, with its quota, and admits nothing.
         """
         uid, kind = row.uid, row.kind
-        if row.deleted_at is not None:
+        leaving = row.deleted_at is not None
+        if leaving and kind != "ClusterQueue":
             return self.drop(uid)
         active = kind == check_catalog.CHECK and check_catalog.is_active(row.status)
-        content = (row.labels, row.spec, active)
+        content = (row.labels, row.spec, active, leaving)
         if self._content.get(uid) == content:
             return False
         self.drop(uid)
@@ -147,15 +163,14 @@ class Routes:
             case "ResourceFlavor":
                 self.flavors[name] = declared.read_flavor(name, spec)
             case "ClusterQueue":
-                self.queues[name] = declared.read_cluster_queue(
-                    name, labels, spec, self._missing_selector
-                )
+                queue = declared.read_cluster_queue(name, labels, spec, self._missing_selector)
+                self.queues[name] = replace(queue, terminating=row.deleted_at is not None)
                 self.queue_policies[name] = read_policy(spec)
             case "Cohort":
                 self.cohorts[name] = read_cohort(name, spec)
             case "LocalQueue":
-                queue = declared.read_local_queue(row.namespace, name, spec)
-                self.local[(row.namespace, name)] = queue
+                local = declared.read_local_queue(row.namespace, name, spec)
+                self.local[(row.namespace, name)] = local
             case "Namespace":
                 self.namespaces[name] = {"kubernetes.io/metadata.name": name, **labels}
             case "ClusterResourcePlacement" | "ResourcePlacement":
@@ -203,7 +218,7 @@ class Routes:
                     f"the Job names no queue and namespace {namespace} has no LocalQueue "
                     f"{DEFAULT_QUEUE}"
                 )
-            return Route(reason=verdict.reason or "", message=message)
+            return Route(reason=verdict.reason or "", message=message, stopped=verdict.stopped)
         if verdict.admits:
             verdict = eligibility.may_admit_from(namespace, target, self.namespaces)
         reason, message = verdict.reason or "", verdict.message
@@ -215,7 +230,9 @@ class Routes:
         policy = self.queue_policies[target.name]
         members = self.checks.members(policy)
         avoided = self.stopped_in.get((namespace, local.name), ())
-        return Route(target.name, local.name, reason, message, members, policy.by_usage, avoided)
+        return Route(
+            target.name, local.name, reason, message, verdict.stopped, members, policy.by_usage, avoided
+        )  # fmt: skip
 
     def gate(self) -> Gate:
         """The checks that admissions must pass now."""
@@ -236,6 +253,7 @@ class Routes:
             (flavor for group in queue.groups for flavor in group.flavors),
             self.flavors,
             self.checks.fault(self.queue_policies.get(queue.name)),
+            terminating=queue.terminating,
         )
 
 

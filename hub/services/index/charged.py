@@ -165,6 +165,11 @@ class Charges:
         self._lent.update(self.holders)
         return dict(self.holders)
 
+    @property
+    def charged(self) -> Mapping[str, tuple[str, Usage]]:
+        """Queue and usage of every charged workload, by uid."""
+        return self._charged
+
     def holder(self, uid: str) -> AdmittedWorkload | None:
         """A workload that holds quota; None if it holds none."""
         queue, _ = self._charged.get(uid, ("", {}))

@@ -75,6 +75,13 @@ class CheckRules:
         self._configs: dict[str, tuple[str, ...]] = {}
         self._workers: set[str] = set()
 
+    def copy(self) -> "CheckRules":
+        """The same, to be changed; this one stays as it is."""
+        other = CheckRules()
+        other.known, other._configs = dict(self.known), dict(self._configs)
+        other._workers = set(self._workers)
+        return other
+
     def read(self, row: RuleObject) -> None:
         """An object was added or changed."""
         match row.kind:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import orjson
 
 from hub.domain import selectors
-from hub.domain.fleet.clusters import Cluster, changed_namespaces, with_report
+from hub.domain.fleet.clusters import Cluster, as_of, changed_namespaces, with_report
 from hub.domain.fleet.promises import Members
 from hub.domain.queueing.pending import Waiting
 from hub.services.index.reader import News
@@ -28,6 +28,7 @@ class FleetNews:
         self._stopping: set[str] = set()  # members with stopped queues
         self._waiting = waiting
         self._suspect_after_s = suspect_after_s
+        self._renewed: Mapping[str, int] = {}  # see `AskedNamespaces`
 
     def follow(self, news: News, key_revisions: Mapping[str, int]) -> frozenset[str] | None:
         """Take in what was declared, reported and heard.
@@ -36,7 +37,10 @@ class FleetNews:
         `key_revisions`: since which revision reports group nodes by each label key.
         """
         told = {member.name for member, _ in news.clusters}
-        before = {name: self._consent_of(name) for name in told | news.clusters_gone}
+        stale = self._made_again(news)
+        before = {name: self._consent_of(name) for name in told | news.clusters_gone | stale}
+        for name in stale:
+            self._members.declare(as_of(self._members.clusters[name], self._renewed))
         for name in news.clusters_gone - told:
             self._members.drop(name)
             self._stopping.discard(name)
@@ -56,6 +60,13 @@ class FleetNews:
                 return None
             found |= changed
         return frozenset(found)
+
+    def _made_again(self, news: News) -> set[str]:
+        """Members that may have reported of a namespace that was made again since."""
+        if news.named is None or news.named.renewed == self._renewed:
+            return set()
+        self._renewed = news.named.renewed
+        return set(self._members.clusters)
 
     def _consent_of(self, name: str) -> Mapping[str, str] | None:
         cluster = self._members.clusters.get(name)
@@ -86,6 +97,7 @@ class FleetNews:
         self._declared[member.name] = frozenset(key for each in labels for key in each)
         self._keys |= self._declared[member.name]
         _, cluster = read_member(member, capacity, key_revisions)
+        cluster = as_of(cluster, self._renewed)
         changed = present is None or _declared(present) != _declared(cluster)
         if changed or self._was_silent(present, news):
             self._waiting.wake_all_for_room()

@@ -16,7 +16,7 @@ from hub.domain.plan import Plan, Reason, Refusal
 from hub.domain.preemption.search import PreemptionLimits
 from hub.domain.queueing.lanes import Lane
 from hub.domain.queueing.pending import Waiting
-from hub.domain.quota.declared import ClusterQueue, Flavor
+from hub.domain.quota.declared import ClusterQueue, Flavor, Usage
 from hub.domain.quota.holders import AdmittedWorkload
 from hub.domain.quota.usage_history import UsageHistory
 from hub.domain.workloads import shape
@@ -62,22 +62,24 @@ class ScheduleIndex:
         if history is not None:
             self.waiting.rank_of = self.consumption.rank_of
         self.keys = PoolKeys()
-        self._shapes: dict[str, tuple[PodSet, ...] | Exception] = {}
+        self.shapes: dict[str, tuple[PodSet, ...] | Exception] = {}
         self.seen_keys: set[str] = set()  # node label keys looked at lately, by whomever
         self._backing_off = BackingOff()
         self._freed: set[str] = set()  # queues whose quota was released since the last cycle
-        self._charges = Charges(self.routes, self._shapes, self._freed.add)
+        self._charges = Charges(self.routes, self.shapes, self._freed.add)
         self.ledger = self._charges.ledger
         self.members = self._charges.members
         self.consents = Consents(self.members.clusters)
         demands = Demands(self.routes, self.seen_keys, self.consents, balanced=balanced)
-        line = PendingRouter(self.routes, self._shapes, demands, self._backing_off)
+        line = PendingRouter(self.routes, self.shapes, demands, self._backing_off)
         self.claims = Claims(self._charges)
         self.pending = PendingRows(self.routes, self.waiting, line, self.claims, self._backing_off)
         self.held_back, self.pending_reasons = self.pending.held_back, self.pending.reasons
         self.reservations = Reservations(self.routes, self.members, line.place, self.seen_keys)
         self.wishes = Wishes(self.routes, self._charges)
         self._pods_awaited = False  # somebody waits for all pods of all admitted to be ready
+        self.balanced = balanced
+        self.revision = 0  # of the feed, up to which everything has been taken in
         self._fleet = FleetNews(self.members, self.waiting, suspect_after_s, self.seen_keys)
         self.limits = PreemptionLimits()  # of preemption, as the administrator set them
 
@@ -86,13 +88,18 @@ class ScheduleIndex:
         """Who holds quota, by queue and uid."""
         return self._charges.holders
 
+    @property
+    def charged(self) -> Mapping[str, tuple[str, Usage]]:
+        """Queue and usage of every charged workload, by uid."""
+        return self._charges.charged
+
     def lend_holders(self) -> Mapping[str, Mapping[str, AdmittedWorkload]]:
         """Who holds quota, as it is now: what changes later does not show in it."""
         return self._charges.lend_holders()
 
     def known(self) -> Known:
         """What need not be read again."""
-        return Known(self._shapes.keys(), self._charges.epochs)
+        return Known(self.shapes.keys(), self._charges.epochs)
 
     def needed_keys(self) -> frozenset[str]:
         """Node label keys that flavors, declared pools and those who wait look at now.
@@ -101,7 +108,7 @@ class ScheduleIndex:
         """
         pod_sets = [lane.demand.pod_sets for lane in self.waiting.every_lane()]
         for digest in self.reservations.shapes():
-            stored = self._shapes.get(digest)
+            stored = self.shapes.get(digest)
             pod_sets += [stored] if isinstance(stored, tuple) else []
         needed = self._fleet.declared_keys() | _keys_of(self.routes.flavors.values())
         needed.update(self.reservations.added_keys(), *map(selected_keys, pod_sets))
@@ -125,6 +132,7 @@ class ScheduleIndex:
 
     def apply(self, news: News) -> Affected:
         """Take rows in; what else must be read because rules changed."""
+        self.revision = max(self.revision, news.revision)
         if news.keys is not None and news.keys != self.keys:
             self.keys = news.keys
         self._backing_off.now = self._charges.paces.now = news.read_at or self._backing_off.now
@@ -137,7 +145,7 @@ class ScheduleIndex:
         affected = self._follow_stopped_queues(affected, whole=news.whole)
         affected = replace(affected, namespaces=affected.namespaces | changed)
         for digest, stored in news.shapes.items():
-            self._shapes[digest] = _decoded(stored)
+            self.shapes[digest] = _decoded(stored)
         for pulse in news.pulses:
             self.reservations.forget(pulse.uid)
             self._charges.follow(pulse)
@@ -166,8 +174,8 @@ class ScheduleIndex:
 
     def trim(self) -> None:
         """Forget shapes that are many: they are read again as they are met. Not between parts of news."""
-        if len(self._shapes) > _MOST_DEMANDS:
-            self._shapes.clear()
+        if len(self.shapes) > _MOST_DEMANDS:
+            self.shapes.clear()
 
     def _apply_rules(self, news: News) -> Affected:
         if not news.rules and not news.rules_gone:

@@ -14,7 +14,7 @@ from hub.services.index import pool_keys
 from hub.services.index.catalog import DEFAULT_QUEUE, KINDS
 from hub.services.index.pool_keys import PoolKeys
 from hub.services.index.waiting.at_start import AtStart, read_at_start
-from hub.store import clusters, schedule, usage
+from hub.store import changes, clusters, schedule, usage
 from hub.store.records.members import Member
 from hub.store.records.objects import RuleObject
 from hub.store.schedule import ProgressRow, SchedulingRow
@@ -45,6 +45,7 @@ class News:
     named: consents.AskedNamespaces | None = None
     consumed: list[usage.Consumed] | None = None  # of all LocalQueues, where a sample was taken
     read_at: dt.datetime | None = None
+    revision: int = 0  # of the feed, at start: everything up to it is in this
 
     def parts(self) -> "Iterator[News]":
         """The same in parts of `PART` workloads, to be applied in this order with others in between.
@@ -95,8 +96,9 @@ def read_all(tx: Transaction) -> News:
     """Everything there is."""
     named = consents.load(tx)
     news = News(whole=True, keys=pool_keys.load(tx), named=named, read_at=tx.now)
+    news.revision = changes.last_revision(tx)
     news.rules = schedule.rules(tx, KINDS)
-    news.clusters = _clusters(tx, None)
+    news.clusters = read_clusters(tx, None)
     news.consumed = usage.every(tx)
     news.backlog = backlog = read_at_start(tx)
     news.workloads = [*schedule.charged(tx), *schedule.standing(tx, backlog.apart)]
@@ -126,7 +128,7 @@ def read_news(
         news.rules = schedule.rules(tx, KINDS, uids)
     if names := keys.get("clusters"):
         news.clusters_gone = frozenset(names)
-        news.clusters = _clusters(tx, names)
+        news.clusters = read_clusters(tx, names)
     if uids := keys.get("workloads"):
         anew = keys.get(TERMS, ())
         on_clusters = [uid for uid in uids if uid in known.charged and uid not in anew]
@@ -164,7 +166,10 @@ def _read_workloads(tx: Transaction, news: News, uids: Collection[str], known: K
     news.shapes = schedule.pod_sets(tx, {w.shape for w in news.workloads}.difference(known.shapes))
 
 
-def _clusters(tx: Transaction, names: Collection[str] | None) -> list[tuple[Member, bytes | None]]:
+def read_clusters(
+    tx: Transaction, names: Collection[str] | None
+) -> list[tuple[Member, bytes | None]]:
+    """Members with what they reported, all or those of `names`."""
     capacities = clusters.get_capacities(tx, names)
     return [
         (member, capacities.get(member.name, (None, None))[0])

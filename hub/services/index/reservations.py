@@ -30,7 +30,6 @@ from hub.services.index.catalog import Route, Routes
 from hub.store.schedule import SchedulingRow
 
 Line = Callable[[SchedulingRow], tuple[Route, Demand | None]]
-_STOPPED: Final = ("ClusterQueueStopped", "LocalQueueStopped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +178,9 @@ class Reservations:
     ) -> None:
         route, demand = self._line(row)
         if route.reason == Reason.QUEUE_STOPPED:
-            kind = _STOPPED[not route.message.startswith("ClusterQueue")]
-            found.stopped.setdefault((kind, route.message), []).append(row.uid)
+            found.stopped.setdefault((f"{route.stopped}Stopped", route.message), []).append(
+                row.uid
+            )
             return
         why = self._unfit(row, demand, squeezed, filters, now)
         if why:

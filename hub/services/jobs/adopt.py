@@ -22,6 +22,7 @@ from hub.services.members.forgotten import ForgottenJob, ManifestState
 from hub.services.reading.draft import draft
 from hub.services.works import accounted
 from hub.store import audit, clusters, doubts, manifests, objects, workloads, works
+from hub.store.records.history import EventFacts
 from hub.store.records.workloads import Workload
 from hub.store.records.works import WantedWork
 from hub.store.transaction import Transaction
@@ -57,7 +58,7 @@ def adopt_job(
     forgotten.drop(tx, uid, left["cluster"])
     accounted.adopted(tx, uid, left["cluster"])
     told = f"{principal} adopted the Job that {left['cluster']} holds from before the store was restored"
-    tx.say(row, ADOPTED, told)
+    tx.say(row, ADOPTED, told, facts=EventFacts(left["cluster"], left["epoch"]))
     audit.note(tx, principal, "adopt", row)
     return {"uid": uid, "cluster": left["cluster"], "epoch": left["epoch"]}
 
@@ -136,6 +137,7 @@ def _take_over(tx: Transaction, row: Workload, left: ForgottenJob) -> None:
     )
     works.upsert(tx, [wanted])
     works.offer(tx, [{"cluster": cluster, "uid": uid, "options": options, "hash": ""}])
+    tx.touch(workloads.TERMS, uid)  # quota is charged without a plan
     doubts.mark(tx, doubts.given_in(tx, [State.PLACED], [uid]))
     workloads.transition(tx, Transition.OFFER, [{"uid": uid, "epoch": epoch}])
 

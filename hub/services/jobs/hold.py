@@ -7,14 +7,14 @@ quota is evicted first. Release also takes back what deactivated a job, so that 
 from collections.abc import Iterable
 from typing import Final
 
-from hub.domain.workloads.states import TERMINAL, State, Transition, WithdrawTo
+from hub.domain.workloads.states import TERMINAL, HeldFor, State, Transition, WithdrawTo
 from hub.services.chains import settle
 from hub.services.members.deadlines import TIME_EXCEEDED
 from hub.services.questions import jobs
 from hub.services.works import accounted
 from hub.services.works.evict import evict
 from hub.store import audit, workloads
-from hub.store.records.workloads import Workload, WorkloadMove
+from hub.store.records.workloads import Workload, WorkloadColumns, WorkloadMove, change_of
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
@@ -30,7 +30,12 @@ def hold_job(tx: Transaction, uid: str, principal: str) -> Json:
     """
     row = _live(tx, uid)
     if settle.is_held_for_others(row):
-        workloads.change(tx, [{"uid": uid, "reason": BY_USER, "message": f"held by {principal}"}])
+        by: WorkloadColumns = {
+            "reason": BY_USER,
+            "message": f"held by {principal}",
+            "held_for": HeldFor.PERSON,
+        }
+        workloads.change(tx, [change_of(uid, by)])
         tx.say(row, BY_USER, f"held by {principal}: it waits on though others have ended")
         audit.note(tx, principal, "hold", row)
     if _held(row):

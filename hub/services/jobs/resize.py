@@ -5,7 +5,7 @@ wish: the job runs on in its old size, says so, and grows when quota and room in
 difference. Wishes are served after a cycle, from what it left over, and never by preemption.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -24,6 +24,8 @@ from shared.resources import PodSet
 
 RESIZED: Final = "Resized"
 _NOT_STARTED: Final = frozenset({State.RESERVED, State.PLACED})
+# Of jobs with their ClusterQueue and cluster, by uid, those that may not grow as was decided.
+FindLapsed = Callable[[Transaction, Mapping[str, tuple[str, str]]], set[str]]
 _ON_MEMBER: Final = frozenset({State.OFFERED, State.APPLIED, State.RUNNING})
 
 
@@ -51,15 +53,18 @@ def follow_size(tx: Transaction, row: Workload, pod_set: PodSet, completions: in
     _tell_members(tx, row, sized)
 
 
-def grow(tx: Transaction, wishes: Sequence[Wish], term: int) -> list[str]:
+def grow(tx: Transaction, wishes: Sequence[Wish], term: int, find_lapsed: FindLapsed) -> list[str]:
     """Charge the difference and tell the members; those that still run and wish it. Raises StaleTerm."""
     tx.require_term(term)
     found = workloads.get_many(tx, [wish.uid for wish in wishes])
+    where = {uid: (row.cluster_queue, row.cluster) for uid, row in found.items()}
+    lapsed = find_lapsed(tx, where)
     grown = []
     for wish in wishes:
         row = found.get(wish.uid)
         if (
             row is None
+            or wish.uid in lapsed
             or row.epoch != wish.epoch
             or row.state not in _ON_MEMBER
             or row.admission != wish.admission

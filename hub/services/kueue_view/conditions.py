@@ -81,7 +81,7 @@ def admitted(row: Workload) -> bool:
 
 def active(row: Workload) -> bool:
     """`spec.active`: neither held by its user nor deactivated. Who waits for other jobs is active."""
-    if waits_for_others(row.state, row.reason):
+    if waits_for_others(row.state, row.held_for, row.reason):
         return True
     return row.state not in _INACTIVE and row.withdraw_to not in _LEAVES
 
@@ -117,7 +117,7 @@ def _quota_reserved(row: Workload) -> Condition:
 def why_waiting(row: Workload) -> tuple[str, str]:
     """Reason and message of QuotaReserved=False for a row that holds no quota."""
     reason, message = row.reason, row.message
-    if waits_for_others(row.state, reason):
+    if waits_for_others(row.state, row.held_for, reason):
         return "AdmissionGated", f"{reason}: {message}"
     if row.state == State.HELD:
         return "OnHold", message or "The workload is held"

@@ -9,9 +9,11 @@ import signal
 from collections.abc import Collection, Sequence
 from typing import Final
 
+from hub.domain.instants import told_instant
 from hub.services.live import places
 from hub.services.live.shown import Hiding
 from hub.store import events, jobs, workloads, works
+from hub.store.records.history import EventFacts
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
@@ -66,7 +68,11 @@ def keep(tx: Transaction, place: places.PodsPlace, told: StreamPart) -> int:
         return 0
     hiding = Hiding(place.hidden)
     for pod in told.pods[:MOST_FAILED]:
-        tx.say(row, POD_FAILED, _stored(pod, _lines(told.lines, pod), hiding), warning=True)
+        text, facts = (
+            _stored(pod, _lines(told.lines, pod), hiding),
+            _facts(pod, row.cluster, tx.now),
+        )
+        tx.say(row, POD_FAILED, text, warning=True, facts=facts)
     return len(told.pods[:MOST_FAILED])
 
 
@@ -87,42 +93,38 @@ def _keep_of_job(tx: Transaction, row: Workload, cluster: str, told: Sequence[Fa
     if not had and not any(work.cluster == cluster for work in works.of_uids(tx, [row.uid])):
         return 0
     known = events.about(tx, row.uid, POD_FAILED, MOST_KEPT)
-    words = [each.message for each in known]
+    names = {each.subject for each in known}
     try:
         hiding, with_lines = Hiding(places.values_of(tx, row.uid)), True
     except Rejected:  # too much to hide
         hiding, with_lines = Hiding(()), False
     new = []
     for each in told[-MOST_FAILED:]:
-        known_as = _known_as(each.pod, hiding)
-        if each.namespace != row.namespace or any(said.startswith(known_as) for said in words):
+        facts = _facts(each.pod, cluster, tx.now)
+        if each.namespace != row.namespace or facts.subject in names:
             continue
         lines = _lines(each.lines, each.pod) if with_lines else []
         elsewhere = ""
         if (cluster, each.pod.epoch) != (row.cluster, row.epoch):
             elsewhere = f" (in {cluster}, epoch {each.pod.epoch})"
-        new.append(_stored(each.pod, lines, hiding, elsewhere))
-        words.append(new[-1])
+        new.append((_stored(each.pod, lines, hiding, elsewhere), facts))
+        names.add(facts.subject)
     events.remove(tx, [each.id for each in known[: max(0, len(known) + len(new) - MOST_KEPT)]])
-    for text in new:
-        tx.say(row, POD_FAILED, text, warning=True)
+    for text, facts in new:
+        tx.say(row, POD_FAILED, text, warning=True, facts=facts)
     return len(new)
 
 
 def _stored(pod: PodTold, lines: Sequence[str], hiding: Hiding, elsewhere: str = "") -> str:
     """The message that is stored: name and node as lists of pods show them, the rest redacted."""
     words = hiding("\n".join([_how(pod) + elsewhere, *lines]))
-    return f"{_name(pod)} on {_plain(pod.node or 'no node')}: {words}"
+    return f"pod {_plain(pod.name)} on {_plain(pod.node or 'no node')}: {words}"
 
 
-def _known_as(pod: PodTold, hiding: Hiding) -> tuple[str, str]:
-    """Both prefixes of a pod's stored message: as `_stored` writes it, and redacted, as before."""
-    begins = f"{_name(pod)} on "
-    return begins, hiding(begins)
-
-
-def _name(pod: PodTold) -> str:
-    return f"pod {_plain(pod.name)}"
+def _facts(pod: PodTold, cluster: str, now: dt.datetime) -> EventFacts:
+    return EventFacts(
+        cluster, pod.epoch, subject=_plain(pod.name), member_at=told_instant(pod.finished_at, now)
+    )
 
 
 def _how(pod: PodTold) -> str:

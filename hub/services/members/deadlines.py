@@ -11,7 +11,6 @@ from typing import Final
 from hub.domain.workloads.states import WithdrawTo
 from hub.services.context.settings import Queueing
 from hub.services.works.evict import BackOff, Requeue, evict, run_time_s
-from hub.services.works.retries import RETRYING
 from hub.store import lifetimes, workloads
 from hub.store.records.workloads import WorkloadMove
 from hub.store.transaction import Transaction
@@ -104,7 +103,7 @@ def take_back_unready(tx: Transaction, given: Queueing, term: int) -> int:
 
 def note_runs(tx: Transaction, moves: Sequence[WorkloadMove]) -> None:
     """Of jobs that failed and are tried again: add the time they ran to what `moves` will set."""
-    again = [move for move in moves if move.get("reason") == RETRYING]
+    again = [move for move in moves if "retry_epoch" in move]
     if not again:
         return
     found = workloads.get_many(tx, [move["uid"] for move in again])

@@ -8,10 +8,11 @@ left, save a job that has itself ended.
 """
 
 import datetime as dt
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Final
 
 from hub.domain.quota import resize
+from hub.domain.workloads import refusals
 from hub.domain.workloads.demand import FOR_GOOD, NAME_CONFLICT, REFUSED
 from hub.domain.workloads.states import (
     ON_CLUSTER,
@@ -22,14 +23,16 @@ from hub.domain.workloads.states import (
     WithdrawTo,
     beyond,
 )
+from hub.services.members.judgement import RECORD, Judgement
+from hub.services.members.run_times import run_times
 from hub.services.works import restored
 from hub.services.works.avoiding import SET_ASIDE, set_aside
+from hub.services.works.later_epochs import NEWER_EPOCH
 from hub.services.works.overlap import overlap_of
-from hub.services.works.retries import RETRYING, may_retry, why_not
+from hub.services.works.retries import RETRYING, decided, may_retry, why_not
 from hub.store.records.workloads import CountedPods, JobProgress, MoveColumns
 from hub.store.records.works import StandingWork
 from shared.consent import NOT_ACCEPTED
-from shared.documents import Json
 from shared.wire.agent_v1 import JobStatus, Observed
 
 MESSAGE_CHARS: Final = 1024
@@ -52,25 +55,6 @@ _UNSEEN = frozenset({State.OFFERED, State.UNKNOWN})
 _NOT_RUNNING = frozenset({State.OFFERED, State.APPLIED, State.UNKNOWN})
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """What follows. `action`: Keep or Withdraw the row, or Remove it; `code` refuses the entry."""
-
-    record: bool = True
-    transition: Transition | None = None
-    columns: MoveColumns = field(default_factory=MoveColumns)
-    counts: JobProgress | None = None  # of a workload whose state stays
-    all_ready: bool | None = None  # with them, where it has changed: are all its pods ready?
-    admission: Json | None = None  # what it is charged for from now on
-    action: str = ""
-    code: str = ""
-    detail: str = ""
-    overlap: str = ""  # words for it, where an earlier epoch ran beside the present one
-
-
-RECORD: Final = Judgement()
-
-
 def judge(entry: Observed, work: StandingWork, cluster: str, now: dt.datetime) -> Judgement:
     """What `entry`, said by the agent of `cluster`, means for the work it is about."""
     refusal = _refuse(entry, work)
@@ -86,8 +70,8 @@ def judge(entry: Observed, work: StandingWork, cluster: str, now: dt.datetime) -
         return Judgement(record=not gone, action="Remove" if gone else "", overlap=told)
     if entry.phase == "Gone":
         return _gone(entry, work, state, cluster, now)
-    if entry.reason == "NewerEpoch":
-        return RECORD
+    if entry.reason == NEWER_EPOCH:
+        return RECORD if state is State.WITHDRAWING else _behind(entry, work, cluster)
     if entry.job is not None and entry.job.result is not None:
         return _ended(entry.job, work, state, cluster, now)
     if state is State.WITHDRAWING:
@@ -99,6 +83,13 @@ def judge(entry: Observed, work: StandingWork, cluster: str, now: dt.datetime) -
     alive = _alive(entry, work, state, cluster, now)
     charged = work.charged_after(entry.job.succeeded) if entry.job is not None else None
     return alive if charged is None else replace(alive, admission=charged)
+
+
+def _behind(entry: Observed, work: StandingWork, cluster: str) -> Judgement:
+    """The member has a later epoch, and it is not known yet that the store lost it: say so."""
+    why = plain(f"{cluster}: {entry.message}")
+    told: JobProgress = {**_same_counts(work), "reason": NEWER_EPOCH, "message": why}
+    return Judgement(counts=told if told != _standing_counts(work) else None)
 
 
 def _is_of_copy(entry: Observed, work: StandingWork) -> bool:
@@ -133,14 +124,9 @@ def _refuse(entry: Observed, work: StandingWork) -> Judgement | None:
     return None
 
 
-def _is_doubtful(work: StandingWork) -> bool:
-    """Whether its job may be elsewhere by now: the store went back since this work was given."""
-    return work.options.doubtful
-
-
 def _missing(work: StandingWork, cluster: str) -> Judgement:
     """The Job was there and is not: somebody deleted it, or a store that went back does not know why."""
-    if not _is_doubtful(work):
+    if not work.options.doubtful:
         return _deleted(cluster, record=True, action="Withdraw")
     columns: MoveColumns = {
         "withdraw_to": WithdrawTo.HELD,
@@ -181,9 +167,11 @@ def _gone(
         "reason": work.workload_reason or "",
         "message": work.workload_message or "",
     }
+    if job is not None and job.result is not None:  # a failure that is tried again
+        why.update(decided(work))
     if _never_started(entry, work):
         why["unstarted"] = (work.unstarted or 0) + 1
-    leap: MoveColumns = {"new_epoch": beyond(work.epoch, now)} if _is_doubtful(work) else {}
+    leap: MoveColumns = {"new_epoch": beyond(work.epoch, now)} if work.options.doubtful else {}
     match work.withdraw_to:
         case WithdrawTo.CANCELLED | WithdrawTo.DELETED:
             return Judgement(
@@ -200,7 +188,7 @@ def _gone(
                 columns={**why, **leap},
                 action="Remove",
             )
-        case _ if _is_doubtful(work):
+        case _ if work.options.doubtful:
             columns: MoveColumns = {**restored.HELD, **leap, "succeeded": 0}
             return Judgement(
                 record=False, transition=Transition.HOLD, columns=columns, action="Remove"
@@ -212,8 +200,13 @@ def _gone(
 
 
 def _never_started(entry: Observed, work: StandingWork) -> bool:
-    """Whether an epoch that is gone is no attempt: its agent has the proof, and nothing speaks against it."""
-    return entry.unstarted and not work.seen and work.started_at is None
+    """Whether an epoch that is gone is no attempt: its agent has the proof, and nothing speaks against it.
+
+    Of one that was seen in the member, the Job's last status says that it waits there without pods.
+    """
+    if not entry.unstarted or work.started_at is not None:
+        return False
+    return not work.seen or work.only_waits()
 
 
 def _ended(
@@ -222,12 +215,15 @@ def _ended(
     """The Job has ended. A result stands, whatever else was wished for meanwhile."""
     if _retries(job, work):
         # A new epoch begins when nothing of this one is left: a failed Job's last pods may still run.
-        return RECORD if state is State.WITHDRAWING else _retry(job, work, cluster, now)
+        if state is not State.WITHDRAWING:
+            return _retry(job, work, cluster, now)
+        return Judgement(decided=decided(work))  # a later report may name no failures
     counts = _counts(job, work)
     columns: MoveColumns = {
         "succeeded": counts["succeeded"],
         "failed": counts["failed"],
         "started_at": now,
+        **run_times(job, now),
         "reason": "",
         "message": "",
     }
@@ -264,11 +260,8 @@ def _first(work: StandingWork, cluster: str) -> str:
 
 def _retries(job: JobStatus, work: StandingWork) -> bool:
     """Whether a result is a failure after which another epoch is allowed and still wanted."""
-    # Decided by an earlier report. Reasons that agents give stand on rows too: of one that is being taken
-    # back none does.
-    leaving = work.state == State.WITHDRAWING and work.workload_reason == RETRYING
-    going = leaving and job.result == "Failed"
-    if not going and not may_retry(job, work.attempt(), work.annotations()):
+    known = work.is_retried() and job.result == "Failed"  # decided by an earlier report
+    if not known and not may_retry(job, work.attempt(), work.annotations()):
         return False
     return (work.withdraw_to or WithdrawTo.PENDING) in {WithdrawTo.PENDING, WithdrawTo.HELD}
 
@@ -283,6 +276,7 @@ def _retry(job: JobStatus, work: StandingWork, cluster: str, now: dt.datetime) -
         "message": plain(text),
         "failed": _counts(job, work)["failed"],
         "set_aside": set_aside(work.set_aside(), cluster, now, RETRY_SET_ASIDE),
+        **decided(work),
     }
     return Judgement(transition=Transition.WITHDRAW, columns=columns, action="Withdraw")
 
@@ -290,9 +284,11 @@ def _retry(job: JobStatus, work: StandingWork, cluster: str, now: dt.datetime) -
 def _unwanted(entry: Observed, work: StandingWork, cluster: str, now: dt.datetime) -> Judgement:
     """A Job that its member can not take: take it back first, so that it can not be created there later."""
     hopeless = entry.reason in _HOPELESS
-    # The agent reports consent within seconds: from then on a filter keeps the job away.
-    span = RETRY_SET_ASIDE if entry.reason == NOT_ACCEPTED else SET_ASIDE
-    avoided = set_aside(work.set_aside(), cluster, now, span)
+    if entry.reason == NOT_ACCEPTED:
+        # The agent reports consent within seconds: from then on a filter keeps the job away.
+        avoided = refusals.refused(work.set_aside(), cluster, now)
+    else:
+        avoided = set_aside(work.set_aside(), cluster, now, SET_ASIDE)
     if entry.reason == REFUSED:
         avoided[cluster] = FOR_GOOD.isoformat()
     columns: MoveColumns = {
@@ -321,7 +317,7 @@ def _alive(
                 since: MoveColumns = {"started_at": now, "pods_lost_at": now}
                 return Judgement(transition=Transition.SUSPEND, columns=_columns(told) | since)
         elif state in _NOT_RUNNING:
-            started = _columns(told)
+            started: MoveColumns = {**_columns(told), **run_times(job, now)}
             if all_ready:
                 started |= {"pods_ready_at": now, "pods_lost_at": None}
             return Judgement(transition=Transition.START, columns=started)

@@ -7,21 +7,26 @@ judged one by one (`hub.services.members.judge`, pure) and written together.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import orjson
 
 from hub.domain.workloads.states import State, Transition
+from hub.services.consent.refusals import store_capacity
 from hub.services.members import api_servers, deadlines, forgotten
 from hub.services.members.faults import note_fault
-from hub.services.members.judge import REASON_CHARS, Judgement, judge, plain
-from hub.services.members.report_order import ReportOrder, ReportPlace
+from hub.services.members.judge import REASON_CHARS, judge, plain
+from hub.services.members.judgement import Judgement
+from hub.services.members.report_order import ReportOrder, ReportPlace, last_words
 from hub.services.works import accounted, counters, restored
+from hub.services.works.later_epochs import NEWER_EPOCH, at_epoch, go_on_in, later_epoch
 from hub.store import clusters, on_members, workloads, works
+from hub.store.records.history import EventFacts
 from hub.store.records.workloads import (
     CountsRow,
     WorkloadChange,
     WorkloadMove,
+    change_of,
     counts_of,
     move_of,
 )
@@ -37,6 +42,7 @@ MOST_STATUS_BYTES: Final = 32 * 1024
 NOT_YOURS = "NotYours"
 DOUBLE_RUN: Final = "DoubleRun"
 MOST_DRIFTS = 100  # of one object, as in KubeFleet's status
+SUBJECT_CHARS: Final = 253  # of an event
 PATH_CHARS, VALUE_CHARS, INSTANT_CHARS = 1024, 1024, 40
 _ENDS = frozenset({Transition.SUCCEED, Transition.FAIL, Transition.CONCLUDE})
 _JOB_FIELDS = ("suspended", "active", "ready", "terminating", "succeeded", "failed", "start_time",
@@ -56,6 +62,7 @@ class ObservedReport:
     may_order: bool = True  # what is not desired and of this incarnation is removed
     session: str = ""  # that said it; "": the hub itself, judging anew what was said before
     seq: int = 0  # its request
+    tells_consent: bool = False  # the capacity has new states of namespaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +73,15 @@ class ReportOutcome:
     orders: list[Order] = field(default_factory=list)
 
 
+class _Warning(NamedTuple):
+    """What is to be said of a work."""
+
+    work: StandingWork
+    reason: str
+    message: str
+    facts: EventFacts
+
+
 @dataclass(slots=True)
 class _Writes:
     """What a transaction will write, gathered over all reports."""
@@ -73,9 +89,10 @@ class _Writes:
     observed: list[ObservedWork] = field(default_factory=list)
     counts: list[CountsRow] = field(default_factory=list)
     charges: list[WorkloadChange] = field(default_factory=list)
+    decided: list[WorkloadChange] = field(default_factory=list)
     moves: dict[Transition, list[WorkloadMove]] = field(default_factory=dict)
     actions: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
-    events: list[dict[str, str]] = field(default_factory=list)  # of drift and of double runs
+    warnings: list[_Warning] = field(default_factory=list)  # of drift and of double runs
     beside: list[str] = field(
         default_factory=list
     )  # jobs of which another epoch runs, or no longer does
@@ -107,17 +124,19 @@ def take_reports(
         taken.append(_take(tx, report, writes))
         if report.capacity is not None:
             down = api_servers.down_view(report.api_server, tx.now)
-            clusters.set_capacity(tx, report.cluster, report.capacity, down)
+            consents = report.tells_consent
+            store_capacity(tx, report.cluster, report.capacity, down, tells_consent=consents)
     works.observe(tx, writes.observed)
     if writes.moves or writes.observed:
         failpoint("H15" if Transition.REQUEUE in writes.moves else "H11")
-    deadlines.note_runs(tx, writes.moves.get(Transition.REQUEUE, ()))
+    deadlines.note_runs(tx, writes.moves.get(Transition.WITHDRAW, ()))
     for name, rows in writes.moves.items():
         if name is Transition.REQUEUE:
             restored.requeue(tx, rows)
         else:
             workloads.transition(tx, name, rows)
     failpoint("H13" if _ENDS & writes.moves.keys() else "")
+    workloads.change(tx, writes.decided)
     on_members.count(tx, writes.counts)
     workloads.change(tx, writes.charges)
     for action, keys in writes.actions.items():
@@ -132,14 +151,14 @@ def take_reports(
 
 
 def _tell(tx: Transaction, writes: _Writes) -> None:
-    for event in writes.events:
-        tx.event(**event)
+    for each in writes.warnings:
+        tx.say(each.work, each.reason, each.message, warning=True, facts=each.facts)
     if writes.beside:
         tx.touch("workloads", *writes.beside)
 
 
 def _take(tx: Transaction, report: ObservedReport, writes: _Writes) -> ReportOutcome:
-    newest, refused = _last_words(report.entries)
+    newest, refused = last_words(report.entries)
     standing = works.standing(tx, report.cluster, list(newest))
     strays = [entry for entry in newest.values() if _is_stray(entry, standing, report)]
     left = [stray for stray in strays if _is_of_before(stray, report)]
@@ -156,39 +175,15 @@ def _take(tx: Transaction, report: ObservedReport, writes: _Writes) -> ReportOut
         if uid in no_works:
             continue
         entry = newest[uid]
+        if later := later_epoch(entry, work, tx.now):
+            go_on_in(tx, report.cluster, work, later)
+            entry, work = at_epoch(entry, work, later)  # noqa: PLW2901 - both are read anew
         verdict = judge(entry, work, report.cluster, tx.now)
         if verdict.code:
             refused.append(Refused(uid=uid, code=verdict.code, detail=verdict.detail))
         else:
             _gather(report.cluster, entry, work, verdict, writes)
     return ReportOutcome(refused, [order for order in orders if order is not None])
-
-
-def _last_words(entries: Sequence[Observed]) -> tuple[dict[str, Observed], list[Refused]]:
-    """The last entry on each uid; those that say of one epoch both that it is gone and that it is not."""
-    newest: dict[str, Observed] = {}
-    refused: list[Refused] = []
-    for entry in entries:
-        held = newest.get(entry.uid)
-        same = held is not None and held.epoch == entry.epoch
-        if held is not None and same and len({_result(held), _result(entry), None}) > 2:
-            text = "it is said both to have succeeded and to have failed: the first word counts"
-            refused.append(Refused(uid=entry.uid, code="ContradictoryStatus", detail=text))
-        elif held is not None and same and _contradict(held, entry):
-            text = "it is said both to be gone and to be there: it counts as there"
-            refused.append(Refused(uid=entry.uid, code="Contradiction", detail=text))
-            newest[entry.uid] = held if entry.phase == "Gone" else entry
-        else:
-            newest[entry.uid] = entry
-    return newest, refused
-
-
-def _contradict(one: Observed, other: Observed) -> bool:
-    return (one.phase == "Gone") is not (other.phase == "Gone")
-
-
-def _result(entry: Observed) -> str | None:
-    return entry.job.result if entry.job is not None else None
 
 
 def _is_stray(entry: Observed, standing: dict[str, StandingWork], report: ObservedReport) -> bool:
@@ -217,7 +212,7 @@ def _is_earlier(
     if entry.job is None or not entry.object_uid or not _is_of_before(entry, report):
         return False
     work = standing.get(entry.uid)
-    if work is None or entry.reason == "NewerEpoch":
+    if work is None or entry.reason == NEWER_EPOCH:
         return True
     return not entry.epoch == work.epoch == work.workload_epoch
 
@@ -268,65 +263,56 @@ def _gather(
     cluster: str, entry: Observed, work: StandingWork, verdict: Judgement, writes: _Writes
 ) -> None:
     if verdict.overlap:
-        writes.events.append(_double_run(work, verdict.overlap))
+        writes.warnings.append(_double_run(cluster, work, verdict.overlap))
     if work.state is None and work.action == "Withdraw" and entry.reason in NAMESPACE_STAYS:
-        writes.events.append(_namespace_stays(cluster, entry, work))
+        writes.warnings.append(_namespace_stays(cluster, entry, work))
     if verdict.overlap or (verdict.action == "Remove" and work.overlapped()):
         writes.beside.append(work.uid)
     if verdict.record:
         writes.observed.append(_row(cluster, entry, work, overlap=bool(verdict.overlap)))
         if entry.drift and work.action != "Compare":
-            writes.events += _new_drifts(cluster, entry, work)
+            writes.warnings += _new_drifts(cluster, entry, work)
+    _gather_changes(work, verdict, writes)
+    if verdict.action and verdict.action != work.action:
+        writes.actions.setdefault(verdict.action, []).append((cluster, work.uid))
+
+
+def _gather_changes(work: StandingWork, verdict: Judgement, writes: _Writes) -> None:
+    """What becomes of the workload."""
     if verdict.transition:
         move = move_of(work.uid, work.epoch, verdict.columns)
         writes.moves.setdefault(verdict.transition, []).append(move)
+    elif verdict.decided:
+        writes.decided.append(change_of(work.uid, verdict.decided))
     elif verdict.counts is not None:
         writes.counts.append(
             counts_of(work.uid, work.epoch, verdict.counts, all_ready=verdict.all_ready)
         )
     if verdict.admission is not None:
         writes.charges.append({"uid": work.uid, "admission": verdict.admission})
-    if verdict.action and verdict.action != work.action:
-        writes.actions.setdefault(verdict.action, []).append((cluster, work.uid))
 
 
-def _double_run(work: StandingWork, text: str) -> dict[str, str]:
+def _double_run(cluster: str, work: StandingWork, text: str) -> _Warning:
     counters.double_run()
-    return _warning(work, DOUBLE_RUN, plain(text))
+    return _Warning(work, DOUBLE_RUN, plain(text), EventFacts(cluster, work.epoch))
 
 
-def _namespace_stays(cluster: str, entry: Observed, work: StandingWork) -> dict[str, str]:
+def _namespace_stays(cluster: str, entry: Observed, work: StandingWork) -> _Warning:
     """Name what is inside a withdrawn namespace that the member has not deleted."""
-    return _warning(work, entry.reason, plain(f"in {cluster}: {entry.message}"))
+    text = plain(f"in {cluster}: {entry.message}")
+    return _Warning(work, entry.reason, text, EventFacts(cluster, cause=entry.reason))
 
 
-def _warning(work: StandingWork, reason: str, message: str) -> dict[str, str]:
-    return {
-        "uid": work.uid,
-        "kind": work.kind,
-        "namespace": work.namespace,
-        "name": work.name,
-        "type": "Warning",
-        "reason": reason,
-        "message": message,
-    }
-
-
-def _new_drifts(cluster: str, entry: Observed, work: StandingWork) -> list[dict[str, str]]:
+def _new_drifts(cluster: str, entry: Observed, work: StandingWork) -> list[_Warning]:
     """An event for each path that has drifted since the last report: overwritten drift is history."""
     known = {(each["path"], each["first_seen"]) for each in work.drift()}
     return [
-        {
-            "uid": work.uid,
-            "kind": work.kind,
-            "namespace": work.namespace,
-            "name": work.name,
-            "type": "Warning",
-            "reason": "Drifted",
-            "message": plain(
-                f"{each.path} on {cluster}: {each.hub} on the hub, {each.member} in the member"
-            ),
-        }
+        _Warning(
+            work,
+            "Drifted",
+            plain(f"{each.path} on {cluster}: {each.hub} on the hub, {each.member} in the member"),
+            EventFacts(cluster, subject=each.path[:SUBJECT_CHARS]),
+        )
         for each in entry.drift[:MOST_DRIFTS]
         if (each.path, each.first_seen) not in known
     ]

@@ -5,13 +5,14 @@ whose session speaks, and how far that has come.
 """
 
 import enum
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from hub.services.access.credentials import REVOKED
 from hub.store import clusters
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
+from shared.wire.agent_v1 import Observed, Refused
 
 
 def superseded() -> Rejected:
@@ -56,3 +57,30 @@ class ReportOrder:
             return ReportPlace.STORED
         self.newest[cluster] = seq
         return ReportPlace.NEW
+
+
+def last_words(entries: Sequence[Observed]) -> tuple[dict[str, Observed], list[Refused]]:
+    """The last entry on each uid; those that say of one epoch both that it is gone and that it is not."""
+    newest: dict[str, Observed] = {}
+    refused: list[Refused] = []
+    for entry in entries:
+        held = newest.get(entry.uid)
+        same = held is not None and held.epoch == entry.epoch
+        if held is not None and same and len({_result(held), _result(entry), None}) > 2:
+            text = "it is said both to have succeeded and to have failed: the first word counts"
+            refused.append(Refused(uid=entry.uid, code="ContradictoryStatus", detail=text))
+        elif held is not None and same and _contradict(held, entry):
+            text = "it is said both to be gone and to be there: it counts as there"
+            refused.append(Refused(uid=entry.uid, code="Contradiction", detail=text))
+            newest[entry.uid] = held if entry.phase == "Gone" else entry
+        else:
+            newest[entry.uid] = entry
+    return newest, refused
+
+
+def _contradict(one: Observed, other: Observed) -> bool:
+    return (one.phase == "Gone") is not (other.phase == "Gone")
+
+
+def _result(entry: Observed) -> str | None:
+    return entry.job.result if entry.job is not None else None

@@ -22,7 +22,7 @@ from shared.clock import Clock
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
-from shared.session_ids import began_at
+from shared.session_ids import began_at, mark_of
 from shared.wire.agent_v1 import Observed, ObservedSet, SyncRequest
 from shared.wire.set_digest import SetDigest
 from shared.wire.versions import OLDEST
@@ -41,6 +41,17 @@ class Slow(Rejected):
     def __init__(self, retry_after_s: float) -> None:
         super().__init__(RejectCode.TOO_MANY_REQUESTS, f"at most {SYNCS_PER_S:g} syncs per second")
         self.retry_after_s = retry_after_s
+
+
+class Unconfirmed(Exception):
+    """A new session that does not name the live one may be a late message of an earlier process.
+
+    `live`: what a process that lives names in its next request.
+    """
+
+    def __init__(self, live: str) -> None:
+        super().__init__("the session does not name the live one")
+        self.live = live
 
 
 class ObservedDigest:
@@ -146,25 +157,34 @@ class Session:
         self._turn = asyncio.Event()
         return replay
 
-    def retired_by(self, session: str) -> list[str]:
+    def retired_by(self, session: str, follows: str | None = None) -> list[str]:
         """The ids that are over once `session` speaks.
 
-        Raises Rejected SessionSuperseded for one that had its time, and for one that began before the
-        live one: what it sent then has only just come.
+        `follows`: the live session as the agent was told of it; None: an agent that does not know the
+        question. Raises Rejected SessionSuperseded for one that had its time; Unconfirmed if `follows` is
+        not the live session. One of an agent of before that began before the live one is superseded too: what
+        it sent then has only just come.
         """
         if session in self.retired:
             raise Rejected(
                 RejectCode.SESSION_SUPERSEDED, "this session was superseded and is over"
             )
+        if follows is not None:
+            if follows != mark_of(self.id):
+                raise Unconfirmed(mark_of(self.id))
+            return self._with_this()
         began = began_at(session)
         if began is not None and self.began is not None and began < self.began:
             text = "a session that began after this one speaks for this cluster"
             raise Rejected(RejectCode.SESSION_SUPERSEDED, text)
+        return self._with_this()
+
+    def _with_this(self) -> list[str]:
         return [*self.retired, self.id][-MAX_RETIRED:] if self.id else self.retired
 
-    def supersede(self, session: str, now: dt.datetime) -> None:
-        """Go on as a new session."""
-        self.retired = self.retired_by(session)
+    def supersede(self, session: str, now: dt.datetime, follows: str | None = None) -> None:
+        """Go on as a new session. Raises as `retired_by`."""
+        self.retired = self.retired_by(session, follows)
         self.id, self.began = session, _began(session, now)
         self.seq, self.stored = 0, 0
 
@@ -217,25 +237,30 @@ def load(tx: Transaction, cluster: str) -> Session:
 
 
 def open_session(
-    tx: Transaction, cluster: str, session: str, agent: Json | None = None
+    tx: Transaction,
+    cluster: str,
+    session: str,
+    agent: Json | None = None,
+    follows: str | None = None,
 ) -> Session:
     """The session as it now stands in the store: begun if it is new, before anything is answered in it.
 
-    Another hub may have begun it, or a later one. Raises Rejected: NotFound, SessionSuperseded.
+    Another hub may have begun it, or a later one. Raises Rejected: NotFound, SessionSuperseded; Unconfirmed.
     """
     standing = load(tx, cluster)
     if standing.id != session:
+        before = standing.retired_by(session, follows)
         clusters.change(
             tx,
             cluster,
             session=session,
             session_at=tx.now,
             session_seq=0,
-            retired_sessions=standing.retired_by(session),
+            retired_sessions=before,
             heartbeat_at=tx.now,
             agent=agent,
         )
-        standing.supersede(session, tx.now)
+        standing.supersede(session, tx.now, follows)
     return standing
 
 
@@ -274,12 +299,17 @@ class LiveSessions:
         return session
 
     async def begin(
-        self, cluster: str, session: Session, given: str, agent: Json | None = None
+        self,
+        cluster: str,
+        session: Session,
+        given: str,
+        agent: Json | None = None,
+        follows: str | None = None,
     ) -> None:
         """A session id that is new supersedes the live one, in the store before anything else.
 
         Whoever speaks in it meanwhile waits; the earlier one is answered until it is written down. If
-        that fails, the next try begins it. Raises Rejected SessionSuperseded.
+        that fails, the next try begins it. Raises Rejected SessionSuperseded; Unconfirmed.
         """
         if session.id == given:
             await self._confirm(cluster, session)
@@ -287,9 +317,14 @@ class LiveSessions:
         async with self._begins.setdefault(cluster, asyncio.Lock()):
             if session.id == given:
                 return
-            session.retired_by(given)  # refused without a transaction, if we know as much
+            if follows is None:  # refused without a transaction, if we know as much
+                session.retired_by(given)
             try:
-                standing = await self._db.write(lambda tx: open_session(tx, cluster, given, agent))
+                standing = await self._db.write(
+                    lambda tx: open_session(tx, cluster, given, agent, follows)
+                )
+            except Unconfirmed:
+                raise
             except BaseException:
                 if self._db.shared:  # `look_again` passed this one by: it is read anew
                     self._live.pop(cluster, None)

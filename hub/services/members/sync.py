@@ -34,6 +34,7 @@ from shared import retry
 from shared.clock import Clock
 from shared.errors import Rejected
 from shared.failpoints import failpoint
+from shared.wire import versions
 from shared.wire.agent_v1 import (
     MAX_WORKS_PER_REPLY,
     SUSPECT_AFTER_S,
@@ -170,7 +171,12 @@ class AgentSync:
         await self._ready.wait()
         session = await self._sessions.of(cluster, request.cluster_uid)
         await self._check_marks(cluster, request)
-        await self._sessions.begin(cluster, session, request.session, terms.facts())
+        follows = request.follows if terms.protocol >= versions.CONFIRMS else None
+        try:
+            await self._sessions.begin(cluster, session, request.session, terms.facts(), follows)
+        except sessions.Unconfirmed as question:  # nothing of the request is taken
+            told = SyncAnswer(ReplyPage(), [], [], True, terms.protocol, None, question.live)
+            return self._reply(request, told)
         session.protocol = terms.protocol
         replay = session.admit(request)
         turn = session.newer
@@ -227,9 +233,11 @@ class AgentSync:
             return ReportOutcome()
         down = None if told is None else told.api_server
         by = session.id, request.seq
+        tells_consent = told is not None and told.consent is not None
         report = ObservedReport(
-            cluster, said.entries, capacity, down, self.incarnation, self._may_order(), *by
-        )
+            cluster, said.entries, capacity, down, self.incarnation, self._may_order(), *by,
+            tells_consent,
+        )  # fmt: skip
         taken = await self._db.write_shared(take_reports, report)
         if said.entries:
             failpoint("H16" if any(each.phase == "Gone" for each in said.entries) else "H12")

@@ -17,11 +17,11 @@ from hub.services.index.fleet import read_member
 from hub.services.jobs.bare import KIND
 from hub.services.objects import delete
 from hub.services.objects.apply import Applied, apply_documents
-from hub.services.queues import usage
+from hub.services.queues import terminating, usage
 from hub.services.reading.draft import Draft
 from hub.services.works import cluster_loss
 from hub.services.works.withdraw import withdraw_jobs
-from hub.store import clusters, events, objects, on_members, workloads, works
+from hub.store import clusters, events, jobs, objects, on_members, workloads, works
 from hub.store.records.history import StoredEvent
 from hub.store.records.members import Member
 from hub.store.records.objects import StoredObject
@@ -70,7 +70,7 @@ def uids_of_kind(tx: Transaction, group: str, kind: str) -> dict[str, tuple[str,
     return bare | {
         row.uid: (row.namespace, row.name)
         for row in objects.list_kind(tx, group, kind)
-        if row.origin == Origin.HUB_CLUSTER and row.deleted_at is None
+        if row.origin == Origin.HUB_CLUSTER and (row.deleted_at is None or _drains(row))
     }
 
 
@@ -121,7 +121,8 @@ def delete_jobs(tx: Transaction, uids: Sequence[str]) -> set[str]:
 def delete_object(tx: Transaction, uid: str) -> bool:
     """An object of the hub cluster is being deleted; True once nothing of it is left.
 
-    Raises Rejected where something still depends on it: its finalizer stays until that has ended.
+    Raises Rejected where something still depends on it: its finalizer stays until that has ended. A
+    ClusterQueue that is in use is marked first: from then on it admits nothing.
     """
     row = objects.get(tx, uid)
     if row is None or (row.api_group, row.kind) == ("", "Namespace"):
@@ -130,7 +131,10 @@ def delete_object(tx: Transaction, uid: str) -> bool:
         delete_jobs(tx, [uid])  # a bare Workload
     if row is None:
         return not _held(tx, uid)
-    if row.deleted_at is None:
+    if _drains(row) and row.deleted_at is None and jobs.charged_to(tx, row.name):
+        terminating.begin(tx, row)
+        return False
+    if row.deleted_at is None or _drains(row):
         result = delete.delete_object(
             tx,
             row.api_group,
@@ -142,6 +146,11 @@ def delete_object(tx: Transaction, uid: str) -> bool:
         )
         return result["result"] == "deleted" and not _held(tx, uid)
     return False
+
+
+def _drains(row: StoredObject) -> bool:
+    """Does it stay, and admit nothing, until what it has admitted has ended?"""
+    return (row.api_group, row.kind) == (KUEUE, "ClusterQueue")
 
 
 def job_facts(tx: Transaction, uids: Iterable[str]) -> dict[str, JobFacts]:

@@ -23,6 +23,7 @@ from hub.services.placements.bindings import EVICTED, FOR_A_JOB
 from hub.services.placements.place_jobs import without_placed_by_others
 from hub.services.works.evict import evict
 from hub.store import objects, placements, works
+from hub.store.records.history import EventFacts
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import Binding
 from hub.store.transaction import Transaction
@@ -139,7 +140,8 @@ def take_out(tx: Transaction, found: Evictable, why: str, *, jobs: bool = True) 
     placements.bind(tx, [mine._replace(selected=False, policy_snapshot=EVICTED)])
     held = [each for each in works.of_placement(tx, row.uid) if each.cluster == mine.cluster]
     tx.touch("observed", *(works.key(each.cluster, each.uid) for each in held))  # look again
-    tx.say(row, "PlacementEvicted", f"off {mine.cluster}, {why}")
+    facts = EventFacts(cluster=mine.cluster)
+    tx.say(row, "PlacementEvicted", f"off {mine.cluster}, {why}", facts=facts)
 
 
 def budgets_of(tx: Transaction) -> Budgets:

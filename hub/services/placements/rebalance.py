@@ -12,7 +12,7 @@ from hub.domain.placement.pick import Decisions, pick
 from hub.domain.placement.plugins.consent import NamespacesAccepted
 from hub.domain.workloads.placement_policy import Policy, read_policy
 from hub.services.consent import namespaces as consents
-from hub.services.consent.placed import namespaces_of, planned_acceptance
+from hub.services.consent.placed import namespaces_of_rows, planned_acceptance
 from hub.services.context.settings import Settings
 from hub.services.placements.bindings import FOR_A_JOB, REBALANCED
 from hub.services.placements.fleet import read_fleet
@@ -52,7 +52,7 @@ def rebalance(
         here = sorted(each.cluster for each in bound)
         return _answer(row, here, here, why, carried_out=False)
     holding = [each.cluster for each in bound if each.resource_snapshot]
-    spaces = namespaces_of(selection.objects.values())
+    spaces = namespaces_of_rows(selection.objects.values())
     accepts = planned_acceptance(consents.load(tx), spaces, tx.now, holding)
     decided = _picked_anew(tx, policy, bound, promised, settings, accepts)
     now, then = sorted(each.cluster for each in bound), sorted(decided.selected)

@@ -21,7 +21,7 @@ from hub.domain.plan import Rejection
 from hub.domain.workloads.placement_policy import Policy, read_policy
 from hub.domain.workloads.states import TERMINAL
 from hub.services.consent.namespaces import AskedNamespaces
-from hub.services.consent.placed import acceptance, namespaces_of
+from hub.services.consent.placed import acceptance, namespaces_of_rows
 from hub.services.context.settings import Rollouts
 from hub.services.placements.abandon import (
     abandons,
@@ -117,7 +117,10 @@ def reconcile(
     )
     if selection.objects:
         accepts = acceptance(
-            asked, namespaces_of(selection.objects.values()), tx.now, _holding(before.values())
+            asked,
+            namespaces_of_rows(selection.objects.values()),
+            tx.now,
+            _holding(before.values()),
         )
         filters = (*registry.filters(suspect_after_s), *_letting_go(tx, outcome), accepts)
         outcome.decisions = _decide(

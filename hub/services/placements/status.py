@@ -18,7 +18,7 @@ from hub.domain.placement.status import (
 )
 from hub.domain.workloads.states import TERMINAL, State
 from hub.services.consent.namespaces import AskedNamespaces
-from hub.services.consent.placed import namespaces_of
+from hub.services.consent.placed import namespaces_of_rows
 from hub.services.context.settings import Rollouts
 from hub.services.placements import abandon, reporting
 from hub.services.placements.history import rolled_back
@@ -383,5 +383,5 @@ def reconcile_with_status(
     )
     if abandon.compares(outcome.row.spec or {}):  # others may hold what it compares
         watched |= outcome.selection.objects.keys()
-    namespaces = namespaces_of(outcome.selection.objects.values())
+    namespaces = namespaces_of_rows(outcome.selection.objects.values())
     return Next(unsettled, leaving, outcome.again_at, frozenset(watched), namespaces)

@@ -33,6 +33,7 @@ QUEUE_KINDS = frozenset(
 
 _SAID: Final = {
     eligibility.STOPPED: "stopPolicy is {}",
+    eligibility.TERMINATING: "Can't admit new workloads; clusterQueue is terminating",
     "CohortCycle": "cohorts form a cycle: {}",
     "FlavorNotFound": "ResourceFlavors not found: {}",
 }
@@ -54,7 +55,9 @@ def refresh(tx: Transaction) -> None:
     known: dict[str, Inactive | None] = {}
     for row in queues:
         spec = row.spec or {}
-        inactive = known[row.name] = inactivity_of(spec, flavors, cycles, known_checks)
+        inactive = known[row.name] = inactivity_of(
+            spec, flavors, cycles, known_checks, terminating=row.deleted_at is not None
+        )
         _put(changed, row, cluster_queue_conditions(spec, inactive, nowhere), tx.now)
     for row in objects.list_kind(tx, KUEUE, "LocalQueue"):
         _put(changed, row, local_queue_conditions(_local_queue(row), known), tx.now)
@@ -66,6 +69,8 @@ def inactivity_of(
     flavors: Container[str],
     cycles: Mapping[str, tuple[str, ...]],
     checks: Mapping[str, Check],
+    *,
+    terminating: bool = False,
 ) -> Inactive | None:
     """Why a ClusterQueue can admit nothing; None where it can.
 
@@ -74,7 +79,8 @@ def inactivity_of(
     cycle = cycles.get(spec.get("cohortName") or spec.get("cohort") or "", ())
     fault = queue_fault(read_policy(spec).checks, checks)
     policy = spec.get("stopPolicy") or "None"
-    return eligibility.inactivity(policy, cycle, _flavors_used(spec), flavors, fault)
+    used = _flavors_used(spec)
+    return eligibility.inactivity(policy, cycle, used, flavors, fault, terminating=terminating)
 
 
 def cluster_queue_conditions(

@@ -1,11 +1,12 @@
 """Carrying a plan out: one transaction for all placements of a cycle, and for what rows should say.
 
-A workload that moved meanwhile is left out: nothing is merged into a plan. What is written is
-prepared outside the transaction, since equal workloads share nearly all of it.
+A workload that moved meanwhile is left out, and so is a decision that no longer holds (`lapses`):
+nothing is merged into a plan. What is written is prepared outside the transaction, since equal
+workloads share nearly all of it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -13,6 +14,7 @@ import orjson
 from hub.domain.plan import (
     Assignment,
     Eviction,
+    Lapse,
     LeftOut,
     Nominated,
     Placement,
@@ -24,9 +26,10 @@ from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import Transition
 from hub.services.context.decisions import score_view, told_growth, verdict_view
 from hub.services.index.check_catalog import Gate
-from hub.services.scheduling import reserve
+from hub.services.scheduling import lapses, reserve
+from hub.services.scheduling.grounds import Grounds
 from hub.services.scheduling.preempt import preempt
-from hub.store import clusters, schedule, workloads, works
+from hub.store import schedule, workloads, works
 from hub.store.records.workloads import ReasonToWait, WorkloadMove
 from hub.store.records.works import WantedWork
 from hub.store.transaction import Transaction
@@ -35,6 +38,7 @@ from shared.failpoints import failpoint
 
 _API_VERSIONS = {"Job": "batch/v1"}
 _OPEN = Gate()
+_NOTHING = Plan((), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,7 @@ class PreparedPlan:
     nominations: list[Nominated] = field(default_factory=list)
     reasons: list[ReasonToWait] = field(default_factory=list)
     explanations: dict[str, Json] = field(default_factory=dict)
+    plan: Plan = _NOTHING  # what this is written of
 
     def __bool__(self) -> bool:
         return bool(
@@ -68,7 +73,7 @@ def prepare(plan: Plan, gate: Gate = _OPEN) -> PreparedPlan:
     `gate`: admission checks. Who must pass one that an outsider answers is reserved, not placed.
     """
     writer = _Writer()
-    prepared = PreparedPlan()
+    prepared = PreparedPlan(plan=plan)
     for placement in plan.placements:
         row: WorkloadMove = {
             "uid": placement.uid,
@@ -110,38 +115,50 @@ class Committed:
 
 
 def commit_plan(
-    tx: Transaction, prepared: PreparedPlan, term: int, gate: Gate = _OPEN
+    tx: Transaction, prepared: PreparedPlan, term: int, grounds: Grounds, gate: Gate = _OPEN
 ) -> Committed:
-    """Write a plan in one transaction. Raises StaleTerm if another leads by now."""
+    """Write of a plan what still holds, in one transaction. Raises StaleTerm if another leads by now."""
     tx.require_term(term)
+    reserved = frozenset(row["uid"] for row in prepared.reserves)
+    lapsed = lapses.of_plan(tx, grounds, prepared.plan, prepared.checks, reserved)
+    if lapsed:
+        prepared = _without(prepared, lapsed)
     reserve.reserve(tx, prepared.reserves, prepared.checks, gate)
     if prepared.reserves:
         failpoint("H04")
-    passed = reserve.with_states(tx, prepared.moves, prepared.checks, gate)
-    moves, closed = _to_open_clusters(tx, passed)
-    placed = workloads.transition(tx, Transition.PLACE, moves)
-    if placed:
-        _hand_over(tx, placed, prepared)
-        failpoint("H06")
+    moves = reserve.with_states(tx, prepared.moves, prepared.checks, gate)
+    placed = place(tx, moves, prepared)
     moved = set(placed)
     workloads.refuse(tx, [row for row in prepared.reasons if row["uid"] not in moved])
     preempt(tx, prepared.evictions, prepared.nominations)
     schedule.put_explanations(tx, prepared.explanations)
     stayed = [row for row in moves if row["uid"] not in moved]
     left_out = workloads.left_out(tx, stayed) if stayed else {}
-    return Committed(placed, left_out | dict.fromkeys(closed, LeftOut.CLUSTER_CLOSED))
+    return Committed(placed, left_out | dict.fromkeys(lapsed, LeftOut.LAPSED))
 
 
-def _to_open_clusters(
-    tx: Transaction, moves: Sequence[WorkloadMove]
-) -> tuple[list[WorkloadMove], list[str]]:
-    """Those to members that are open, and the uids of the others: their members were forgotten, written
-    off or cordoned while this was decided.
-    """
-    closed = {row["cluster"] for row in moves} - clusters.open_names(tx) - {""}
-    return (
-        [row for row in moves if row["cluster"] not in closed],
-        [row["uid"] for row in moves if row["cluster"] in closed],
+def place(tx: Transaction, moves: Sequence[WorkloadMove], prepared: PreparedPlan) -> list[str]:
+    """Place workloads and give their clusters the works; the uids placed."""
+    placed = workloads.transition(tx, Transition.PLACE, moves)
+    if placed:
+        _hand_over(tx, placed, prepared)
+        failpoint("H06")
+    return placed
+
+
+def _without(prepared: PreparedPlan, lapsed: Mapping[str, Lapse]) -> PreparedPlan:
+    """The plan without lapsed decisions: their workloads wait, with the reason of now, and evict nothing."""
+    reasons: list[ReasonToWait] = [
+        {"uid": uid, "reason": str(lapse.reason), "message": lapse.message[:1024]}
+        for uid, lapse in lapsed.items()
+    ]
+    return replace(
+        prepared,
+        moves=[row for row in prepared.moves if row["uid"] not in lapsed],
+        reserves=[row for row in prepared.reserves if row["uid"] not in lapsed],
+        evictions={by: those for by, those in prepared.evictions.items() if by not in lapsed},
+        nominations=[n for n in prepared.nominations if n.uid not in lapsed],
+        reasons=[*(row for row in prepared.reasons if row["uid"] not in lapsed), *reasons],
     )
 
 

@@ -8,6 +8,7 @@ from hub.services.works.evict import evict
 from hub.store import workloads
 from hub.store.records.workloads import WorkloadChange
 from hub.store.transaction import Transaction
+from shared.documents import Json
 
 PREEMPTED = "Preempted"
 _CAUSES: Mapping[str, str] = {
@@ -55,9 +56,9 @@ def preempt(
         who = known.get(nominated.uid)
         if who is None or who.state != State.PENDING:
             continue
-        kept = who.nomination or {}
-        before: Sequence[str] = kept.get("victims") or ()
-        had: Sequence[str] = kept.get("preempted", before)
+        earlier: Json = who.nomination or {}
+        before: Sequence[str] = earlier.get("victims") or ()
+        had: Sequence[str] = earlier.get("preempted", before)
         more = [e.uid for e in evictions.get(nominated.uid, ())]
         rows.append(
             {

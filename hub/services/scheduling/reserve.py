@@ -1,6 +1,6 @@
 """Reserving: quota is charged and a cluster tentatively chosen while admission checks are open.
 
-Written in the transaction of the plan that decided it, beside its placements (`schedule.commit_plan`).
+Written in the transaction of the plan that decided it, beside its placements (`commit.commit_plan`).
 What follows once the checks have answered is `hub.services.index.reservations`'.
 """
 

@@ -15,8 +15,9 @@ from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import State, Transition
 from hub.services.index.check_catalog import Gate
 from hub.services.index.reservations import Settlement
-from hub.services.scheduling import commit
+from hub.services.scheduling import commit, lapses
 from hub.services.scheduling.commit import PreparedPlan
+from hub.services.scheduling.grounds import Grounds
 from hub.services.scheduling.reserve import awaited
 from hub.services.works.evict import Requeue, evict
 from hub.store import checks as stored, manifests, workloads
@@ -28,7 +29,9 @@ from shared.documents import Json
 _COUNTED: Final = Requeue(counted=True, later=True)
 
 
-def carry_out(tx: Transaction, settled: Settlement, gate: Gate, term: int) -> list[str]:
+def carry_out(
+    tx: Transaction, settled: Settlement, gate: Gate, term: int, grounds: Grounds
+) -> list[str]:
     """Place, give back, evict and ask anew; the uids placed. Raises StaleTerm."""
     tx.require_term(term)
     for (reason, message), uids in settled.stopped.items():
@@ -38,7 +41,9 @@ def carry_out(tx: Transaction, settled: Settlement, gate: Gate, term: int) -> li
     _ask(tx, {uid: required for uid, required in settled.asked.items() if uid in here}, gate)
     told = [(uid, message) for uid, message in settled.told.items() if uid in here]
     workloads.change(tx, [{"uid": uid, "message": message} for uid, message in told])
-    return _place(tx, _as_answered(tx, settled.ready), term)
+    ready = _as_answered(tx, settled.ready)
+    lapsed = lapses.of_reservations(tx, grounds, [row for row, _ in ready])
+    return _place(tx, [each for each in ready if each[0].uid not in lapsed])
 
 
 def _reserved(tx: Transaction, uids: Sequence[str]) -> set[str]:
@@ -93,9 +98,7 @@ def _ask(tx: Transaction, asked: Mapping[str, tuple[str, ...]], gate: Gate) -> N
     workloads.change(tx, changed)
 
 
-def _place(
-    tx: Transaction, ready: Sequence[tuple[SchedulingRow, ApplyOptions]], term: int
-) -> list[str]:
+def _place(tx: Transaction, ready: Sequence[tuple[SchedulingRow, ApplyOptions]]) -> list[str]:
     """Fix the tentative clusters and hand the works over."""
     states = {row.uid: orjson.loads(row.checks) for row, _ in ready if row.checks}
     updated = [uid for uid, each in states.items() if _updates(each)]
@@ -122,7 +125,7 @@ def _place(
         )
         prepared.options[row.uid] = options
         prepared.placed_by[row.uid] = row.placement
-    return commit.commit_plan(tx, prepared, term).placed if prepared.moves else []
+    return commit.place(tx, prepared.moves, prepared) if prepared.moves else []
 
 
 def _updates(states: admission_checks.States) -> bool:

@@ -33,6 +33,7 @@ from hub.services.jobs import resize
 from hub.services.questions import gauges as queue_gauges
 from hub.services.scheduling import commit, preempt, settle
 from hub.services.scheduling.commit import PreparedPlan
+from hub.services.scheduling.grounds import Grounds
 from hub.store.workloads import TERMS
 from shared.collector import collector_at_rest
 from shared.failpoints import failpoint
@@ -94,8 +95,15 @@ class Scheduler:
         self.index.trim()
         return affected
 
-    async def follow(self, keys: Mapping[str, frozenset[str]]) -> None:
-        """Read again what was touched, and whose way into a queue that changed."""
+    async def follow(self, keys: Mapping[str, frozenset[str]], revision: int = 0) -> None:
+        """Read again what was touched, and whose way into a queue that changed.
+
+        `revision`: of the feed, if `keys` is all that has come up to it.
+        """
+        await self._read(keys)
+        self.index.revision = max(self.index.revision, revision)
+
+    async def _read(self, keys: Mapping[str, frozenset[str]]) -> None:
         known = self.index.known()
         now = self._hub.clock.monotonic()
         heartbeats = now - self._heard_at >= HEARTBEATS_EVERY_S
@@ -124,9 +132,10 @@ class Scheduler:
         gate = self.index.routes.gate()
         self.index.limits = rules_of(self._hub.settings.queueing, now).limits
         snapshot = self.index.snapshot(now, limits.cycle_placements)
+        grounds = Grounds.of(self.index, self._profile(), snapshot)
         plan, prepared = Plan((), ()), PreparedPlan()
         if snapshot is not None:
-            plan, prepared = await asyncio.to_thread(self._decide, snapshot, gate)
+            plan, prepared = await asyncio.to_thread(self._decide, snapshot, gate, grounds.profile)
             self._note(plan)
             refused = self.index.settle(plan, now)
             explained = {key: refusal_view(r) for key, r in refused.items()}
@@ -134,27 +143,36 @@ class Scheduler:
         told = self.index.tell(TOLD_BESIDE if prepared.moves else TOLD_IDLE, now)
         prepared = replace(prepared, reasons=told)
         if prepared:
-            term = self._term()
-            committed = await self._hub.write(commit.commit_plan, prepared, term, gate)
-            placed = set(committed.placed)
-            failpoint("H07" if placed else "H05" if prepared.reserves else "")
-            if committed.left_out:
-                _log.info(
-                    "placements left out",
-                    **Counter(str(why) for why in committed.left_out.values()),
-                )
-            self.placed_total += len(placed)
-            await self._take_in(plan, placed, now)
-            stale = set(committed.left_out) | {row["uid"] for row in prepared.reserves}
-            stale |= {e.uid for e in plan.evictions} | {n.uid for n in prepared.nominations}
-            if stale:
-                await self.follow({"workloads": frozenset(stale)})
+            await self._commit(prepared, grounds, gate, now)
         await self._shrink()
         unfinished = plan.unfinished or bool(plan.placements) or bool(plan.evictions)
         if not unfinished and (wishes := self.index.grow()):
-            uids = frozenset(await self._hub.write(resize.grow, wishes, self._term()))
+            grounds = Grounds.of(self.index, self._profile())
+            grown = await self._hub.write(resize.grow, wishes, self._term(), grounds.stays_small)
+            uids = frozenset(grown)
             await self.follow({"workloads": uids, TERMS: uids})
         return unfinished or bool(self.index.pending_reasons)
+
+    async def _commit(
+        self, prepared: PreparedPlan, grounds: Grounds, gate: Gate, now: dt.datetime
+    ) -> None:
+        """Write a plan, and bring the index up to date with the result."""
+        plan, term = prepared.plan, self._term()
+        committed = await self._hub.write(commit.commit_plan, prepared, term, grounds, gate)
+        placed = set(committed.placed)
+        failpoint("H07" if placed else "H05" if prepared.reserves else "")
+        if committed.left_out:
+            _log.info(
+                "placements left out",
+                **Counter(str(why) for why in committed.left_out.values()),
+            )
+        self.placed_total += len(placed)
+        evicted = tuple(e for e in plan.evictions if e.by not in committed.left_out)
+        await self._take_in(replace(plan, evictions=evicted), placed, now)
+        stale = set(committed.left_out) | {row["uid"] for row in prepared.reserves}
+        stale |= {e.uid for e in plan.evictions} | {n.uid for n in prepared.nominations}
+        if stale:
+            await self.follow({"workloads": frozenset(stale)})
 
     async def _shrink(self) -> None:
         """Give back the quota of pods that members say are gone."""
@@ -185,15 +203,17 @@ class Scheduler:
         )
         if settled:
             gate, term = self.index.routes.gate(), self._term()
-            placed = await self._hub.write(settle.carry_out, settled, gate, term)
+            grounds = Grounds.of(self.index, Profile(filters))
+            placed = await self._hub.write(settle.carry_out, settled, gate, term, grounds)
             self.placed_total += len(placed)
             queue_gauges.settled(settled, placed, self._hub.clock.now())
             await self.follow({"workloads": settled.uids})
 
-    def _decide(self, snapshot: Snapshot, gate: Gate) -> tuple[Plan, PreparedPlan]:
+    def _profile(self) -> Profile:
+        """The rules and limits of the cycle that begins now."""
         limits, clock = self._hub.settings.scheduling, self._hub.clock
         deadline = clock.monotonic() + limits.cycle_s
-        profile = Profile(
+        return Profile(
             rules=rules_of(self._hub.settings.queueing, clock.now()),
             filters=registry.filters(
                 limits.suspect_after_s, reports_due=self.index.consents.named.reports_due
@@ -201,7 +221,11 @@ class Scheduler:
             may_go_on=lambda _: clock.monotonic() < deadline,
             max_placements=limits.cycle_placements,
         )
-        plan = decide(snapshot, clock.now(), profile)
+
+    def _decide(
+        self, snapshot: Snapshot, gate: Gate, profile: Profile
+    ) -> tuple[Plan, PreparedPlan]:
+        plan = decide(snapshot, self._hub.clock.now(), profile)
         return plan, commit.prepare(plan, gate)
 
     async def _ask_agents(self) -> None:

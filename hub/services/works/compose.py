@@ -16,6 +16,8 @@ from hub.domain.workloads.apply_options import ApplyOptions
 from shared import labels as keys
 from shared.documents import Json, JsonView
 from shared.generated import is_generated, without_generated
+from shared.podsecurity.pods import mapping
+from shared.podsecurity.templates import templates_of
 
 _EQUAL = keys.KUEUE_PREFIX + "job-completions-equal-parallelism"
 _DROPPED_ANNOTATIONS = frozenset(
@@ -80,6 +82,7 @@ def compose_object(manifest: Json, stamp: Stamp) -> Json:
     """Any other object for the member: without what its own API server wrote, with our labels."""
     manifest.pop("status", None)
     manifest["metadata"] = _metadata(manifest.get("metadata") or {}, stamp, strip=False)
+    _strip_templates(manifest)
     kind = manifest.get("kind")
     spec = manifest.get("spec")
     if kind == "Namespace":
@@ -95,6 +98,15 @@ def compose_object(manifest: Json, stamp: Stamp) -> Json:
     elif kind == "ServiceAccount":
         manifest.pop("secrets", None)
     return manifest
+
+
+def _strip_templates(manifest: Json) -> None:
+    """Take the labels off pod templates by which pods would count as a job's: intake refuses them since."""
+    for path, template in templates_of(manifest):
+        told = mapping(mapping(template.get("metadata")).get("labels"))
+        for key in keys.OF_PODS if path else ():
+            if key in told:
+                del template["metadata"]["labels"][key]
 
 
 def as_given(manifest: JsonView) -> Json:

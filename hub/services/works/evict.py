@@ -17,6 +17,7 @@ from hub.domain.workloads.states import CHARGED, State, WithdrawTo
 from hub.services.works import counters
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import workloads
+from hub.store.records.history import EventFacts
 from hub.store.records.workloads import Workload, WorkloadChange, WorkloadColumns
 from hub.store.transaction import Transaction
 
@@ -174,4 +175,5 @@ def _say(tx: Transaction, row: Workload, evicted: Mapping[str, str]) -> None:
     reason, cause = evicted["reason"], evicted.get("cause", "")
     counters.evicted(row.cluster_queue, reason, cause)
     due = f"EvictedDueTo{reason}" + (f"DueTo{cause}" if cause else "")
-    tx.say(row, due, evicted["message"])
+    facts = EventFacts(row.cluster, row.epoch, cause or reason)
+    tx.say(row, due, evicted["message"], facts=facts)

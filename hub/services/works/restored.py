@@ -14,7 +14,7 @@ from typing import Final
 
 from hub.domain.workloads.chains import waits_for_others
 from hub.domain.workloads.origin import Origin
-from hub.domain.workloads.states import State, Transition, WithdrawTo, beyond
+from hub.domain.workloads.states import HeldFor, State, Transition, WithdrawTo, beyond
 from hub.services.context import timeline
 from hub.services.works import accounted
 from hub.services.works.withdraw import withdraw_jobs
@@ -29,7 +29,7 @@ MESSAGE: Final = (
     "started or have ended. Release it once every member has reported (roadstead explain names the members "
     "that block it), or cancel it"
 )
-HELD: Final = WorkloadColumns(reason=REASON, message=MESSAGE)
+HELD: Final = WorkloadColumns(reason=REASON, message=MESSAGE, held_for=HeldFor.RESTORE)
 
 _AT_ONCE: Final = (State.PENDING, State.RESERVED, State.PLACED)
 _MAY_START: Final = (*_AT_ONCE, State.HELD, State.DEACTIVATED)
@@ -92,7 +92,7 @@ def hold_everything(tx: Transaction) -> int:
     withdraw_jobs(
         tx, [job.uid for job in jobs if job.state in _AT_ONCE], WithdrawTo.HELD, REASON, MESSAGE
     )
-    held = [job.uid for job in jobs if job.state == State.HELD]
+    held = [job.uid for job in jobs if job.state in (*_AT_ONCE, State.HELD)]
     workloads.change(tx, [change_of(uid, HELD) for uid in held])
     workloads.change(tx, [{"uid": job.uid, "epoch": beyond(job.epoch, tx.now)} for job in jobs])
     given = doubts.given_in(tx, _GIVEN)
@@ -114,7 +114,7 @@ def hold_found(tx: Transaction, cluster: str, uids: Iterable[str]) -> list[str]:
     known = workloads.get_many(tx, uids).values()
     rows = [row for row in known if _may_be_older(row, until) and _is_let_go(row)]
     message = f"{found_in(cluster)}, or cancel this one"
-    told = WorkloadColumns(reason=REASON, message=message)
+    told = WorkloadColumns(reason=REASON, message=message, held_for=HeldFor.RESTORE)
     withdraw_jobs(
         tx, [r.uid for r in rows if r.state in _AT_ONCE], WithdrawTo.HELD, REASON, message
     )
@@ -132,7 +132,8 @@ def _may_be_older(row: Workload, until: dt.datetime) -> bool:
 def hold(tx: Transaction, rows: Iterable[Workload], why: Mapping[str, str]) -> None:
     """Held jobs that would start now stay held as `Restored`: a member may still run them."""
     for row in rows:
-        workloads.change(tx, [{"uid": row.uid, "reason": REASON, "message": why[row.uid]}])
+        told = WorkloadColumns(reason=REASON, message=why[row.uid], held_for=HeldFor.RESTORE)
+        workloads.change(tx, [change_of(row.uid, told)])
         tx.say(row, REASON, why[row.uid], warning=True)
 
 
@@ -143,7 +144,7 @@ def requeue(tx: Transaction, rows: Sequence[WorkloadMove]) -> list[str]:
     known = workloads.get_many(tx, [row["uid"] for row in rows])
     kept = accounted.blocked(tx, known.values())
     held: list[WorkloadMove] = [
-        {**row, "reason": REASON, "message": kept[row["uid"]]}
+        {**row, "reason": REASON, "message": kept[row["uid"]], "held_for": HeldFor.RESTORE}
         for row in rows
         if row["uid"] in kept
     ]
@@ -161,7 +162,7 @@ def found_in(cluster: str) -> str:
 
 
 def _is_let_go(row: Workload) -> bool:
-    return row.state in _AT_ONCE or waits_for_others(row.state, row.reason)
+    return row.state in _AT_ONCE or waits_for_others(row.state, row.held_for, row.reason)
 
 
 def hold_late(tx: Transaction, rows: Sequence[Workload]) -> None:
@@ -178,10 +179,7 @@ def hold_late(tx: Transaction, rows: Sequence[Workload]) -> None:
     withdraw_jobs(tx, late, WithdrawTo.HELD, REASON, MESSAGE)
     workloads.change(
         tx,
-        [
-            {"uid": uid, "reason": REASON, "message": MESSAGE, "epoch": beyond(0, tx.now)}
-            for uid in late
-        ],
+        [{**change_of(uid, HELD), "epoch": beyond(0, tx.now)} for uid in late],
     )
 
 

@@ -7,6 +7,8 @@ Decided from the report that brings the result, and from nothing that comes late
 from collections.abc import Mapping
 from typing import Final
 
+from hub.store.records.workloads import MoveColumns
+from hub.store.records.works import StandingWork
 from shared import labels
 from shared.kinds import retry_on
 from shared.wire.agent_v1 import JobStatus
@@ -39,6 +41,13 @@ def why_not(job: JobStatus, tried: int, annotations: Mapping[str, str] | None) -
         return f"not tried again: its agent is too old to say how pods failed ({labels.RETRY_ON})"
     found = ", ".join(job.failures[:_SHOWN]) or job.reason or "no exit code is known"
     return f"not tried again: {labels.RETRY_ON} does not name this ({found})"
+
+
+def decided(work: StandingWork) -> MoveColumns:
+    """The columns that say that this epoch is tried again, whatever is wished or reported later."""
+    if work.is_retried():
+        return {}
+    return {"retry_epoch": work.epoch, "retries": (work.retries or 0) + 1}
 
 
 def _rule(annotations: Mapping[str, str] | None) -> retry_on.RetryOn | None:

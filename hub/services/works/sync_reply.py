@@ -22,6 +22,7 @@ class SyncAnswer:
     need_full: bool
     protocol: int
     rotate: Json | None
+    confirm: str = ""  # the live session, which that of the request has to name
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,5 +62,6 @@ def encoded(request: SyncRequest, answer: SyncAnswer, hub: HubFacts) -> bytes:
             "need_full": need_full,
             "next_s": 0.0 if page.more or need_full else NEXT_S,
             **({} if answer.rotate is None else {"rotate": answer.rotate}),
+            **({"confirm": answer.confirm} if answer.confirm else {}),
         }
     )

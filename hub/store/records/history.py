@@ -1,7 +1,7 @@
 """What happened to objects, and who did what, as records."""
 
 import datetime as dt
-from typing import NamedTuple, TypedDict
+from typing import Final, NamedTuple, TypedDict
 
 
 class StoredEvent(NamedTuple):
@@ -16,6 +16,24 @@ class StoredEvent(NamedTuple):
     type: str  # Normal | Warning
     reason: str
     message: str
+    cluster: str = ""  # the member that it happened in or for
+    epoch: int = 0  # of the job; 0: of none
+    cause: str = ""  # the code of why
+    subject: str = ""  # what of it: the name of a pod, the path of a field
+    member_at: dt.datetime | None = None  # when, by the member's clock
+
+
+class EventFacts(NamedTuple):
+    """What a rule or a page reads of an event; its message is for people alone."""
+
+    cluster: str = ""  # the member that it happened in or for
+    epoch: int = 0  # of the job; 0: of none
+    cause: str = ""  # the code of why
+    subject: str = ""  # what of it: the name of a pod, the path of a field
+    member_at: dt.datetime | None = None  # when, by the member's clock: shown, orders nothing
+
+
+NO_FACTS: Final = EventFacts()
 
 
 class NewEvent(TypedDict):
@@ -29,6 +47,11 @@ class NewEvent(TypedDict):
     type: str
     reason: str
     message: str
+    cluster: str
+    epoch: int
+    cause: str
+    subject: str
+    member_at: dt.datetime | None
 
 
 class AuditEntry(NamedTuple):

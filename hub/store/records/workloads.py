@@ -69,7 +69,12 @@ class Workload(NamedTuple):
     finished_at: dt.datetime | None = None
     deleted_at: dt.datetime | None = None
     owner: str = ""  # who submitted it; "": unknown
-    unstarted: int = 0  # epochs that never started: no attempts
+    unstarted: int = 0  # epochs that never started
+    retries: int = 0  # epochs that failed and were tried again
+    retry_epoch: int = 0  # the last of them
+    held_for: str = ""  # HeldFor: who keeps it Held
+    ran_from: dt.datetime | None = None  # by its member's clock, as `ran_until`
+    ran_until: dt.datetime | None = None
 
 
 class JobPlace(NamedTuple):
@@ -100,6 +105,8 @@ class ListedJob(NamedTuple):
     started_at: dt.datetime | None
     finished_at: dt.datetime | None
     owner: str
+    ran_from: dt.datetime | None
+    ran_until: dt.datetime | None
 
 
 class JobOnPage(NamedTuple):
@@ -119,6 +126,8 @@ class JobOnPage(NamedTuple):
     started_at: dt.datetime | None
     finished_at: dt.datetime | None
     owner: str = ""
+    ran_from: dt.datetime | None = None
+    ran_until: dt.datetime | None = None
     scores: Json | None = None  # of the decision
 
 
@@ -283,6 +292,11 @@ class WorkloadColumns(TypedDict, total=False):
     finished_at: dt.datetime | None
     deleted_at: dt.datetime | None
     unstarted: int
+    retries: int
+    retry_epoch: int
+    held_for: str
+    ran_from: dt.datetime | None
+    ran_until: dt.datetime | None
 
 
 class ShapeColumns(TypedDict):
@@ -316,13 +330,9 @@ class WorkloadChange(WorkloadColumns, total=False):
 
 
 class MoveColumns(WorkloadColumns, total=False):
-    """Columns to set with a transition, and what it depends on.
+    """Columns to set with a transition, and what it depends on: `if_state`, the newest `if_generation`."""
 
-    `new_epoch` replaces its epoch. With `if_state` or `if_generation` it moves only from that state, or
-    if that generation is still its newest.
-    """
-
-    new_epoch: int
+    new_epoch: int  # replaces its epoch
     if_state: str
     if_generation: int
 

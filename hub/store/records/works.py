@@ -12,7 +12,6 @@ import orjson
 
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.reclaimable_pods import without_done_pods
-from hub.domain.workloads.states import attempt
 from shared.documents import Json
 
 
@@ -93,10 +92,16 @@ class StandingWork(NamedTuple):
     workload_cluster: str | None = None
     unstarted: int | None = 0  # epochs of the workload that never started
     admission_json: bytes | None = None
+    retries: int | None = 0  # … that failed and were tried again
+    retry_epoch: int | None = 0  # the last of them
+
+    def is_retried(self) -> bool:
+        """True if it is decided that this epoch, which has failed, is tried again."""
+        return self.retry_epoch == self.epoch
 
     def attempt(self) -> int:
-        """Which attempt at its job this epoch is: those that never started are none."""
-        return attempt(self.epoch) - (self.unstarted or 0)
+        """Which attempt at its job this epoch is: only failures that were tried again came before."""
+        return (self.retries or 0) + (0 if self.is_retried() else 1)
 
     def overlapped(self) -> bool:
         """Whether it was told already that this epoch ran beside a later one."""
@@ -105,6 +110,12 @@ class StandingWork(NamedTuple):
     def previous(self) -> Json:
         """The Job's status as last observed for this epoch."""
         return (_decoded(self.observed_json) or {}).get("job") or {}
+
+    def only_waits(self) -> bool:
+        """Whether the Job, as last observed for this epoch, is suspended and tells of no pod."""
+        job = self.previous()
+        counts = ("start_time", "active", "ready", "succeeded", "failed")
+        return bool(job.get("suspended")) and not any(job.get(count) for count in counts)
 
     def object_uid(self) -> str:
         """Of the object in the member, as last observed for this epoch; "" for none."""

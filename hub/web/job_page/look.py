@@ -117,7 +117,9 @@ def _course(record: JobRecord) -> Course:
         reason=str(shown["reason"] or ""),
         message=str(shown["message"] or ""),
     )
-    return course_of(now, [Happening(e.at, e.reason, e.message) for e in record.told])
+    return course_of(
+        now, [Happening(e.at, e.reason, e.message, e.cluster, e.cause) for e in record.told]
+    )
 
 
 def _submitted(record: JobRecord) -> StoredEvent:

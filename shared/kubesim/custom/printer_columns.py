@@ -1,7 +1,9 @@
 """`additionalPrinterColumns` of CRDs: simple JSONPath to table cells."""
 
 import datetime as dt
+import functools
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -62,7 +64,8 @@ def _text(value: Any) -> str:
 Step = tuple[str, Any]
 
 
-def parse_path(text: str) -> list[Step]:
+@functools.lru_cache(1024)  # columns name the same few paths again and again
+def parse_path(text: str) -> tuple[Step, ...]:
     """The steps of a simple JSONPath (`.status.conditions[?(@.type=="Ready")].status`)."""
     text = text.strip()
     if text.startswith("{") and text.endswith("}"):
@@ -73,7 +76,7 @@ def parse_path(text: str) -> list[Step]:
     while position < len(text):
         match = _STEP.match(text, position)
         if match is None or match.end() == position:
-            return []
+            return ()
         position = match.end()
         if match["name"] is not None:
             steps.append(("field", re.sub(r"\\(.)", r"\1", match["name"])))
@@ -85,10 +88,10 @@ def parse_path(text: str) -> list[Step]:
             steps.append(("all", None))
         else:
             steps.append(("where", (match["key"].split("."), match["value"])))
-    return steps
+    return tuple(steps)
 
 
-def find(obj: Any, steps: list[Step]) -> list[Any]:
+def find(obj: Any, steps: Sequence[Step]) -> list[Any]:
     """All values at a path."""
     if not steps:
         return []

@@ -6,6 +6,7 @@ with no field opened.
 
 from typing import Any, Final, Literal
 
+from shared import labels
 from shared.kubesim.apimachinery.registry import Resource
 from shared.kubesim.apimachinery.strategies import Object
 from shared.kubesim.apimachinery.writer import writer
@@ -17,6 +18,10 @@ POLICY: Final = "roadstead-pod-templates"
 NOT_IN_METADATA: Final = (
     "ForbiddenField: spec.template.metadata has no finalizers, no ownerReferences and no other namespace: "
     "leave them out"
+)
+NO_MARKS: Final = (
+    "ReservedLabel: spec.template.metadata.labels: the prefix roadstead.dev/ is Roadstead's own: "
+    "leave it out"
 )
 NO_CLONE: Final = (
     "PolicyViolation: spec.template.spec.volumes: gitRepo: the node would clone the repository; clone it in "
@@ -69,6 +74,8 @@ def _why_not(template: Object, namespace: str) -> str:
         or metadata.get("namespace", namespace) not in ("", namespace)
     ):
         return NOT_IN_METADATA
+    if any(key.startswith(labels.PREFIX) for key in metadata.get("labels") or ()):
+        return NO_MARKS
     volumes = pod.get("volumes") or ()
     if any("gitRepo" in each for each in volumes):
         return NO_CLONE

@@ -217,3 +217,14 @@ def test_a_setting_that_can_not_be_meant_stops_the_agent(wrong, capsys):
     with pytest.raises(SystemExit):
         settings_from(**{f"ROADSTEAD_AGENT_{key}": value for key, value in wrong.items()})
     assert "expected" in capsys.readouterr().err
+
+
+def test_pods_of_other_kinds_with_labels_of_a_job_are_refused():
+    """The agent would count them as that job's."""
+    deployment = a_deployment()
+    marks = deployment["spec"]["template"]["metadata"]["labels"]
+    marks["roadstead.dev/job-uid"] = "u-2"
+    said = MemberPolicy().refuse(an_object(deployment, "o-1"), "Apply")
+    field = "spec.template.metadata.labels[roadstead.dev/job-uid]"
+    assert said is not None
+    assert said.message.startswith(f"ReservedLabel: {field}: ")

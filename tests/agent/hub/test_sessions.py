@@ -150,6 +150,19 @@ async def test_a_new_session_confirms_nothing_as_gone_before_the_lease_is_over(m
     assert gone.seq > first.seq
 
 
+async def test_a_new_session_names_the_live_one_when_the_hub_asks(member):
+    """The question is no answer: it renews no lease, and all that was told is told again."""
+    member.hub.live = "0123"
+    member.hub.put(a_job())
+    member.start()
+    await member.hub.finished("u-1")
+    (asked,) = member.hub.questions
+    first = member.hub.requests[0]
+    assert (asked.follows, first.follows) == ("", "0123")
+    assert first.observed.full
+    assert first.seq > asked.seq
+
+
 async def test_a_superseded_agent_stops_acting_and_ends_with_code_3(member):
     """Told that another agent runs with its credential it creates, deletes and syncs no more."""
     member.start()

@@ -9,7 +9,7 @@ import pytest
 from agent.config import _fault_of, from_arguments
 from agent.hub.client import HubError, _refusal, asked_wait
 from agent.hub.credential import Superseded, mark_superseded, superseded
-from agent.hub.sync import _wanted_wait
+from agent.hub.tries import wanted_wait
 
 NOW = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
 
@@ -22,13 +22,13 @@ def test_what_passes_by_itself_is_tried_again_soon(status, passes):
     """No answer, too many requests, and every failure of the hub; the rest needs somebody's doing."""
     failure = HubError(status, "C", "d", 3.0)
     assert failure.unreachable is passes
-    wait = _wanted_wait(failure)
+    wait = wanted_wait(failure)
     assert wait == 3.0 if passes else 24 <= wait <= 36
 
 
 def test_a_request_that_is_too_large_is_made_smaller_at_once():
     """The next one has half as many entries: nobody has to be waited for."""
-    assert _wanted_wait(HubError(413, "BodyTooLarge", "d", None)) is None
+    assert wanted_wait(HubError(413, "BodyTooLarge", "d", None)) is None
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,7 @@ def test_an_object_is_forgotten_once_the_hub_is_told_that_it_is_of_a_newer_epoch
     entry = tracked.observed(Decision("Applied", reason=NEWER_EPOCH), None)
     assert [tracked.reported(entry), tracked.reported(entry)] == [True, False]
     assert tracked.seen.forgotten == "m-1"
+    assert entry.found_epoch == 2
 
 
 def a_drift(path, member):

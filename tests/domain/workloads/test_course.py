@@ -16,11 +16,12 @@ def at(seconds):
 
 
 def told(*given):
-    return [Happening(at(s), reason, message) for s, reason, message in given]
+    """Each: seconds, reason, message, and cluster and cause where they matter."""
+    return [Happening(at(s), *facts) for s, *facts in given]
 
 
 RAN = (
-    (2, "Placed", "placed on north, epoch 1"),
+    (2, "Placed", "placed on north, epoch 1", "north"),
     (2, "Offered", "offered to north"),
     (3, "Applied", "created in north"),
     (5, "Started", "runs in north"),
@@ -28,7 +29,7 @@ RAN = (
 BACK = (
     (60, "Preempted", PREEMPTED),
     (60, "EvictedDueToPreempted", PREEMPTED),
-    (62, "Requeued", "waits again (Preempted)"),
+    (62, "Requeued", "waits again (Preempted)", "north", "Preempted"),
 )
 
 
@@ -63,7 +64,11 @@ def test_a_job_that_is_tried_again_says_what_failed():
     """It was told to leave in words of its own; that it waits again names them."""
     failed = (20, "Retrying", "epoch 1 failed in north")
     found = course(
-        "Pending", *RAN, failed, (21, "PodFailed", "x"), (22, "Requeued", "waits again (Retrying)")
+        "Pending",
+        *RAN,
+        failed,
+        (21, "PodFailed", "x"),
+        (22, "Requeued", "waits again (Retrying)", "north", "Retrying"),
     )
     assert phases(found)[-3:] == [(Phase.RUNNING, 5), (Phase.LEAVING, 20), (Phase.WAITING, 22)]
     assert (found.attempts[0].ended, found.attempts[0].why) == failed[1:]
@@ -73,8 +78,10 @@ def test_what_was_said_of_an_attempt_is_said_of_no_later_one():
     """Why the second one came back was not kept: the words and the instant of the first are not taken."""
     back = "waits again (Retrying)"
     found = course(
-        "Pending", *RAN, (20, "Retrying", "epoch 1 failed in north"), (22, "Requeued", back),
-        (30, "Placed", "placed on south, epoch 2"), (31, "Started", ""), (40, "Requeued", back),
+        "Pending", *RAN, (20, "Retrying", "epoch 1 failed in north"),
+        (22, "Requeued", back, "north", "Retrying"), (30, "Placed", "placed on south", "south"),
+        (31, "Started", ""),
+        (40, "Requeued", back, "south", "Retrying"),
     )  # fmt: skip
     assert phases(found)[-2:] == [(Phase.RUNNING, 31), (Phase.WAITING, 40)]
     assert found.attempts[1].why == back
@@ -83,7 +90,11 @@ def test_what_was_said_of_an_attempt_is_said_of_no_later_one():
 def test_each_placement_is_an_attempt():
     """The second one goes on."""
     found = course(
-        "Running", *RAN, *BACK, (70, "Placed", "placed on south, epoch 2"), (71, "Started", "")
+        "Running",
+        *RAN,
+        *BACK,
+        (70, "Placed", "placed on south, epoch 2", "south"),
+        (71, "Started", ""),
     )
     assert [(each.cluster, each.ended_at) for each in found.attempts] == [
         ("north", at(62)),

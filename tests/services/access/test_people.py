@@ -197,7 +197,7 @@ async def test_an_agent_speaks_for_the_cluster_of_its_token(tmp_path):
             START,
             START,
         )
-        told = [event[2:] for event in await db.read(events.list_events)]
+        told = [event[2:9] for event in await db.read(events.list_events)]
         said = "the agent has registered"
         assert (
             told

@@ -27,7 +27,11 @@ class Chained:
 
     def __init__(self, hub):
         self.hub = hub
-        self.controller = Chains(hub.hub, lambda: 1)
+        self.restart()
+
+    def restart(self):
+        """Another hub leads: it knows what is in the store."""
+        self.controller = Chains(self.hub.hub, lambda: 1)
         self.controller.follow()
 
     async def submit(self, **after):

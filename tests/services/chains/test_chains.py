@@ -132,6 +132,19 @@ async def test_applied_jobs_wait_for_a_name_for_a_while(tmp_path):
         assert await it.stands(train) == ("Pending", "")
 
 
+async def test_a_hub_whose_clock_is_ahead_gives_up_no_name(tmp_path):
+    """Each leader counts by itself how long it has waited: no clock that was set ahead counts."""
+    async with chained(tmp_path) as it:
+        lost = await it.apply("lost", "nobody")
+        it.hub.clock.advance(3600)  # the hub was down, or its clock was set
+        it.restart()
+        await it.turn()
+        assert await it.stands(lost) == ("Held", "WaitsForJobs")
+        it.hub.clock.advance(bind.PATIENCE.total_seconds() + 1)
+        await it.turn()
+        assert await it.stands(lost) == ("Held", "DependencyNeverSatisfied")
+
+
 async def test_a_name_that_comes_closes_no_circle(tmp_path):
     """The last one that would make jobs wait for themselves is refused, over however many."""
     async with chained(tmp_path) as it:

@@ -106,7 +106,7 @@ async def test_the_first_proof_that_the_store_went_back_is_the_one_that_is_told(
         assert await db.write(call(timeline.stop, "c2", mark, known.incarnation, key)) == first
         assert await db.read(timeline.standing) == (known.incarnation, first, False)
         (event,) = await db.read(events.list_events)
-        assert event[2:] == ("hub", "Hub", "", "hub", "Warning", "HubRolledBack", first)
+        assert event[2:9] == ("hub", "Hub", "", "hub", "Warning", "HubRolledBack", first)
         kept = await db.read(call(settings.get, "rolled_back"))
         assert kept == {
             "at": START.isoformat(), "cluster": "c1", "message": first,

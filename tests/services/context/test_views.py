@@ -71,10 +71,12 @@ def test_a_job_and_its_state_have_their_own_texts():
 
 def test_an_event_and_a_refusal_have_their_own_texts():
     """Every field of them."""
-    event = StoredEvent(7, START, "u", "Job", "ns", "n", "Warning", "R", "M")
+    told = ("R", "M", "c1", 3, "Why", "pod-0", START)
+    event = StoredEvent(7, START, "u", "Job", "ns", "n", "Warning", *told)
     assert rendering.event(event) == {
         "id": 7, "at": "2026-03-01T12:00:00Z", "uid": "u", "kind": "Job", "namespace": "ns",
-        "name": "n", "type": "Warning", "reason": "R", "message": "M",
+        "name": "n", "type": "Warning", "reason": "R", "message": "M", "cluster": "c1",
+        "epoch": 3, "cause": "Why", "subject": "pod-0", "memberAt": "2026-03-01T12:00:00Z",
     }  # fmt: skip
     wrong = FieldError("spec.a", RejectCode.IMMUTABLE, "no")
     assert rendering.refusal(Rejected(RejectCode.INVALID_NAME, "text", "f", (wrong,))) == {

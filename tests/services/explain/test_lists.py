@@ -80,24 +80,28 @@ async def test_the_minimum_runtime_is_told_in_seconds(tmp_path: Path) -> None:
         assert spared["reason"] == "it has not run for the minimum time of 90 s"
 
 
-def an_event(number: int, reason: str, message: str) -> StoredEvent:
-    return StoredEvent(
-        number, minutes(number), "u-1", "Job", "ns", "train", "Warning", reason, message
-    )
+def an_event(
+    number: int, reason: str, message: str, cluster: str, cause: str | None = None
+) -> StoredEvent:
+    """`cause`: None where the event is called by it."""
+    told = (reason, message, cluster, 1, reason if cause is None else cause)
+    return StoredEvent(number, minutes(number), "u-1", "Job", "ns", "train", "Warning", *told)
 
 
 def test_a_member_is_avoided_for_what_was_said_last() -> None:
-    """Of several events about one member the newest; of another member's none."""
+    """Of events about one member the newest that says its own cause; the words of a message count nothing."""
     row = a_row(set_aside={"north": minutes(30).isoformat(), "south": FOR_GOOD.isoformat()})
     newest_first = [
-        an_event(4, "Other", "east: not asked"),
-        an_event(3, "NameConflict", "north: the name is taken"),
-        an_event(2, "Forbidden", "it was refused in south (no rights)"),
-        an_event(1, "Forbidden", "north: no rights"),
+        an_event(6, "Other", "north: of north-east", "north-east"),
+        an_event(5, "Requeued", "waits again (NameConflict)", "north", "NameConflict"),
+        an_event(4, "Placed", "placed on north, epoch 2", "north", ""),
+        an_event(3, "NameConflict", "north: the name is taken", "north"),
+        an_event(2, "Forbidden", "no rights there", "south"),
+        an_event(1, "Forbidden", "north: no rights", "north"),
     ]
     assert avoided.because(row, newest_first) == {
         "north": {"reason": "NameConflict", "message": "north: the name is taken"},
-        "south": {"reason": "Forbidden", "message": "it was refused in south (no rights)"},
+        "south": {"reason": "Forbidden", "message": "no rights there"},
     }
 
 

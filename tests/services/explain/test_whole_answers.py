@@ -18,6 +18,7 @@ from hub.services.explain.wording import Wording
 from hub.services.index.held_back import HeldBack
 from hub.store import clusters, schedule, settings, workloads
 from hub.store.engine import Database
+from hub.store.records.history import EventFacts
 from hub.store.transaction import Transaction
 from shared.clock import ManualClock
 from tests.domain.build import NOW
@@ -45,7 +46,7 @@ async def test_every_field_of_a_story(tmp_path):
             for reason, message in (("Other", "m"), ("Refused", "north: no")):
                 tx.event(
                     uid="u", kind="Job", namespace="team-a", name="u", reason=reason,
-                    message=message, type="Warning",
+                    message=message, type="Warning", facts=EventFacts("north", 2, "Refused"),
                 )  # fmt: skip
 
         await db.write(say)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from hub.domain.workloads.origin import Origin
 from hub.domain.workloads.states import State
 from hub.services.context.settings import Retention, Settings
 from hub.services.jobs import retention
@@ -62,6 +63,28 @@ async def test_each_step_of_retention_goes_by_its_own_span(tmp_path):
             (1, *both), (1, *both), (1, *one), (0, *one), (0, *one), (0, *one),
         ]  # fmt: skip
         assert seen[0][0] == 1
+
+
+@pytest.mark.parametrize(
+    ("origin", "live", "kept"),
+    [("hub-cluster", True, True), ("hub-cluster", None, False), ("rest", True, False)],
+)
+async def test_a_deactivated_job_is_kept_while_the_hub_cluster_has_it(
+    tmp_path, origin, live, kept
+):
+    """It is suspended there: a hub that forgot it would take it for a new Job, and run it."""
+    clock = ManualClock(START)
+    limits = Settings(retention=Retention(finished_jobs=MINUTE))
+    async with opened(tmp_path, clock) as db:
+        over = {"state": State.DEACTIVATED, "finished_at": START, "ttl_s": 25}
+        row = a_workload("u", origin=Origin(origin), live=live, **over)
+        await db.write(call(workloads.add, [row]))
+        clock.advance(90)
+        for step in (retention.give_names_back, retention.remove_jobs):
+            await db.write(call(step, limits))
+        found = await db.read(call(workloads.get, "u"))
+        assert (found is not None and bool(found.live)) is kept
+        assert (found is not None) is kept
 
 
 @pytest.mark.parametrize(("rows", "more"), [(2, False), (3, True), (4, True)])

@@ -185,7 +185,7 @@ async def test_holding_keeps_all_but_the_state_and_its_reason(tmp_path):
         await db.write(call(hold.hold_job, "u", "ann"))
         assert await row_of(db, "u") == row._replace(
             state=State.HELD, reason="HeldByUser", message="held by ann", requeues=0, requeue_at=None,
-            evicted={
+            held_for="Person", evicted={
                 "reason": "Deactivated", "cause": "HeldByUser", "message": "held by ann",
                 "at": (START + MINUTE / 2).isoformat(),
             },

@@ -226,6 +226,9 @@ class Agent:
         """One exchange; asserts that both sides agree on the digest afterwards."""
         reply = await self.post(self.request(*said, **more))
         assert reply.status_code == 200, reply.text
+        if live := reply.json().get("confirm"):  # protocol 5: a new session names the live one
+            reply = await self.post(self.request(follows=live, **more))
+            assert reply.status_code == 200, reply.text
         return self.take(reply.json())
 
     def take(self, answer: dict[str, Any]) -> dict[str, Any]:

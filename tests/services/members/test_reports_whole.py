@@ -214,24 +214,27 @@ async def test_what_is_gone_takes_its_row_along_and_nothing_else(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("limit", "reason", "ran_s"), [(600, "Retrying", 75), (None, "Retrying", 15), (600, "Y", 15)]
+    ("limit", "state", "ran_s"),
+    [(600, State.RUNNING, 75), (None, State.RUNNING, 15), (600, State.WITHDRAWING, 15)],
 )
 async def test_the_time_of_a_failed_try_counts_where_time_is_limited(
-    tmp_path, limit, reason, ran_s
+    tmp_path, limit, state, ran_s
 ):
     """Added to what it ran before; what was evicted was counted when it was."""
     clock = ManualClock(START)
     async with opened(tmp_path, clock) as db:
         await members(db, "c1")
         row = {
-            "state": State.WITHDRAWING, "withdraw_to": WithdrawTo.PENDING, "reason": reason,
-            "placed_at": START, "max_runtime_s": limit, "ran_s": 15,
+            "state": state, "withdraw_to": WithdrawTo.PENDING if limit else "", "placed_at": START,
+            "max_runtime_s": limit, "ran_s": 15, "annotations": {"roadstead.dev/retry": "2"},
         }  # fmt: skip
         await db.write(call(given, "c1", "u", **row))
         clock.advance(60)
+        failed = ran("u", result="Failed", failed=1)
+        await db.write(lambda tx: _taken(tx, [ObservedReport("c1", [failed])]))
         await db.write(lambda tx: _taken(tx, [ObservedReport("c1", [seen("u", "Gone")])]))
         found = await db.read(call(workloads.get, "u"))
-        assert (found.state, found.ran_s) == ("Pending", ran_s)
+        assert (found.state, found.retries, found.ran_s) == ("Pending", 1, ran_s)
 
 
 def stray(uid: str, incarnation: str, job: dict[str, Any] | None = None) -> Observed:
@@ -344,6 +347,11 @@ async def test_a_fault_is_audited_and_told_of_its_member(tmp_path):
             "Warning",
             "NotYours",
             "a b",
+            "c1",
+            0,
+            "",
+            "",
+            None,
         )
 
 

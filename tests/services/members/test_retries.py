@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from hub.services.jobs import hold
+from hub.services.works.evict import evict
 from shared.kinds import retry_on
 from tests.api.serving import a_job, served
 from tests.services.members.hubs import ran, running_hub, seen
@@ -115,8 +117,8 @@ async def test_a_refusal_before_the_start_costs_no_attempt(tmp_path: Path, reaso
         assert (await hub.job(uid)).state == "Failed"
 
 
-async def test_a_refusal_of_what_may_have_started_costs_an_attempt(tmp_path: Path):
-    """The agent does not say that the epoch never started: the failure of the next one is the end."""
+async def test_a_refusal_of_what_may_have_started_is_no_failure(tmp_path: Path):
+    """The agent does not say that the epoch never started: `retry` counts failures alone."""
     async with running_hub(tmp_path) as hub:
         north, east = await hub.join("north"), await hub.join("east")
         uid = await hub.placed("north", metadata={"annotations": {"roadstead.dev/retry": "2"}})
@@ -127,7 +129,68 @@ async def test_a_refusal_of_what_may_have_started_costs_an_attempt(tmp_path: Pat
         await hub.settled()
         await east.sync()
         await east.sync(ran(uid, 2, **FAILED))
-        assert (await hub.job(uid)).state == "Failed"
+        job = await hub.job(uid)
+        assert (job.state, job.reason, job.retries) == ("Withdrawing", "Retrying", 1)
+
+
+CODE_42: dict[str, Any] = {**FAILED, "failures": ["42/Error"]}
+FIVE: dict[str, str] = {"roadstead.dev/retry": "5", "roadstead.dev/retry-on": "42"}
+
+
+@pytest.mark.parametrize("first", ["failure", "hold"])
+async def test_a_hold_beside_a_retry_keeps_the_retry(tmp_path: Path, first: str):
+    """In either order. A later report, of an agent that has seen no exit codes, ends nothing."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        uid = await hub.placed("north", metadata={"annotations": FIVE})
+        await agent.sync()
+        if first == "failure":
+            await agent.sync(ran(uid, **CODE_42))
+            await hub.write(hold.hold_job, uid, "ann")
+        else:
+            await agent.sync(ran(uid, active=1, running_since="2026-03-01T12:00:00Z"))
+            await hub.write(hold.hold_job, uid, "ann")
+            await agent.sync(ran(uid, **CODE_42))
+        job = await hub.job(uid)
+        assert (job.state, job.withdraw_to, job.retries) == ("Withdrawing", "Held", 1)
+        agent.restart("session-north-2")  # it saw no pods
+        await agent.sync(ran(uid, **FAILED, failures=[]))
+        await agent.sync(seen(uid, "Gone", job={**FAILED, "failures": []}))
+        job = await hub.job(uid)
+        assert (job.state, job.reason, job.retries) == ("Held", "HeldByUser", 1)
+        await hub.write(hold.release_job, uid, "ann")
+        assert (await hub.job(uid)).state == "Pending"
+
+
+async def test_a_failure_while_a_job_is_preempted_stays_a_retry(tmp_path: Path):
+    """The report that names exit codes decides; a later one, without them, changes nothing."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        uid = await hub.placed("north", metadata={"annotations": FIVE})
+        await agent.sync()
+        await hub.write(evict, [uid], "Preempted", "for another")
+        await agent.sync(ran(uid, **CODE_42))
+        await agent.sync(seen(uid, "Gone", job={**FAILED, "failures": []}))
+        job = await hub.job(uid)
+        assert (job.state, job.retries) == ("Pending", 1)
+
+
+async def test_a_preemption_is_no_retry(tmp_path: Path):
+    """With `retry: 2` a job that was preempted while it ran may still fail once."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        uid = await hub.placed("north", metadata={"annotations": {"roadstead.dev/retry": "2"}})
+        await agent.sync()
+        await agent.sync(ran(uid, active=1, running_since="2026-03-01T12:00:00Z"))
+        await hub.write(evict, [uid], "Preempted", "for another")
+        await agent.sync(seen(uid, "Gone"))
+        for epoch, state in ((2, "Withdrawing"), (3, "Failed")):
+            await hub.place(uid, "north")
+            await hub.settled()
+            await agent.sync()
+            await agent.sync(ran(uid, epoch, **FAILED))
+            assert (await hub.job(uid)).state == state
+            await agent.sync(seen(uid, "Gone", epoch, job=FAILED))
 
 
 @pytest.mark.parametrize("word", ["entry", "job"])

@@ -14,11 +14,12 @@ from hub.services.members.sessions import ObservedDigest, Session
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
-from shared.session_ids import new_session
+from shared.session_ids import mark_of, new_session
+from shared.wire import versions
 from shared.wire.agent_v1 import Observed, ObservedSet, SyncRequest
 from shared.wire.set_digest import SetDigest
 from tests import waiting
-from tests.services.members.hubs import Agent, Running, running_hub, seen
+from tests.services.members.hubs import Agent, Running, ran, running_hub, seen
 
 pytestmark = pytest.mark.anyio
 
@@ -141,6 +142,51 @@ async def test_a_session_that_began_before_the_live_one_does_not_supersede_it(tm
         await agent.sync()
 
 
+async def test_the_hub_orders_sessions_and_no_clock_counts(tmp_path: Path):
+    """An agent whose clock goes back an hour begins the next session at once; the earlier one is over."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        agent.restart(began(hub, 0), versions.CONFIRMS)
+        await agent.sync()
+        earlier = another(agent, agent.session)
+        agent.restart(began(hub, -3600), versions.CONFIRMS)
+        asked = await agent.post(agent.request())
+        assert asked.json()["confirm"] == mark_of(earlier.session)
+        await agent.sync()
+        refused = await earlier.post(earlier.request())
+        assert (refused.status_code, refused.json()["code"]) == (409, "SessionSuperseded")
+
+
+async def test_a_late_first_request_begins_no_session(tmp_path: Path):
+    """Of an agent that has ended: it does not name the session that is live now."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        agent.restart("session-1", versions.CONFIRMS)
+        await agent.sync()
+        ended = another(agent, "session-2")
+        late = ended.request(follows=mark_of("session-1"))
+        agent.restart("session-3", versions.CONFIRMS)
+        await agent.sync()
+        for _ in range(2):
+            answer = (await ended.post(late)).json()
+            assert (answer["confirm"], answer["desired"]["works"]) == (mark_of("session-3"), [])
+        await agent.sync()
+
+
+async def test_a_question_takes_nothing_of_the_request(tmp_path: Path):
+    """The report of a session that is not live yet is not stored, and it is given no works."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        uid = await hub.placed("north")
+        await agent.sync()
+        other = another(agent, "session-2")
+        other.protocol = versions.CONFIRMS
+        asked = (await other.post(other.request(ran(uid, result="Succeeded")))).json()
+        assert (asked["need_full"], asked["desired"]["works"]) == (True, [])
+        assert (await hub.job(uid)).state == "Offered"
+        await agent.sync()  # it is live still
+
+
 async def test_the_order_of_sessions_outlives_the_hub(tmp_path: Path):
     """It stands in the store."""
     async with running_hub(tmp_path) as hub:
@@ -181,7 +227,7 @@ async def test_an_id_that_says_nothing_supersedes_as_ever(tmp_path: Path, sessio
 def another(agent: Agent, session: str) -> Agent:
     """A second agent with the same credential."""
     other = Agent(agent.running, agent.name, agent.uid, agent.credential)
-    other.session = session
+    other.session, other.protocol = session, agent.protocol
     return other
 
 

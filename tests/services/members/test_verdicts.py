@@ -2,11 +2,12 @@
 
 from typing import Any
 
+import orjson
 import pytest
 
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import State, Transition, WithdrawTo
-from hub.services.members.judge import Judgement
+from hub.services.members.judgement import Judgement
 from hub.services.works import restored
 from tests.services.members.hubs import ran, seen
 from tests.services.members.rows import (
@@ -20,6 +21,8 @@ from tests.services.members.rows import (
     standing,
     verdict,
 )
+
+RETRIED: Any = {"retry_epoch": 1, "retries": 1}  # the decision of the first epoch
 
 
 @pytest.mark.parametrize(
@@ -86,13 +89,30 @@ def test_an_epoch_that_may_have_started_is_an_attempt(said, known):
     assert "unstarted" not in verdict(seen("u", "Gone", unstarted=said), row).columns
 
 
+@pytest.mark.parametrize(
+    ("job", "counted"),
+    [
+        ({"suspended": True, "active": 0}, True),
+        ({"suspended": False}, False),
+        ({"suspended": True, "failed": 1}, False),
+        ({"suspended": True, "start_time": "2026-01-01T00:00:00Z"}, False),
+        (None, False),
+    ],
+)
+def test_an_epoch_that_only_waited_in_its_member_is_counted(job, counted):
+    """It was seen there: then the status that the hub stored last is that of a Job without pods."""
+    row = leaving(WithdrawTo.PENDING, seen=True, observed_json=orjson.dumps({"job": job}))
+    told = verdict(seen("u", "Gone", unstarted=True), row).columns
+    assert ("unstarted" in told) is counted
+
+
 @pytest.mark.parametrize("epoch", [4, 700_004])
-def test_attempts_are_the_epochs_that_may_have_started(epoch):
-    """Of four epochs two never started: the failure is that of the second attempt."""
-    row: dict[str, Any] = {"workload_epoch": epoch, "epoch": epoch, "unstarted": 2} | TOLD_TWICE
+def test_attempts_are_the_epochs_that_failed(epoch):
+    """Of four epochs one failed and was tried again: this failure is that of the second attempt."""
+    row: dict[str, Any] = {"workload_epoch": epoch, "epoch": epoch, "retries": 1} | TOLD_TWICE
     failed = ran("u", epoch, result="Failed")
     assert verdict(failed, standing(**row)).transition == Transition.FAIL
-    assert verdict(failed, standing(**row | {"unstarted": 3})).transition == Transition.WITHDRAW
+    assert verdict(failed, standing(**row | {"retries": 0})).transition == Transition.WITHDRAW
 
 
 @pytest.mark.parametrize("state", [State.OFFERED, State.APPLIED, State.RUNNING, State.UNKNOWN])
@@ -212,19 +232,20 @@ def test_a_failure_that_may_be_tried_again_is_taken_back_first(phase):
             "message": "epoch 1 failed in north (R): m",
             "failed": 3,
             "set_aside": {"east": LATER, "north": IN_HALF_A_MINUTE},
-        },
+        }
+        | RETRIED,
         action="Withdraw",
     )
 
 
 @pytest.mark.parametrize("to", [WithdrawTo.PENDING, WithdrawTo.HELD])
 def test_a_failure_of_what_is_taken_back_to_run_again_is_no_end(to):
-    """Recorded alone: it is as was wished once it is gone, though its failure is told with that."""
+    """It is decided that it is tried again: it is as was wished once it is gone."""
     failed: dict[str, Any] = {"result": "Failed", "failed": 1}
     work = leaving(to, **TOLD_TWICE)
-    assert verdict(ran("u", **failed), work) == Judgement()
+    assert verdict(ran("u", **failed), work) == Judgement(decided=RETRIED)
     move = Transition.HOLD if to == WithdrawTo.HELD else Transition.REQUEUE
-    again: Any = WHY | {"succeeded": 0}
+    again: Any = WHY | RETRIED | {"succeeded": 0}
     assert verdict(seen("u", "Gone", job=failed), work) == Judgement(
         record=False, transition=move, columns=again, action="Remove"
     )
@@ -239,9 +260,21 @@ def test_a_failure_of_what_is_not_wished_any_more_is_its_end(to):
     assert (told.transition, told.action) == (Transition.FAIL, "Withdraw")
 
 
-def test_the_last_epoch_allowed_fails_for_good():
-    """An epoch beyond, after a store went back, is the attempt that it says."""
-    second: dict[str, Any] = {"workload_epoch": 2, "epoch": 2} | TOLD_TWICE
+@pytest.mark.parametrize("result", ["Failed", "Succeeded"])
+def test_a_decision_to_try_again_outlasts_the_words_of_the_row(result):
+    """Whoever holds the job meanwhile, and whatever agents report of its pods: a success counts."""
+    only_42 = {"roadstead.dev/retry": "5", "roadstead.dev/retry-on": "42"}
+    decided = leaving(
+        WithdrawTo.HELD, annotations_json=orjson.dumps(only_42), retry_epoch=1, retries=1
+    )
+    told = verdict(seen("u", "Gone", job={"result": result, "failures": []}), decided)
+    move = Transition.SUCCEED if result == "Succeeded" else Transition.HOLD
+    assert (told.transition, "retries" in told.columns) == (move, False)
+
+
+def test_the_last_attempt_allowed_fails_for_good():
+    """After a store went back too, in an epoch beyond."""
+    second: dict[str, Any] = {"workload_epoch": 2, "epoch": 2, "retries": 1} | TOLD_TWICE
     assert verdict(ran("u", 2, result="Failed"), standing(**second)).transition == Transition.FAIL
     after: dict[str, Any] = {"workload_epoch": 700_001, "epoch": 700_001} | TOLD_TWICE
     told = verdict(ran("u", 700_001, result="Failed"), standing(**after))
@@ -260,6 +293,7 @@ def test_the_last_epoch_allowed_fails_for_good():
 )
 def test_what_a_member_can_not_take_is_taken_back(reason, to, aside):
     """In the member's words; elsewhere, save where no other would take it; others avoided stay so."""
+    since = {"north/refused": NOW.isoformat()} if reason == "NotAccepted" else {}
     refused = seen("u", "Failed", reason=reason, message="no")
     assert verdict(refused, standing(State.OFFERED)) == Judgement(
         transition=Transition.WITHDRAW,
@@ -267,7 +301,7 @@ def test_what_a_member_can_not_take_is_taken_back(reason, to, aside):
             "withdraw_to": to,
             "reason": reason,
             "message": "north: no",
-            "set_aside": {"east": LATER, "north": aside},
+            "set_aside": {"east": LATER, "north": aside} | since,
         },
         action="Withdraw",
     )

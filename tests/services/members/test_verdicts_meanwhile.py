@@ -1,15 +1,17 @@
 """What is said of works that go on, or are over: the whole verdict, and the words of what holds a job."""
 
+import datetime as dt
 from typing import Any
 
 import orjson
 import pytest
 
 from hub.domain.workloads.apply_options import ApplyOptions
-from hub.domain.workloads.states import State, Transition
-from hub.services.members.judge import Judgement
+from hub.domain.workloads.states import State, Transition, WithdrawTo
+from hub.services.members.judgement import Judgement
+from hub.services.works.later_epochs import later_epoch
 from tests.services.members.hubs import ran, seen
-from tests.services.members.rows import NOW, standing, verdict
+from tests.services.members.rows import NOW, leaving, standing, verdict
 
 COUNTS: Any = {"succeeded": 0, "failed": 1, "active": 2, "ready": 1}
 SILENT: Any = {"reason": "", "message": ""}
@@ -23,9 +25,30 @@ def test_what_runs_is_running_whatever_was_known(state, ready, more):
     """With its counts and without the reason that held it; all ready at once is noted at once."""
     entry = ran("u", running_since="2026-03-01T11:00:00Z", active=2, ready=ready, failed=0)
     held = standing(state, workload_reason="ClusterUnreachable", workload_message="x")
+    since = {"ran_from": NOW - dt.timedelta(hours=1)}
     assert verdict(entry, held) == Judgement(
-        transition=Transition.START, columns=COUNTS | {"ready": ready} | SILENT | more
+        transition=Transition.START, columns=COUNTS | {"ready": ready} | SILENT | since | more
     )
+
+
+@pytest.mark.parametrize(
+    ("began", "ended", "ran_from", "ran_until"),
+    [
+        ("2026-03-01T11:00:00Z", "2026-03-01T11:30:00Z", -60, -30),
+        ("2026-03-01T11:00:00Z", "2026-03-01T13:00:00Z", -60, 0),  # its clock is ahead
+        ("2026-03-01T11:00:00Z", "2026-03-01T10:00:00Z", -60, -60),  # it went back meanwhile
+        ("yesterday", "2026-03-01T11:30:00", None, None),  # no instants
+        (None, "2026-03-01T12:30:00+01:00", None, -30),
+    ],
+)
+def test_a_job_ran_when_its_member_says_so(began, ended, ran_from, ran_until):
+    """Never later than the hub heard of it, and never backwards (K12)."""
+    entry = ran("u", running_since=began, completion_time=ended, succeeded=2, result="Succeeded")
+    columns: Any = verdict(entry, standing(State.RUNNING)).columns
+    expected = [
+        None if m is None else NOW + dt.timedelta(minutes=m) for m in (ran_from, ran_until)
+    ]
+    assert [columns.get("ran_from"), columns.get("ran_until")] == expected
 
 
 @pytest.mark.parametrize("state", [State.OFFERED, State.UNKNOWN])
@@ -47,10 +70,12 @@ IN_QUEUE = ApplyOptions(queue="lq")
 def test_what_its_members_queue_evicted_runs_no_longer(state):
     """It has run, and waits in the member from now on, by the member's word."""
     said = {"reason": "WaitsInMemberQueue", "message": "waits in LocalQueue lq of north"}
-    counts: Any = {**COUNTS, "active": 0, "ready": 0, **said}
+    counts: Any = COUNTS | {"active": 0, "ready": 0} | said
     evicted = verdict(ran("u", **EVICTED), standing(state, options=IN_QUEUE))
-    columns: Any = {**counts, "started_at": NOW, "pods_lost_at": NOW}
-    assert evicted == Judgement(transition=Transition.SUSPEND, columns=columns)
+    assert evicted == Judgement(
+        transition=Transition.SUSPEND,
+        columns=counts | {"started_at": NOW, "pods_lost_at": NOW},
+    )
 
 
 def test_what_waits_in_the_member_since_before_is_not_suspended_again():
@@ -197,7 +222,35 @@ def test_works_that_are_over_are_recorded_or_removed(columns):
 
 def test_who_holds_a_newer_epoch_moves_nothing():
     """Its agent says that the Job there is of another epoch than it is asked for."""
-    assert verdict(seen("u", "Failed", reason="NewerEpoch"), standing()) == Judgement()
+    told = verdict(seen("u", "Applied", reason="NewerEpoch", message="epoch 2"), standing())
+    assert (told.transition, told.action, told.columns) == (None, "", {})
+    assert told.counts is not None
+    assert (told.counts["reason"], told.counts["message"]) == ("NewerEpoch", "north: epoch 2")
+    going = leaving(WithdrawTo.CANCELLED)
+    assert verdict(seen("u", "Applied", reason="NewerEpoch"), going) == Judgement()
+
+
+@pytest.mark.parametrize(
+    ("columns", "said", "epoch"),
+    [
+        ({}, {}, 3),
+        ({"state": "Withdrawing", "action": "Withdraw"}, {}, 3),
+        ({"options": ApplyOptions()}, {}, 0),  # the store did not go back: the agent is behind
+        ({"workload_epoch": 2}, {}, 0),
+        ({"state": "Held"}, {}, 0),
+        ({"state": "Placed"}, {}, 0),
+        ({}, {"found_epoch": 1}, 0),
+        ({}, {"found_epoch": 0}, 0),  # its agent is older
+        ({}, {"found_epoch": 2**60}, 0),  # no hub has given that yet
+        ({}, {"object_uid": ""}, 0),
+        ({}, {"reason": "Orphan"}, 0),
+    ],
+)
+def test_a_doubtful_job_goes_on_in_the_later_epoch_that_its_member_has(columns, said, epoch):
+    """It was given in the lost time: the epoch of the store had ended then."""
+    work = standing(**{"options": ApplyOptions(doubtful=True)} | columns)
+    told = {"reason": "NewerEpoch", "object_uid": "m-2", "found_epoch": 3} | said
+    assert later_epoch(seen("u", "Applied", **told), work, NOW) == epoch
 
 
 @pytest.mark.parametrize("state", [State.PLACED, State.OFFERED])

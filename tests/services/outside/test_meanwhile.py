@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from hub.domain.cycle.profile import Profile
 from hub.services.index.reservations import Settlement
 from hub.services.jobs import cancel
 from hub.services.scheduling import settle
+from hub.services.scheduling.grounds import Grounds
 from hub.store import works
 from tests.services.hubs import Running, a_job, a_pool, running
 from tests.services.outside.controller import a_checked_queue, answer
@@ -59,5 +61,6 @@ async def test_what_a_reserved_job_has_become_meanwhile_is_not_talked_over(tmp_p
         before = await hub.job(uid)
         gate, term = hub.scheduler.index.routes.gate(), hub.scheduler._term()
         late = Settlement(told={uid: "waits"}, asked={uid: ("zone",)})
-        await hub.hub.write(settle.carry_out, late, gate, term)
+        grounds = Grounds.of(hub.scheduler.index, Profile())
+        await hub.hub.write(settle.carry_out, late, gate, term, grounds)
         assert await hub.job(uid) == before

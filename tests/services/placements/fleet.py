@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from hub.controllers.placements import Placements
 from hub.domain.workloads.origin import Origin
 from hub.services.context import leadership
@@ -16,7 +14,7 @@ from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared.kinds import parse
 from shared.wire.versions import ABANDONS
-from tests import waiting
+from tests import manifests, waiting
 from tests.services.members.hubs import Agent, Running, seen
 
 GUIDE = Path(__file__).parents[3] / "examples" / "guide"
@@ -95,7 +93,7 @@ class Fleet:
 
     async def apply(self, text: str) -> list[Applied]:
         """Apply documents, as REST does."""
-        documents = [each for each in yaml.safe_load_all(text) if each]
+        documents = manifests.documents(text)
 
         def all_of_them(tx: Transaction) -> list[Applied]:
             drafts = [draft(parse(each), tx.now, origin=Origin.REST) for each in documents]

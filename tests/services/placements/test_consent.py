@@ -366,7 +366,9 @@ async def test_a_runs_deadline_begins_once_the_report_is_there(tmp_path: Path) -
         await fleet.apply(runs.run("first"))
         reason, message = await runs.progress(fleet, "first")
         assert reason == "UpdateRunProgressing"
-        assert message.startswith("stage canary: waiting for m1: its agent has yet to report whether")
+        assert message.startswith(
+            "stage canary: waiting for m1: its agent has yet to report whether"
+        )
         status = await runs.status_of(fleet, "first")
         assert all("startTime" not in each for each in status["stagesStatus"][0]["clusters"])
         await report(fleet, YES, *runs.MEMBERS)

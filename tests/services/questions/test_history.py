@@ -13,7 +13,8 @@ pytestmark = pytest.mark.anyio
 def event(reason: str) -> NewEvent:
     return {
         "at": START, "uid": "u", "kind": "Job", "namespace": "team-a", "name": "one",
-        "type": "Normal", "reason": reason, "message": "",
+        "type": "Normal", "reason": reason, "message": "", "cluster": "", "epoch": 0, "cause": "",
+        "subject": "", "member_at": None,
     }  # fmt: skip
 
 

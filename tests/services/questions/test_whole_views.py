@@ -268,6 +268,11 @@ async def test_a_jobs_history_begins_when_it_was_submitted(tmp_path: Path):
             "type": "Normal",
             "reason": "Submitted",
             "message": "from hub-cluster, to queue (none)",
+            "cluster": "",
+            "epoch": 0,
+            "cause": "",
+            "subject": "",
+            "memberAt": None,
         }
         assert [each["reason"] for each in rest] == ["First", "Second"]
         full = (await db.read(call(jobs.job_events, "one", 2)))["items"]

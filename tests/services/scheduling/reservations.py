@@ -3,9 +3,12 @@
 import datetime as dt
 from typing import Any
 
+from hub.domain.cycle.profile import Profile
 from hub.domain.workloads.states import State
 from hub.services.index.check_catalog import Gate
+from hub.services.index.index import ScheduleIndex
 from hub.services.index.reservations import Settlement
+from hub.services.scheduling.grounds import Grounds
 from hub.services.scheduling.settle import carry_out
 from hub.store import clusters, leases, workloads
 from hub.store.engine import Database
@@ -41,8 +44,15 @@ async def fill(db: Database, *rows: Workload) -> None:
     await db.write(run)
 
 
+def as_decided(db: Database) -> Grounds:
+    """Nothing has changed since it was decided."""
+    index = ScheduleIndex(None, 45.0)
+    index.revision = db.revision
+    return Grounds.of(index, Profile())
+
+
 async def settled(db: Database, settlement: Settlement) -> list[str]:
-    return await db.write(call(carry_out, settlement, Gate(), 1))
+    return await db.write(call(carry_out, settlement, Gate(), 1, as_decided(db)))
 
 
 async def row(db: Database, uid: str = "one") -> Workload:

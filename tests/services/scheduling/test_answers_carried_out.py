@@ -17,7 +17,15 @@ from hub.store.engine import Database
 from hub.store.transaction import Transaction
 from shared.clock import ManualClock
 from shared.documents import Json
-from tests.services.scheduling.reservations import READY, RETRIED, fill, reserved, row, settled
+from tests.services.scheduling.reservations import (
+    READY,
+    RETRIED,
+    as_decided,
+    fill,
+    reserved,
+    row,
+    settled,
+)
 from tests.store.build import START, a_work, call, opened
 
 pytestmark = pytest.mark.anyio
@@ -136,7 +144,9 @@ async def test_the_checks_of_a_reservation_follow_its_queue(
     async with opened(tmp_path) as db:
         await fill(db, reserved(message="before"), reserved("two", checks=RETRIED))
         gate = Gate(known={"new": Check("new", "example.com/new")})
-        await db.write(call(carry_out, Settlement(asked={"one": required}), gate, 1))
+        await db.write(
+            call(carry_out, Settlement(asked={"one": required}), gate, 1, as_decided(db))
+        )
         said = "before" if message is None else message
         assert await row(db) == reserved(checks=checks, message=said)
         assert await row(db, "two") == reserved("two", checks=RETRIED)
@@ -149,6 +159,8 @@ async def test_who_waits_again_meanwhile_is_asked_nothing(tmp_path: Path):
         await settled(db, Settlement(back=[("one", 2, "Why", "words")]))
         before = await row(db)
         gate = Gate(known={"new": Check("new")})
-        await db.write(call(carry_out, Settlement(asked={"one": ("new",)}), gate, 1))
+        await db.write(
+            call(carry_out, Settlement(asked={"one": ("new",)}), gate, 1, as_decided(db))
+        )
         assert await row(db) == before
         assert await db.read(call(workloads.get, "two")) is None

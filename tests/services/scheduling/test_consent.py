@@ -241,3 +241,22 @@ async def test_a_waiting_job_says_what_its_members_reported(tmp_path: Path) -> N
         hub.clock.advance(6)
         await hub.settle()
         assert "kubectl label namespace team-a" in (await hub.job(uid)).message
+
+
+async def test_a_report_of_an_earlier_namespace_places_no_job(tmp_path: Path) -> None:
+    """The namespace was made again: what its agent reported before is of the one that is gone."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("east", a_pool(cpu="8", memory="8Gi"), consent=consent(team_a="Created"))
+        await hub.apply(a_job("one"))
+        await hub.settle()
+        await hub.hub.write(consents.renewed, "team-a")
+        (uid,) = await hub.apply(a_job("two"))
+        await hub.settle()
+        job = await hub.job(uid)
+        assert (job.state, job.epoch) == ("Pending", 0)
+        assert "has yet to report" in job.message
+        await hub.cluster(
+            "east", a_pool(cpu="8", memory="8Gi"), consent=consent(2, team_a="Absent")
+        )
+        await hub.settle()
+        assert (await hub.job(uid)).state == "Placed"

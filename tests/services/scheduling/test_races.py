@@ -5,16 +5,15 @@ from typing import Any
 
 import pytest
 
-from hub.domain.cycle.cycle import schedule
-from hub.domain.cycle.profile import Profile
 from hub.domain.plan import LeftOut
 from hub.domain.quota.declared import FlavorResource
 from hub.services.jobs import cancel, hold
 from hub.services.objects.fence import fence_cluster
-from hub.services.scheduling.commit import Committed, PreparedPlan, commit_plan, prepare
+from hub.services.scheduling.commit import Committed
 from hub.store import clusters
-from tests.services.hubs import Running, a_job, a_pool, a_queue, running
+from tests.services.hubs import a_job, a_pool, a_queue, running
 from tests.services.outside.controller import a_checked_queue, answer
+from tests.services.scheduling.plans import decided, written
 
 pytestmark = pytest.mark.anyio
 
@@ -24,19 +23,6 @@ def of_forty(pods: int) -> dict[str, Any]:
     job = a_job("j", queue="q", count=pods)
     job["spec"]["completions"] = 40
     return job
-
-
-async def decided(hub: Running) -> PreparedPlan:
-    """A plan that is not written yet."""
-    await hub.follow()
-    index, now = hub.scheduler.index, hub.clock.now()
-    snapshot = index.snapshot(now, 100)
-    assert snapshot is not None
-    return prepare(schedule(snapshot, now, Profile()), index.routes.gate())
-
-
-async def written(hub: Running, prepared: PreparedPlan) -> Committed:
-    return await hub.hub.write(commit_plan, prepared, hub.scheduler._term())
 
 
 async def test_a_job_that_grew_meanwhile_is_not_placed_by_the_old_plan(tmp_path: Path) -> None:
@@ -93,7 +79,7 @@ async def test_a_member_that_left_meanwhile_gets_nothing(tmp_path: Path, how: st
             await hub.hub.write(fence_cluster, "a", "a", "ada", 45.0, though_it_answers=True)
         else:
             await hub.hub.write(lambda unit: clusters.change(unit, "a", cordoned=True))
-        assert await written(hub, plan) == Committed([], {uid: LeftOut.CLUSTER_CLOSED})
+        assert await written(hub, plan) == Committed([], {uid: LeftOut.LAPSED})
         assert (await hub.job(uid)).state == "Pending"
 
 
