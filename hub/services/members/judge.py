@@ -310,12 +310,11 @@ def _alive(
     reason, message = _why_held(entry, work, cluster)
     told: JobProgress = {**counts, "reason": reason, "message": message}
     if entry.phase == "Applied" and job is not None and job.running_since:
-        if (
-            job.suspended and not job.active and work.options.queue
-        ):  # its member's queue evicted it
+        if job.suspended and not job.active and work.options.queue:  # which evicted it
             if state is not State.APPLIED or work.started_at is None:
                 since: MoveColumns = {"started_at": now, "pods_lost_at": now}
-                return Judgement(transition=Transition.SUSPEND, columns=_columns(told) | since)
+                since = {**_columns(told), **run_times(job, now), **since}
+                return Judgement(transition=Transition.SUSPEND, columns=since)
         elif state in _NOT_RUNNING:
             started: MoveColumns = {**_columns(told), **run_times(job, now)}
             if all_ready:
