@@ -23,8 +23,8 @@ from hub.domain.workloads.states import (
     WithdrawTo,
     beyond,
 )
-from hub.services.members.judgement import RECORD, Judgement
-from hub.services.members.run_times import run_times
+from hub.services.members.verdicts.judgement import RECORD, Judgement
+from hub.services.members.verdicts.run_times import run_times
 from hub.services.works import restored
 from hub.services.works.avoiding import SET_ASIDE, set_aside
 from hub.services.works.later_epochs import NEWER_EPOCH
