@@ -158,9 +158,6 @@ def test_a_finalizer_is_put_on_the_version_that_was_looked_at():
     assert made == {"metadata": wanted}
 
 
-# --- definitions ----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("marks", "conversion", "foreign"),
     [
