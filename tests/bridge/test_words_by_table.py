@@ -30,6 +30,13 @@ NOW = dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)
 AT = "2026-05-01T10:00:00+00:00"
 
 
+STATUS_FIELDS = ["admission", "requeueState", "reclaimablePods", "admissionChecks", "resourceRequests",
+                 "schedulingStats", "nominatedClusterNames", "clusterName",
+                 "accumulatedPastExecutionTimeSeconds"]  # fmt: skip
+SPEC_FIELDS = ["active", "podSets", "priority", "priorityClassRef", "queueName",
+               "maximumExecutionTimeSeconds"]  # fmt: skip
+
+
 def a_row(**columns: Any) -> Workload:
     """A workload that runs on member north, with quota."""
     given = {"state": State.RUNNING, "cluster": "north", "placed_at": NOW, "admission": {}}
@@ -39,8 +46,6 @@ def a_row(**columns: Any) -> Workload:
 def obj(spec: Any = None, status: Any = None, **metadata: Any) -> dict[str, Any]:
     return {"metadata": metadata, "spec": spec or {}, "status": status or {}}
 
-
-# --- whose an object is ---------------------------------------------------------------------------
 
 QUEUED = {labels.QUEUE_NAME: "q"}
 OWNER_JOB = {"kind": "Job", "uid": "u-1"}
@@ -128,9 +133,6 @@ def test_a_finalizer_is_put_on_the_version_that_was_looked_at():
     made = patch(obj(uid="u", resourceVersion="7", labels={}), ["theirs", "ours"])
     wanted = {"uid": "u", "resourceVersion": "7", "finalizers": ["theirs", "ours"]}
     assert made == {"metadata": wanted}
-
-
-# --- definitions ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -325,37 +327,14 @@ def test_what_of_the_status_is_written(wanted: Any, live: Any, patch: Any):
     assert status_patch({"status": wanted}, {"status": live}) == patch
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "admission",
-        "requeueState",
-        "reclaimablePods",
-        "admissionChecks",
-        "resourceRequests",
-        "schedulingStats",
-        "nominatedClusterNames",
-        "clusterName",
-        "accumulatedPastExecutionTimeSeconds",
-    ],
-)
+@pytest.mark.parametrize("name", STATUS_FIELDS)
 def test_each_field_of_the_status_that_is_ours_goes_when_it_has_no_value(name: str):
     """A Workload that was evicted shows neither its admission nor where it ran."""
     live = {name: [1], "theirs": 1}
     assert status_patch({"status": {}}, {"status": live}) == {name: None}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "active",
-        "podSets",
-        "priority",
-        "priorityClassRef",
-        "queueName",
-        "maximumExecutionTimeSeconds",
-    ],
-)
+@pytest.mark.parametrize("name", SPEC_FIELDS)
 def test_each_field_of_the_spec_is_set_back(name: str):
     """What somebody wrote into a Job's Workload is its Job's to say."""
     assert spec_patch({"spec": {name: "ours"}}, {"spec": {name: "theirs"}}) == {name: "ours"}

@@ -263,9 +263,14 @@ class Checks(Losses):
             )
         if name in {"requeue", "hold", "cancel", "deactivate"}:
             self._given_back(uid, name)
-        elif name == "fail" and uid in self.completed:
+        elif name == "fail":
+            self._failed(row)
+
+    def _failed(self, row: Object) -> None:
+        uid = row["uid"]
+        if uid in self.completed:
             raise Violation("R-07", f"{uid} completed, and has failed ({row['reason']})")
-        elif name == "fail" and row["retry_epoch"] == epoch and uid not in self.given_up:
+        if row["retry_epoch"] == row["epoch"] and uid not in self.given_up:
             raise Violation("R-07", f"{uid} was to be tried again, and has failed")
 
     def _given_back(self, uid: str, name: str) -> None:

@@ -334,20 +334,6 @@ class CountsRow(JobProgress, total=False):
     all_ready: bool
 
 
-class Counts(TypedDict, total=False):
-    """What a cluster counts of a workload whose state stays; `all_ready` as in `CountsRow`."""
-
-    uid: Required[str]
-    epoch: Required[int]
-    succeeded: Required[int]
-    failed: Required[int]
-    active: Required[int]
-    ready: Required[int]
-    reason: Required[str]
-    message: Required[str]
-    all_ready: bool
-
-
 def change_of(uid: str, columns: WorkloadColumns | BareColumns) -> WorkloadChange:
     """`columns`, to be set of one workload."""
     return cast("WorkloadChange", {"uid": uid, **columns})
