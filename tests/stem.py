@@ -70,10 +70,12 @@ def start(
     log: Path,
     env: Mapping[str, str] | None = None,
     folder: Path = REPOSITORY,
+    alone: bool = False,
 ) -> Process:
-    """`python -m module arguments`, all that it prints in `log`; `env` in addition to ours."""
+    """`python -m module arguments`, all that it prints in `log`; `env` in addition to ours, or `alone`."""
     name = module.rpartition(".")[2]
-    begun = _forks().start(name, module, arguments, log, {**os.environ, **(env or {})}, folder)
+    environment = {**({} if alone else os.environ), **(env or {})}
+    begun = _forks().start(name, module, arguments, log, environment, folder)
     return Process(begun.result(_START_WITHIN_S))
 
 

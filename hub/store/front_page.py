@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Select, func, or_, select
 from hub.domain.access import UNKNOWN
 from hub.domain.workloads.states import CHARGED, TERMINAL
 from hub.store import scoping
-from hub.store.records.workloads import JobOnPage
+from hub.store.records.lists import JobOnPage
 from hub.store.tables import workloads
 from hub.store.transaction import Transaction
 from shared.documents import Json

@@ -20,7 +20,7 @@ from hub.domain.workloads.states import CHARGED, State
 from hub.store import manifests, scoping
 from hub.store.columns import StateColumn
 from hub.store.dialect import CHUNK, Query
-from hub.store.records.workloads import ListedJob
+from hub.store.records.lists import ListedJob
 from hub.store.tables import workloads
 from hub.store.transaction import Transaction
 from shared.documents import Json

@@ -8,7 +8,7 @@ from typing import Final
 from hub.domain.plan import Reason
 from hub.services.context.rendering import began_at, ended_at
 from hub.services.questions.dashboard import ShownJob
-from hub.store.records.workloads import JobOnPage
+from hub.store.records.lists import JobOnPage
 from hub.web.words import Instant, count, instant, percent, text, tone
 from shared import quantity
 from shared.documents import Json

@@ -12,7 +12,6 @@ from hub.bridge.mirror import _mark
 from hub.bridge.workload_words import (
     answered,
     commanded,
-    is_orphan,
     job_of,
     observed,
     reported,
@@ -87,28 +86,6 @@ def test_a_workload_is_of_the_job_that_its_label_and_an_owner_name(
     """Either alone is anybody's to write."""
     found = {"metadata": {"labels": marks, "ownerReferences": owners}}
     assert job_of(found if kind is None else {"kind": kind, **found}) == uid
-
-
-@pytest.mark.parametrize(
-    ("manager", "subresource", "owners", "uid", "orphan"),
-    [
-        ("roadstead-bridge", None, [], "u-1", True),
-        ("roadstead-bridge", None, [OWNER_JOB], "u-1", False),
-        ("kubectl-client-side-apply", None, [], "", False),  # somebody's copy
-        ("roadstead-bridge", "status", [], "", False),
-    ],
-)
-def test_a_workload_whose_label_the_bridge_wrote_is_of_that_job_without_an_owner_too(
-    manager: str, subresource: Any, owners: Any, uid: str, orphan: bool
-):
-    """`kubectl delete job --cascade=orphan` takes the owner off; managed fields are the API server's."""
-    written: Any = {"f:metadata": {"f:labels": {f"f:{JOB_UID}": {}}}}
-    entry = {"manager": manager, "fieldsV1": written, "subresource": subresource}
-    metadata = {
-        "labels": {JOB_UID: "u-1"}, "ownerReferences": owners, "managedFields": [entry],
-    }  # fmt: skip
-    assert job_of({"metadata": metadata}) == uid
-    assert is_orphan({"metadata": metadata}) is orphan
 
 
 @pytest.mark.parametrize(("name", "outside"), [("kueue.x-k8s.io/multikueue", False), ("x", True)])

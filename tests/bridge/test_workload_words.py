@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from hub.bridge.workload_words import is_orphan, job_of
 from hub.domain.workloads.states import Transition
+from hub.services.kueue_view.workload import JOB_UID
 from hub.store import objects, workloads
 from hub.store.records.workloads import WorkloadMove
 from tests.bridge.guide import apply_guide, workload
@@ -34,6 +36,8 @@ spec:
           restartPolicy: Never
           containers: [{name: main, image: busybox, resources: {requests: {cpu: "1"}}}]
 """
+
+OWNER_JOB = {"kind": "Job", "uid": "u-1"}
 
 
 async def state(it: World, expected: str) -> bool:
@@ -211,3 +215,25 @@ async def test_a_bare_workload_deleted_there_gives_its_quota_back(tmp_path: Path
 
         await until(gone)
         assert (await it.hub.job(row.uid)).state == "Cancelled"
+
+
+@pytest.mark.parametrize(
+    ("manager", "subresource", "owners", "uid", "orphan"),
+    [
+        ("roadstead-bridge", None, [], "u-1", True),
+        ("roadstead-bridge", None, [OWNER_JOB], "u-1", False),
+        ("kubectl-client-side-apply", None, [], "", False),  # somebody's copy
+        ("roadstead-bridge", "status", [], "", False),
+    ],
+)
+def test_a_workload_whose_label_the_bridge_wrote_is_of_that_job_without_an_owner_too(
+    manager: str, subresource: Any, owners: Any, uid: str, orphan: bool
+):
+    """`kubectl delete job --cascade=orphan` takes the owner off; managed fields are the API server's."""
+    written: Any = {"f:metadata": {"f:labels": {f"f:{JOB_UID}": {}}}}
+    entry = {"manager": manager, "fieldsV1": written, "subresource": subresource}
+    metadata = {
+        "labels": {JOB_UID: "u-1"}, "ownerReferences": owners, "managedFields": [entry],
+    }  # fmt: skip
+    assert job_of({"metadata": metadata}) == uid
+    assert is_orphan({"metadata": metadata}) is orphan

@@ -13,8 +13,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests import stem
 from tests.cli.commands import REPOSITORY, environment_without_ours
-from tests.e2e.running import RunningFleet, a_job, a_pool, until
+from tests.e2e.running import RunningFleet, a_job, a_pool, ready_line, until
 from tests.soaking import others_soak
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -50,7 +51,25 @@ def _start(
 
 @contextlib.contextmanager
 def _up(folder: Path, members: Path, *more: str) -> Iterator[RunningFleet]:
-    process = _start(folder, members, *more)
+    """As a fork (tests/stem.py), which saves loading the modules once more."""
+    log = folder.with_name("up.log")
+    log.write_bytes(b"")  # of an earlier fleet: it says that it was ready
+    options = (f"--data={folder}", "--listen=127.0.0.1:0", f"--members={members}", *more)
+    env = environment_without_ours()
+    process = stem.start("roadstead.cli", "up", *options, log=log, env=env, alone=True)
+    try:
+        until(lambda: ready_line(log) or process.poll() is not None, 120, "it starts")
+        assert ready_line(log), log.read_text()
+        yield RunningFleet(folder, ready_line(log), process)
+    finally:
+        process.kill()
+        process.wait(60)
+
+
+@contextlib.contextmanager
+def _up_as_command(folder: Path, members: Path) -> Iterator[RunningFleet]:
+    """As people start it."""
+    process = _start(folder, members)
     try:
         line = process.stdout.readline()
         assert line.startswith("ready http://"), (line, process.stderr.read())
@@ -61,12 +80,14 @@ def _up(folder: Path, members: Path, *more: str) -> Iterator[RunningFleet]:
             process.communicate()
 
 
-def _end(fleet: RunningFleet, number: int = signal.SIGTERM) -> tuple[int, str, str]:
+def _end(fleet: RunningFleet, number: int = signal.SIGTERM) -> tuple[int, str]:
     """Signal the supervisor; its exit code, and what it printed after `ready`."""
-    assert isinstance(fleet.process, subprocess.Popen)
     fleet.process.send_signal(number)
-    out, err = fleet.process.communicate(timeout=180)
-    return fleet.process.returncode, out, err
+    if isinstance(fleet.process, subprocess.Popen):
+        return fleet.process.wait(180), "".join(fleet.process.communicate())
+    code = fleet.process.wait(180)
+    said = fleet.folder.with_name("up.log").read_text()
+    return code, said.partition(f"ready {fleet.server}\n")[2]
 
 
 def _alive(pid: int) -> bool:
@@ -90,7 +111,7 @@ def members(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory, members: Path) -> Iterator[RunningFleet]:
     """One fleet for the tests that leave it as it was."""
-    with _up(tmp_path_factory.mktemp("fleet") / "data", members) as running:
+    with _up_as_command(tmp_path_factory.mktemp("fleet") / "data", members) as running:
         yield running
 
 
@@ -208,7 +229,7 @@ def test_a_fleet_goes_on_where_it_stopped(tmp_path, members, pack):
         pids, server, token = _pids(fleet.folder), fleet.server, (fleet.folder / "admin.token")
         secret, identity = token.read_text(), _identity(fleet)
         assert (set(pids) == {"hub", "pack"}) == bool(pack)
-        assert _end(fleet) == (0, "", "")
+        assert _end(fleet) == (0, "")
     assert not any(map(_alive, pids.values()))
     assert _pids(tmp_path / "data") == {}
     with _up(tmp_path / "data", members, *pack) as fleet:
@@ -218,7 +239,7 @@ def test_a_fleet_goes_on_where_it_stopped(tmp_path, members, pack):
         done = fleet.cli("submit", "--wait", "-", stdin=json.dumps(a_job("second")))
         assert done.returncode == 0, done.stderr
         pids = _pids(fleet.folder)
-        assert _end(fleet, signal.SIGINT) == (0, "", "")
+        assert _end(fleet, signal.SIGINT) == (0, "")
     assert not any(map(_alive, pids.values()))
 
 
@@ -239,7 +260,7 @@ def test_a_fleet_starts_again_without_a_member_that_was_removed(tmp_path, member
         with fleet.client() as hub:
             assert [each.name for each in hub.clusters()] == ["north"]
         assert "agent-south" not in _pids(fleet.folder)
-        code, _, said = _end(fleet)
+        code, said = _end(fleet)
         assert (code, "south" in said) == (0, True)
 
 
@@ -251,13 +272,13 @@ def _identity(fleet: RunningFleet) -> list[str]:
 
 def test_no_child_outlives_a_killed_supervisor(tmp_path, members):
     """kill -9 of the supervisor takes all children with it; started at once again, it goes on."""
-    with _up(tmp_path / "data", members) as fleet:
+    with _up_as_command(tmp_path / "data", members) as fleet:
         pids = _pids(fleet.folder)
         _end(fleet, signal.SIGKILL)
-        with _up(tmp_path / "data", members) as again:
+        with _up_as_command(tmp_path / "data", members) as again:
             assert not any(map(_alive, pids.values()))
             assert again.server == fleet.server
-            assert _end(again) == (0, "", "")
+            assert _end(again) == (0, "")
 
 
 def test_ended_while_starting(tmp_path, members):

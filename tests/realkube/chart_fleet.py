@@ -10,7 +10,7 @@ from typing import Any
 from roadstead import Client
 from tests.certificates import CA, LOOPBACK
 from tests.charts.helm import AGENT, HUB, Release
-from tests.e2e.running import until
+from tests.e2e.running import ready_line, until
 from tests.realkube import audit
 from tests.realkube.installed import Installed, install
 from tests.realkube.plane import Fleet, Plane, PlaneError
@@ -43,9 +43,8 @@ def fleet_from_charts(
     tls = {"secret": "hub-tls", "clientCA": {"secret": "hub-tls"}} if ca else {}
     hub = install(planes.hub, Release(HUB, {**_HUB, "tls": tls}), folder / "hub")
     with contextlib.ExitStack() as stack:
-        process = stack.enter_context(hub.running())
-        server = process.stdout.readline().decode().removeprefix("ready ").strip()
-        assert server, hub.log().read_text()
+        stack.enter_context(hub.running())
+        server = until(lambda: ready_line(hub.log()), 60, "the hub is ready")
         token = hub.folder / "volumes/var/lib/roadstead/data/admin.token"
         known = str(hub.folder / "volumes/etc/roadstead/tls/ca.crt") if ca else None
         client = Client(server, token.read_text().strip(), ca=known)

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -38,17 +37,15 @@ class Installed:
         return self.folder / f"{self.module}.log"
 
     @contextlib.contextmanager
-    def running(self) -> Iterator[subprocess.Popen[Any]]:
-        """The pod's process for the length of the block; a hub's first line is on its stdout."""
+    def running(self) -> Iterator[None]:
+        """The pod's process runs for the length of the block."""
         self.pod.mount()
-        process = self.pod.start(self.log(), subprocess.PIPE if self.module == "hub" else None)
+        process = self.pod.start(self.log())
         try:
-            yield process
+            yield
         finally:
             process.terminate()
             process.wait(20)
-            if process.stdout is not None:
-                process.stdout.close()
 
 
 def install(plane: Plane, release: Release, folder: Path) -> Installed:

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from roadstead.cli import ports
+from tests import stem
 from tests.e2e.recorder import ApiServer
 from tests.realkube.plane import Plane, PlaneError
-from tests.realkube.pods import FREE, PodHere
+from tests.realkube.pods import FREE, PodHere, Process
 
 NAMESPACE: Final = "roadstead"
 _LOOK_S: Final = 0.3
@@ -36,7 +37,7 @@ class _Running:
     plane: Plane
     name: str
     pod: PodHere
-    process: subprocess.Popen[Any]
+    process: Process
     port: int  # where it answers /readyz
     told: list[str] = field(default_factory=list)  # what the API server was told of it
 
@@ -74,6 +75,7 @@ class Kubelet:
         self.troubles: list[str] = []
 
     def __enter__(self) -> Self:
+        stem.launcher()  # it ends with the thread that first asks for it
         self._thread.start()
         return self
 
@@ -177,7 +179,7 @@ class Kubelet:
         running.process.terminate()
         try:
             running.process.wait(_STOP_S)
-        except subprocess.TimeoutExpired:
+        except (subprocess.TimeoutExpired, TimeoutError):
             self.faults.append(f"{running.name} did not end within {_STOP_S} s")
             running.process.kill()
             running.process.wait()

@@ -10,11 +10,11 @@ import dataclasses
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tests import stem
 from tests.e2e.running import REPOSITORY
 from tests.realkube.plane import Plane
 
@@ -26,6 +26,7 @@ FREE = {
     "--advertise": "",
 }
 _VOLUMES = "volumes"
+Process = subprocess.Popen[bytes] | stem.Process
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,13 +49,6 @@ class PodHere:
         """The one container that it has."""
         (container,) = self.spec["containers"]
         return dict(container)
-
-    def command(self) -> list[str]:
-        """What its image runs, which is called as the container is; or the pod's own command."""
-        if "command" in self.container:
-            program, *rest = self.container["command"]
-            return [str(REPOSITORY / ".venv/bin" / program), *rest]
-        return [sys.executable, "-m", self.container["name"], *self.arguments()]
 
     def arguments(self) -> list[str]:
         """The pod's arguments; paths below mounts lead into the folder."""
@@ -97,18 +91,21 @@ class PodHere:
             if "secret" in source:
                 self._lay_out(source["secret"], folder)
 
-    def start(self, log: Path, stdout: int | None = None) -> subprocess.Popen[Any]:
-        """The process; what it says goes to `log`, or only its errors where `stdout` is given."""
-        command = self.command()
-        last = [] if "command" in self.container else ["--die-with-parent"]
-        with log.open("ab") as file:
-            return subprocess.Popen(
-                [*command, *last],
-                stdout=file if stdout is None else stdout,
-                stderr=file,
-                cwd=REPOSITORY,
-                env=self.environment(),
+    def start(self, log: Path) -> Process:
+        """The process; what it says goes to `log`.
+
+        Its image runs what is called as the container is, here as a fork (tests/stem.py), or the pod's own
+        command.
+        """
+        env = self.environment()
+        if "command" not in self.container:
+            return stem.start(
+                self.container["name"], *self.arguments(), log=log, env=env, alone=True
             )
+        program, *rest = self.container["command"]
+        command = [str(REPOSITORY / ".venv/bin" / program), *rest]
+        with log.open("ab") as file:
+            return subprocess.Popen(command, stdout=file, stderr=file, cwd=REPOSITORY, env=env)
 
     def _lay_out(self, secret: Mapping[str, Any], folder: Path) -> None:
         content = self._secret(secret["secretName"], optional=secret.get("optional", False))

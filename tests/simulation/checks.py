@@ -262,13 +262,18 @@ class Checks(Losses):
                 "R-06", f"epoch {epoch} of {uid} failed as deleted, and nobody did that"
             )
         if name in {"requeue", "hold", "cancel", "deactivate"}:
-            if self.running.get(uid):
-                where = ", ".join(sorted(set(self.running[uid].values())))
-                raise Violation("R-10", f"{uid} is given back ({name}) while it runs in {where}")
-            if uid in self.completed:
-                raise Violation("R-07", f"{uid} completed, and is given back ({name})")
+            self._given_back(uid, name)
         elif name == "fail" and uid in self.completed:
             raise Violation("R-07", f"{uid} completed, and has failed ({row['reason']})")
+        elif name == "fail" and row["retry_epoch"] == epoch and uid not in self.given_up:
+            raise Violation("R-07", f"{uid} was to be tried again, and has failed")
+
+    def _given_back(self, uid: str, name: str) -> None:
+        if self.running.get(uid):
+            where = ", ".join(sorted(set(self.running[uid].values())))
+            raise Violation("R-10", f"{uid} is given back ({name}) while it runs in {where}")
+        if uid in self.completed:
+            raise Violation("R-07", f"{uid} completed, and is given back ({name})")
 
     def goes_on(self, row: Object) -> None:
         """R-15: only a store that went back learns of an epoch from a member."""

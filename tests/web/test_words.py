@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hub.services.questions.dashboard import ShownJob
-from hub.store.records.workloads import JobOnPage
+from hub.store.records.lists import JobOnPage
 from hub.web import fleet_view, words
 from hub.web.job_view import job_line
 

@@ -5,14 +5,9 @@ import datetime as dt
 from hub.domain.access import UNKNOWN
 from hub.domain.instants import stamp
 from hub.store.records.history import StoredEvent
+from hub.store.records.lists import JobOnPage, ListedJob
 from hub.store.records.objects import StoredObject
-from hub.store.records.workloads import (
-    BareProgress,
-    JobOnPage,
-    ListedJob,
-    Workload,
-    WorkloadProgress,
-)
+from hub.store.records.workloads import BareProgress, Workload, WorkloadProgress
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE

@@ -23,7 +23,8 @@ from hub.services.kueue_view.open_checks import checks_of
 from hub.services.works import accounted, cluster_loss, restored
 from hub.store import clusters, events, schedule, scoping, workloads
 from hub.store.records.history import StoredEvent
-from hub.store.records.workloads import JobOnPage, Workload
+from hub.store.records.lists import JobOnPage
+from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected

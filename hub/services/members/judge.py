@@ -23,10 +23,8 @@ from hub.domain.workloads.states import (
     WithdrawTo,
     beyond,
 )
-from hub.services.members.done_pods import charged_after
-from hub.services.members.judgement import RECORD, Judgement
-from hub.services.members.run_times import run_times
-from hub.services.members.suspended import is_suspended
+from hub.services.members.verdicts.judgement import RECORD, Judgement
+from hub.services.members.verdicts.run_times import run_times
 from hub.services.works import restored
 from hub.services.works.avoiding import SET_ASIDE, set_aside
 from hub.services.works.later_epochs import NEWER_EPOCH
@@ -83,7 +81,7 @@ def judge(entry: Observed, work: StandingWork, cluster: str, now: dt.datetime) -
     if entry.phase == "Failed" and entry.reason in _ELSEWHERE | _HOPELESS:
         return _unwanted(entry, work, cluster, now)
     alive = _alive(entry, work, state, cluster, now)
-    charged = charged_after(entry.job, work)
+    charged = work.charged_after(entry.job.succeeded) if entry.job is not None else None
     return alive if charged is None else replace(alive, admission=charged)
 
 
@@ -308,14 +306,15 @@ def _alive(
     """On its way or running: how far it is, and what holds it."""
     job = entry.job
     counts = _counts(job, work) if job is not None else _same_counts(work)
-    all_ready = counts["ready"] + counts["succeeded"] >= _pods_wanted(work)
+    all_ready = counts["ready"] + counts["succeeded"] >= work.pods_at_once()
     reason, message = _why_held(entry, work, cluster)
     told: JobProgress = {**counts, "reason": reason, "message": message}
     if entry.phase == "Applied" and job is not None and job.running_since:
-        if is_suspended(job, work):
+        if job.suspended and not job.active and work.options.queue:  # which evicted it
             if state is not State.APPLIED or work.started_at is None:
                 since: MoveColumns = {"started_at": now, "pods_lost_at": now}
-                return Judgement(transition=Transition.SUSPEND, columns=_columns(told) | since)
+                since = {**_columns(told), **run_times(job, now), **since}
+                return Judgement(transition=Transition.SUSPEND, columns=since)
         elif state in _NOT_RUNNING:
             started: MoveColumns = {**_columns(told), **run_times(job, now)}
             if all_ready:
@@ -326,14 +325,6 @@ def _alive(
     if bool(work.pods_ready) is not all_ready:
         return Judgement(counts=told, all_ready=all_ready)
     return Judgement(counts=told if told != _standing_counts(work) else None)
-
-
-def _pods_wanted(work: StandingWork) -> int:
-    """How many pods must be ready or have succeeded for all to be: as many as run at a time."""
-    parallelism = work.parallelism or 0
-    if work.options.parallelism is not None:  # admitted in part
-        parallelism = work.options.parallelism
-    return parallelism if work.completions is None else min(parallelism, work.completions)
 
 
 def _why_held(entry: Observed, work: StandingWork, cluster: str) -> tuple[str, str]:

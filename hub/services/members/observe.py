@@ -16,8 +16,8 @@ from hub.services.consent.refusals import store_capacity
 from hub.services.members import api_servers, deadlines, forgotten
 from hub.services.members.faults import note_fault
 from hub.services.members.judge import REASON_CHARS, judge, plain
-from hub.services.members.judgement import Judgement
 from hub.services.members.report_order import ReportOrder, ReportPlace, last_words
+from hub.services.members.verdicts.judgement import Judgement
 from hub.services.works import accounted, counters, restored
 from hub.services.works.later_epochs import NEWER_EPOCH, at_epoch, go_on_in, later_epoch
 from hub.store import clusters, on_members, workloads, works

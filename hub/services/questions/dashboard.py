@@ -18,7 +18,7 @@ from hub.services.questions import clusters, queues
 from hub.store import events, front_page, tallies, work_pages
 from hub.store.errors import StoreUnavailable
 from hub.store.records.history import StoredEvent
-from hub.store.records.workloads import JobOnPage
+from hub.store.records.lists import JobOnPage
 from hub.store.records.works import DriftedWork
 from hub.store.transaction import Transaction
 from shared.documents import Json

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, NotRequired, TypedDict
 import orjson
 
 from hub.domain.workloads.apply_options import ApplyOptions
+from hub.domain.workloads.reclaimable_pods import without_done_pods
 from shared.documents import Json
 
 
@@ -132,9 +133,20 @@ class StandingWork(NamedTuple):
         """Clusters that the workload avoids, and until when."""
         return _decoded(self.set_aside_json) or {}
 
-    def admission(self) -> Json:
-        """The workload's admission; empty: it has none."""
-        return _decoded(self.admission_json) or {}
+    def pods_at_once(self) -> int:
+        """The number of pods of the job that run at a time."""
+        parallelism = self.parallelism or 0
+        if self.options.parallelism is not None:  # admitted in part
+            parallelism = self.options.parallelism
+        return parallelism if self.completions is None else min(parallelism, self.completions)
+
+    def charged_after(self, succeeded: int) -> Json | None:
+        """The Job's admission once so many pods have succeeded; None where it stays."""
+        admission: Json = (_decoded(self.admission_json) or {}) if succeeded else {}
+        if len(admission.get("podSets") or ()) != 1:
+            return None
+        left = without_done_pods(admission, self.completions, succeeded)
+        return None if left == admission else left
 
 
 class Composable(NamedTuple):

@@ -23,7 +23,7 @@ from hub.services.objects.drain import MOST_SHOWN, drain_cluster
 from hub.services.questions import clusters, queues, visibility
 from hub.services.questions.pages import previews
 from hub.services.questions.pages.places import MOST_IN_LINE
-from hub.store.records.workloads import JobOnPage
+from hub.store.records.lists import JobOnPage
 from hub.web.access import MARK, actor, mark_of
 from hub.web.actions import of_fleet, of_jobs
 from hub.web.actions.preview import MOST_LISTED, Act, Preview, ShownItem

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from hub.domain.access import UNKNOWN
 from hub.services.questions.pages.places import PlaceInLine
 from hub.store.records.history import StoredEvent
-from hub.store.records.workloads import JobOnPage
+from hub.store.records.lists import JobOnPage
 from hub.web.words import Instant, instant, path_of, text, tone
 
 

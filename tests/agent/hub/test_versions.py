@@ -170,7 +170,7 @@ def test_the_newest_that_both_speak_is_chosen(offered, spoken, oldest, chosen):
 
 @pytest.mark.parametrize(
     ("offered", "spoken", "oldest", "who"),
-    [("5-6", 5, 1, "hub"), ("", 5, 1, "hub"), ("", 1, 2, "agent"), ("0-0", 1, 1, "agent")],
+    [("6-7", 6, 1, "hub"), ("", 6, 1, "hub"), ("", 1, 2, "agent"), ("0-0", 1, 1, "agent")],
 )
 def test_where_nothing_is_in_common_it_is_said_who_is_behind(offered, spoken, oldest, who):
     """With what both speak, so that nobody has to guess."""

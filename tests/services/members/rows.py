@@ -8,7 +8,7 @@ import orjson
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import State, WithdrawTo
 from hub.services.members.judge import judge
-from hub.services.members.judgement import Judgement
+from hub.services.members.verdicts.judgement import Judgement
 from hub.store.records.works import StandingWork
 from shared.wire.agent_v1 import Observed
 

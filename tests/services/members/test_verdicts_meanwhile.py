@@ -8,7 +8,7 @@ import pytest
 
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import State, Transition, WithdrawTo
-from hub.services.members.judgement import Judgement
+from hub.services.members.verdicts.judgement import Judgement
 from hub.services.works.later_epochs import later_epoch
 from tests.services.members.hubs import ran, seen
 from tests.services.members.rows import NOW, leaving, standing, verdict

@@ -70,7 +70,11 @@ async def test_what_might_start_again_is_held_beyond_every_epoch(tmp_path: Path,
             assert (number, after) == (0, row._replace(epoch=after.epoch))
         else:
             expected = row._replace(
-                state=State.HELD, reason=REASON, message=MESSAGE, epoch=after.epoch
+                state=State.HELD,
+                reason=REASON,
+                message=MESSAGE,
+                epoch=after.epoch,
+                held_for="Restore",
             )
             assert (number, after) == (1, expected)
 
@@ -127,7 +131,11 @@ async def test_jobs_of_the_hub_cluster_from_before_are_held_when_they_are_taken(
             found = await other.read(call(workloads.get_many, [row.uid for row in rows]))
             early = found.pop("early")
             assert early == rows[0]._replace(
-                state=State.HELD, reason=REASON, message=MESSAGE, epoch=early.epoch
+                state=State.HELD,
+                reason=REASON,
+                message=MESSAGE,
+                epoch=early.epoch,
+                held_for="Restore",
             )
             assert early.epoch > 100_000
             assert found == {row.uid: row for row in rows[1:]}

@@ -16,7 +16,8 @@ from hub.services.questions.pages import previews
 from hub.services.questions.visibility import LineView, Place
 from hub.store import events, of_cluster, workloads
 from hub.store.records.history import StoredEvent
-from hub.store.records.workloads import JobOnPage, Workload
+from hub.store.records.lists import JobOnPage
+from hub.store.records.workloads import Workload
 from hub.store.records.works import CountedWorks, DriftedWork
 from hub.store.transaction import Transaction
 from shared.documents import Json

@@ -5,8 +5,8 @@ from typing import Final
 
 from hub.services.questions import objects as shown
 from hub.store import front_page, objects, workloads
+from hub.store.records.lists import JobOnPage
 from hub.store.records.objects import StoredObject
-from hub.store.records.workloads import JobOnPage
 from hub.store.transaction import Transaction
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
