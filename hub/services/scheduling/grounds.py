@@ -26,7 +26,7 @@ from hub.domain.workloads.demand import Demand
 from hub.domain.workloads.states import CHARGED, State
 from hub.services.consent.namespaces import Consents
 from hub.services.index import reader
-from hub.services.index.catalog import KINDS, Routes
+from hub.services.index.catalog import KINDS, Route, Routes
 from hub.services.index.charged import Shapes
 from hub.services.index.demand_cache import Demands
 from hub.services.index.fleet import read_member
@@ -213,10 +213,14 @@ class Present:
 
     def stand(self, row: SchedulingRow) -> Demand | Lapse:
         """The demand that the index would give a row now, or why it would hold it back."""
-        route, demand = self._router.stand(row)
+        route, demand = self.route(row)
         if demand is not None:
             return demand
         return Lapse(Reason(route.reason), route.message)
+
+    def route(self, row: SchedulingRow) -> tuple[Route, Demand | None]:
+        """The queue that a row may enter now, and its demand there."""
+        return self._router.stand(row)
 
     @functools.cached_property
     def _router(self) -> PendingRouter:

@@ -81,8 +81,8 @@ def of_reservations(tx: Transaction, grounds: Grounds, rows: Sequence[Scheduling
 
 def _still_ready(present: Present, grounds: Grounds, row: SchedulingRow, now: dt.datetime) -> bool:
     """A misconfigured queue holds no reservation back; a stopped one does."""
-    stands = present.stand(row)
-    if isinstance(stands, Lapse) and stands.reason is Reason.QUEUE_STOPPED:
+    route, demand = present.route(row)
+    if route.stopped:
         return False
     given = orjson.loads(row.admission or b"null") or {}
     used = frozenset(
@@ -95,7 +95,7 @@ def _still_ready(present: Present, grounds: Grounds, row: SchedulingRow, now: dt
     if not row.cluster or row.cluster not in present.moved.clusters:
         return True
     cluster = present.clusters.get(row.cluster)
-    constraints = stands.constraints if isinstance(stands, Demand) else _ANYTHING
+    constraints = _ANYTHING if demand is None else demand.constraints
     if cluster is None:
         return False
     why = first_rejection(grounds.profile.filters, constraints, cluster, now)

@@ -76,7 +76,7 @@ def test_what_rests_on_nothing_that_moved_holds() -> None:
 
 
 def test_of_a_smaller_quota_the_first_of_the_plan_get_what_is_left() -> None:
-    """Each decision that holds is charged before the next is looked at."""
+    """Each decision that holds is charged before the check of the next."""
     demand = a_demand()
     snapshot, plan = planned(demand, "a", "b", "c")
     present = of_queues(snapshot, a_queue(cpu=2))
@@ -141,14 +141,14 @@ def test_a_flavor_that_moved_is_looked_at_again(flavor: Any, reason: Reason) -> 
     ids=["left", "cordoned", "taint", "full"],
 )
 def test_a_cluster_that_moved_is_looked_at_again(clusters: list[Cluster], reason: Reason) -> None:
-    """Who may go there, and whether there is room."""
+    """The check asks its filters and its room."""
     demand = a_demand()
     snapshot, plan = planned(demand, "a")
     assert lapsed(plan, of_clusters(snapshot, *clusters), ON_C, demand) == {"a": reason}
 
 
 def test_room_that_is_left_goes_to_the_first_of_the_plan() -> None:
-    """What a decision takes of a cluster is not there for the next."""
+    """Each decision takes its room before the check of the next."""
     demand = a_demand()
     snapshot, plan = planned(demand, "a", "b", "c")
     present = of_clusters(snapshot, a_cluster(a_pool(cpu=2)))
@@ -156,7 +156,7 @@ def test_room_that_is_left_goes_to_the_first_of_the_plan() -> None:
 
 
 def test_a_claim_to_room_is_kept_from_others() -> None:
-    """Who waits for its victims there keeps what they leave."""
+    """A preemptor keeps the room that its victims leave."""
     demand = a_demand()
     snapshot, plan = planned(demand, "a")
     (placement,) = plan.placements

@@ -296,7 +296,7 @@ def test_room_with_a_report_is_the_room_once_it_is_taken_in(
 
 
 def test_room_with_clusters_that_come_and_go() -> None:
-    """One more has what it reports, one that left has none."""
+    """A new cluster has the room that it reports; a removed one is not in the layout."""
     members = Members()
     members.put(reported(8))
     members.promise(a_promise())
