@@ -51,7 +51,7 @@ def _start(
 
 @contextlib.contextmanager
 def _up(folder: Path, members: Path, *more: str) -> Iterator[RunningFleet]:
-    """As a fork (tests/stem.py), which saves loading the modules once more."""
+    """As a fork (tests/stem.py): the modules are loaded already."""
     log = folder.with_name("up.log")
     log.write_bytes(b"")  # of an earlier fleet: it says that it was ready
     options = (f"--data={folder}", "--listen=127.0.0.1:0", f"--members={members}", *more)
@@ -81,13 +81,13 @@ def _up_as_command(folder: Path, members: Path) -> Iterator[RunningFleet]:
 
 
 def _end(fleet: RunningFleet, number: int = signal.SIGTERM) -> tuple[int, str]:
-    """Signal the supervisor; its exit code, and what it printed after `ready`."""
+    """Signal the supervisor; its exit code, and its output without the line `ready`."""
     fleet.process.send_signal(number)
     if isinstance(fleet.process, subprocess.Popen):
         return fleet.process.wait(180), "".join(fleet.process.communicate())
     code = fleet.process.wait(180)
     said = fleet.folder.with_name("up.log").read_text()
-    return code, said.partition(f"ready {fleet.server}\n")[2]
+    return code, said.replace(f"ready {fleet.server}\n", "")
 
 
 def _alive(pid: int) -> bool:
