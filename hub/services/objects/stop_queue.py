@@ -12,10 +12,12 @@ from hub.services.questions import queues
 from hub.services.questions.pages.previews import find_queue, stop_policy_of
 from hub.services.reading.draft import draft
 from hub.store import audit
+from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared import labels
 from shared.documents import Json
 from shared.errors import Rejected
+from shared.kinds.parsed import Parsed
 from shared.kinds.registry import parse
 from shared.reject_codes import RejectCode
 
@@ -43,12 +45,8 @@ def set_stop_policy(
         )
         raise Rejected(RejectCode.FORBIDDEN, said)
     if stop_policy_of(row) != policy:
-        manifest = {
-            **row.manifest,
-            "spec": {**(row.manifest.get("spec") or {}), "stopPolicy": policy},
-        }
         by = row.annotations.get(labels.SUBMITTED_BY, "")
-        given = draft(parse(manifest), tx.now, submitted_by=by)
+        given = draft(_with_policy(row, policy), tx.now, submitted_by=by)
         applied = apply_documents(tx, [given], settings.intake)[0]
         if applied.result == REJECTED and applied.error is not None:
             raise applied.error
@@ -59,3 +57,25 @@ def set_stop_policy(
     if namespace:
         return queues.get_local_queue(tx, namespace, name)
     return queues.get_cluster_queue(tx, name)
+
+
+def _with_policy(row: StoredObject, policy: StopPolicy) -> Parsed:
+    """The queue as it is stored, with this policy.
+
+    It is not read anew: a stored queue may break a rule of a later release, and must be stopped all the same.
+    """
+    spec = {**(row.manifest.get("spec") or {}), "stopPolicy": policy}
+    manifest = {**row.manifest, "spec": spec}
+    if row.spec is None:
+        return parse(manifest)
+    return Parsed(
+        kind=row.kind,
+        group=row.api_group,
+        version=row.api_version.rpartition("/")[2],
+        namespace=row.namespace,
+        name=row.name,
+        labels=row.labels,
+        annotations=row.annotations,
+        spec={**row.spec, "stopPolicy": policy},
+        raw=manifest,
+    )
