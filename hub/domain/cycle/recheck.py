@@ -55,8 +55,8 @@ def recheck(
     """Decisions that no longer hold, by uid of the workload placed, or for which others would go.
 
     `present` names every queue, with or without workloads. `standing`: by uid, what a workload asks for
-    now, or why it can not be considered; those that are not in it wait no longer: they are neither charged
-    nor looked at.
+    now, or why it can not be considered; those that are not in it wait no longer, or are not as the cycle
+    saw them: they are not charged, and nobody is preempted for them.
     """
     return _Recheck(plan, present, moved, standing, profile, now).run()
 
@@ -197,14 +197,18 @@ class _Recheck:
     def _preemptor(self, claim: Nominated) -> Lapse | None:
         """It would still take the same flavors, at the cost of the same workloads, in the same cluster."""
         demand = self._standing.get(claim.uid)
-        if not isinstance(demand, Demand) or claim.who is None:
+        if claim.who is None or isinstance(demand, Lapse):
             return demand if isinstance(demand, Lapse) else None
+        if demand is None:
+            return _changed("the workload")
         if demand.queue != claim.who.queue:
             return _changed("the ClusterQueue of its LocalQueue")
         who = replace(claim.who, demand=demand, priority=demand.priority, pod_sets=demand.pod_sets)
         gone = self._victims(claim)
         decided = claim.who.demand.key if claim.who.demand is not None else ""
-        lapse = self._cluster(demand, decided, claim.cluster) or self._same_victims(who, claim)
+        lapse = self._cluster(demand, decided, claim.cluster) or self._same_victims(
+            who, claim, again=demand.key != decided
+        )
         if lapse is None and claim.cluster in self._moved.clusters:
             pod_sets = sized(who.pod_sets, claim.assignment)
             if not self._fleet.fits_on(who, pod_sets, claim.assignment.asks, claim.cluster, gone):
@@ -218,10 +222,13 @@ class _Recheck:
                 self._state.remove(holder)
         return lapse
 
-    def _same_victims(self, who: PendingWorkload, claim: Nominated) -> Lapse | None:
+    def _same_victims(
+        self, who: PendingWorkload, claim: Nominated, *, again: bool
+    ) -> Lapse | None:
+        """`again`: search for them though nothing moved, since it asks for something else."""
         going = {e.uid for e in self._plan.evictions if e.by == claim.uid}
-        rests = self._rests_on_moved(who.queue, claim.assignment)
-        if not going or not (rests or claim.cluster in self._moved.clusters):
+        again = again or self._rests_on_moved(who.queue, claim.assignment)
+        if not going or not (again or claim.cluster in self._moved.clusters):
             return None
         nominator = Nominator(self._state, self._catalog, self._profile.rules, self._fleet)
         nominator.now = to_micros(self._now)

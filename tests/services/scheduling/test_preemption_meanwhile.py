@@ -1,0 +1,75 @@
+"""Workloads that change between a preemption and its commit: nobody goes who need not go by then."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hub.domain.plan import LeftOut
+from hub.services.jobs import cancel, hold, revise
+from shared.kinds.kueue_v1beta2 import GROUP
+from tests.services.hubs import Running, a_job, a_pool, a_queue, running
+from tests.services.scheduling.plans import Decided, decided, written
+
+pytestmark = pytest.mark.anyio
+
+PREEMPTS = {"preemption": {"withinClusterQueue": "LowerPriority"}}
+URGENT = {"kueue.x-k8s.io/priority-class": "urgent"}
+
+
+def classes() -> list[dict[str, Any]]:
+    kind = {"apiVersion": f"{GROUP}/v1beta2", "kind": "WorkloadPriorityClass"}
+    return [
+        {**kind, "metadata": {"name": name}, "value": value}
+        for name, value in (("urgent", 1000), ("top", 5000))
+    ]
+
+
+async def preempting(hub: Running, quota: int = 1) -> tuple[list[str], str, Decided]:
+    """Running jobs that hold all of a quota, an urgent one that is to preempt, and the plan for it."""
+    await hub.cluster("a", a_pool(cpu="64"))
+    await hub.apply(*a_queue("q", quota={"cpu": str(quota)}, spec=PREEMPTS), *classes())
+    lows = await hub.apply(*(a_job(f"low{n}", queue="q") for n in range(quota)))
+    await hub.settle()
+    for uid in lows:
+        for event in ("offer", "start"):
+            await hub.transition(event, uid)
+    (high,) = await hub.apply(a_job("high", queue="q", labels=URGENT))
+    plan = await decided(hub)
+    assert len(victims(plan)) == 1
+    return lows, high, plan
+
+
+def victims(plan: Decided) -> set[str]:
+    return {each.uid for those in plan[0].evictions.values() for each in those}
+
+
+async def set_class(hub: Running, uid: str, named: str) -> None:
+    await hub.hub.write(revise.set_priority, uid, named, hub.hub.settings.intake, "ann")
+
+
+async def name_another_cluster(hub: Running, _uid: str) -> None:
+    elsewhere = {"roadstead.dev/clusters": "b"}
+    await hub.apply(a_job("high", queue="q", labels=URGENT, annotations=elsewhere))
+
+
+# what becomes of the preemptor
+CHANGES: dict[str, Callable[[Running, str], Awaitable[Any]]] = {
+    "its priority is lowered": lambda hub, uid: set_class(hub, uid, ""),
+    "it names another cluster": name_another_cluster,
+    "it is held": lambda hub, uid: hub.hub.write(hold.hold_job, uid, "ann"),
+    "it is cancelled": lambda hub, uid: hub.hub.write(cancel.cancel_job, uid, "ann"),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+async def test_nobody_goes_for_a_preemptor_that_changed(tmp_path: Path, what: str) -> None:
+    """Its victim runs on, then and after the turns that follow."""
+    async with running(tmp_path) as hub:
+        (low,), high, plan = await preempting(hub)
+        await CHANGES[what](hub, high)
+        assert (await written(hub, plan)).left_out == {high: LeftOut.LAPSED}
+        await hub.settle()
+        assert (await hub.job(low)).state == "Running"
+        assert not (await hub.job(high)).nomination
