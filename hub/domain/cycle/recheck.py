@@ -21,6 +21,7 @@ from hub.domain.instants import to_micros
 from hub.domain.placement.cluster_search import ClusterSearch
 from hub.domain.placement.framework import first_rejection
 from hub.domain.plan import Assignment, Lapse, Nominated, Placement, Plan, Reason
+from hub.domain.preemption.search import Cause
 from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, QuotaState
 from hub.domain.quota.queue_policy import QueuePolicy
 from hub.domain.workloads.demand import Demand
@@ -36,12 +37,16 @@ class Moved:
     """Names of records that differ from the picture of the cycle.
 
     `trees`: roots of quota trees in which limits, policies or charges did; None: of any. `clusters`: what was
-    declared or reported of them; those that left are among them.
+    declared or reported of them; those that left are among them. `holding` and `hosting`: roots of quota
+    trees, and clusters, of which a holder of quota left, or has another size or priority: preemptions rest
+    on these too.
     """
 
     trees: frozenset[str] | None = frozenset()
     flavors: frozenset[str] = frozenset()
     clusters: frozenset[str] = frozenset()
+    holding: frozenset[str] = frozenset()
+    hosting: frozenset[str] = frozenset()
 
 
 def recheck(
@@ -226,7 +231,16 @@ class _Recheck:
         self, who: PendingWorkload, claim: Nominated, *, again: bool
     ) -> Lapse | None:
         """`again`: search for them though nothing moved, since it asks for something else."""
-        going = {e.uid for e in self._plan.evictions if e.by == claim.uid}
+        evictions = [e for e in self._plan.evictions if e.by == claim.uid]
+        going = {e.uid for e in evictions}
+        if claim.cluster in self._moved.hosting and any(
+            e.cause == Cause.FOR_ROOM for e in evictions
+        ):
+            return _changed(
+                f"what runs on cluster {claim.cluster}"
+            )  # the next report tells its room
+        root = self._tree.queues[who.queue].root().name
+        again = again or root in self._moved.holding
         again = again or self._rests_on_moved(who.queue, claim.assignment)
         if not going or not (again or claim.cluster in self._moved.clusters):
             return None
