@@ -17,6 +17,7 @@ from hub.domain.admission.nomination import Nominator
 from hub.domain.cycle.capacity_view import LiveFleet, sized
 from hub.domain.cycle.profile import Profile
 from hub.domain.cycle.snapshot import Snapshot
+from hub.domain.fleet.clusters import BoolArray
 from hub.domain.instants import to_micros
 from hub.domain.placement.cluster_search import ClusterSearch
 from hub.domain.placement.framework import first_rejection
@@ -178,12 +179,25 @@ class _Recheck:
         at = self._room.layout.position.get(name)
         if at is None:
             return Lapse(Reason.NO_CLUSTER_MATCHES, f"cluster {name} has left the fleet")
-        if self._search.allowed(demand)[at]:
-            return None
+        allowed = self._search.allowed(demand)
+        if allowed[at]:
+            return self._avoided(demand, decided, name, allowed)
         cluster = self._clusters[name]
         why = first_rejection(self._profile.filters, demand.constraints, cluster, self._now)
         said = why.message if why is not None else "its preferences no longer allow it"
         return Lapse(Reason.NO_CLUSTER_MATCHES, f"cluster {name} may no longer take it: {said}")
+
+    def _avoided(
+        self, demand: Demand, decided: str, name: str, allowed: BoolArray
+    ) -> Lapse | None:
+        """It is to avoid the cluster since the decision, and another one may take it."""
+        avoided = demand.constraints.avoided
+        if name not in avoided or demand.key == decided:
+            return None
+        others = zip(self._room.layout.names, allowed, strict=True)
+        if not any(may and other not in avoided for other, may in others):
+            return None
+        return _changed(f"whether its LocalQueue is stopped in cluster {name}")
 
     def _no_room(self, demand: Demand, placement: Placement) -> Lapse | None:
         if placement.cluster not in self._moved.clusters:

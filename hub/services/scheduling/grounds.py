@@ -7,6 +7,7 @@ changed, whichever hub wrote; only what it names is read again. Rule 23 of docs/
 
 import functools
 from collections.abc import Callable, Collection, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -30,7 +31,7 @@ from hub.services.index import reader
 from hub.services.index.catalog import KINDS, Route, Routes
 from hub.services.index.charged import Shapes
 from hub.services.index.demand_cache import Demands
-from hub.services.index.fleet import read_member
+from hub.services.index.fleet import read_member, stopped_queues
 from hub.services.index.held_back import BackingOff
 from hub.services.index.index import ScheduleIndex
 from hub.services.index.pending_router import PendingRouter
@@ -132,6 +133,7 @@ class Present:
         before = grounds.members.clusters
         self._told, self._gone = _clusters(tx, grounds, touched.get("clusters", ()))
         self.clusters = {n: c for n, c in {**before, **self._told}.items() if n not in self._gone}
+        self._follow_stopped_queues()
         self._consent_moved = bool(self._gone) or any(
             name not in before or before[name].consent != cluster.consent
             for name, cluster in self._told.items()
@@ -145,6 +147,14 @@ class Present:
             frozenset(self._told) | self._gone,
             *self._release({row.uid for row in terms}),
         )
+
+    def _follow_stopped_queues(self) -> None:
+        """Members that reported may have stopped LocalQueues, or opened them: routes avoid others then."""
+        stopped = stopped_queues(self.clusters) if self._told or self._gone else None
+        self._stops_moved = stopped is not None and stopped != self.routes.stopped_in
+        if stopped is not None and self._stops_moved:
+            self.routes = copy(self.routes)
+            self.routes.stopped_in = stopped
 
     def _release(self, charged: Collection[str]) -> tuple[frozenset[str], frozenset[str]]:
         """Release the quota of holders that left; roots of trees and clusters in which holders differ.
@@ -244,10 +254,11 @@ class Present:
     ) -> Standing:
         """The demands of workloads now, or why they can not be considered, by uid.
 
-        `decided`: epoch and generation by uid. `demands`: as in the plan, valid if neither
-        rules nor consent nor the row changed. Those of another state, epoch or generation are left out.
+        `decided`: epoch and generation by uid. `demands`: as in the plan, valid if neither rules, consent,
+        queues stopped in members nor the row changed. Those of another state, epoch or generation are
+        left out.
         """
-        anew = self.rules_moved or self._consent_moved
+        anew = self.rules_moved or self._consent_moved or self._stops_moved
         again = [uid for uid in decided if anew or uid in self._about or uid not in demands]
         found: dict[str, Demand | Lapse] = {u: demands[u] for u in decided.keys() - set(again)}
         for row in self.rows(again):
