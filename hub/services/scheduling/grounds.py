@@ -34,6 +34,7 @@ from hub.services.index.demand_cache import Demands
 from hub.services.index.fleet import read_member, stopped_queues
 from hub.services.index.held_back import BackingOff
 from hub.services.index.index import ScheduleIndex
+from hub.services.index.pending_growth import GrowthPlace
 from hub.services.index.pending_router import PendingRouter
 from hub.store import changes, schedule
 from hub.store.schedule import SchedulingRow
@@ -99,8 +100,8 @@ class Grounds:
         held = {} if self.snapshot is None else self.snapshot.holders
         return held.get(queue, {}).get(uid)
 
-    def stays_small(self, tx: Transaction, where: Mapping[str, tuple[str, str]]) -> set[str]:
-        """Jobs that may not grow as was decided, by uid. `where`: ClusterQueue and cluster of each.
+    def stays_small(self, tx: Transaction, where: Mapping[str, GrowthPlace]) -> set[str]:
+        """Jobs that may not grow as was decided, by uid.
 
         The next turn looks at them again.
         """
@@ -109,8 +110,10 @@ class Grounds:
             return set()
         return {
             uid
-            for uid, (queue, cluster) in where.items()
-            if cluster in present.moved.clusters or present.rests_on_moved(queue)
+            for uid, (*queues, queue, cluster) in where.items()
+            if cluster in present.moved.clusters
+            or present.rests_on_moved(queue)
+            or not present.routes.may_grow(*queues, queue)
         }
 
 
