@@ -28,7 +28,7 @@ class Wish:
 
 
 class GrowthPlace(NamedTuple):
-    """Where a job is to grow: by which queues, on which cluster."""
+    """The queues that a job is to grow by, and the cluster that runs it."""
 
     namespace: str
     local_queue: str

@@ -42,7 +42,7 @@ def of_plan(
 
 
 def _concerns(grounds: Grounds, plan: Plan) -> Concerns | None:
-    """Who holds quota where somebody is to be preempted: victims, and others of the tree or the cluster."""
+    """Selects the holders of quota that a preemption rests on: victims, others of the tree or the cluster."""
     if not plan.evictions:
         return None
     victims, by = {e.uid for e in plan.evictions}, {e.by for e in plan.evictions}

@@ -23,7 +23,7 @@ Change = Callable[[Running], Awaitable[Any]]
 
 
 def a_crowd(pods: int) -> dict[str, Any]:
-    """A Job of so many pods at a time, of 9 in all."""
+    """A Job of parallelism `pods` and 9 completions."""
     job = a_job("j", queue="q", count=pods)
     job["spec"]["completions"] = 9
     return job

@@ -1,4 +1,4 @@
-"""Workloads that change between a preemption and its commit: nobody goes who need not go by then."""
+"""Workloads that change between a preemption and its commit: no victim is evicted without need."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -9,6 +9,8 @@ import pytest
 from hub.domain.plan import LeftOut
 from hub.services.context.settings import Queueing, Settings
 from hub.services.jobs import cancel, hold, revise
+from hub.store import workloads
+from hub.store.records.workloads import WorkloadChange
 from shared.kinds.kueue_v1beta2 import GROUP
 from tests.services.hubs import Running, a_job, a_pool, a_queue, running
 from tests.services.scheduling.plans import Decided, decided, written
@@ -116,7 +118,7 @@ async def test_nobody_goes_where_another_ended(tmp_path: Path) -> None:
 async def test_the_end_of_a_job_that_does_not_serve_the_preemptor_changes_nothing(
     tmp_path: Path,
 ) -> None:
-    """Another queue's job ended, and one of its own reported progress: the victim is told to go."""
+    """A job of another queue ended, and the row of the victim says something else: the victim is evicted."""
     async with running(tmp_path) as hub:
         await hub.cluster("b", a_pool(cpu="64"))
         await hub.apply(*a_queue("r"))
@@ -125,6 +127,8 @@ async def test_the_end_of_a_job_that_does_not_serve_the_preemptor_changes_nothin
         (low,), _, plan = await preempting(hub)
         for event in ("offer", "start", "succeed"):
             await hub.transition(event, apart)
+        said: WorkloadChange = {"uid": low, "message": "1 pod runs"}
+        await hub.hub.write(lambda tx: workloads.change(tx, [said]))
         assert (await written(hub, plan)).left_out == {}
         assert (await hub.job(low)).state == "Withdrawing"
 
