@@ -116,7 +116,7 @@ def stopped_queues(
 ) -> dict[tuple[str, str], tuple[str, ...]]:
     """LocalQueues (namespace, name) that people have stopped → those of `clusters` in which they have."""
     found: dict[tuple[str, str], list[str]] = {}
-    for name in sorted(clusters):
+    for name in sorted(name for name, cluster in clusters.items() if cluster.stopped_queues):
         for each in clusters[name].stopped_queues:
             namespace, _, queue = each.partition("/")
             found.setdefault((namespace, queue), []).append(name)

@@ -221,6 +221,19 @@ def test_nobody_goes_for_a_cluster_that_would_not_take_it(
     assert found == {"high": reason}
 
 
+@pytest.mark.parametrize("priority", [1, None], ids=["raised", "ended"])
+def test_a_victim_that_is_none_any_more_stays(priority: int | None) -> None:
+    """The search runs again if holders of quota of the tree changed, though no limit did."""
+    snapshot, plan, high = preempting()
+    low = snapshot.holders["q"]["low"]
+    now = {} if priority is None else {"low": replace(low, priority=priority)}
+    present = replace(snapshot, holders={"q": now})
+    moved = Moved(holding=frozenset({"q"}))
+    assert lapsed(plan, present, moved, high) == {"high": Reason.PENDING_EVALUATION}
+    assert lapsed(plan, snapshot, moved, high) == {}
+    assert lapsed(plan, present, Moved(holding=frozenset({"other"})), high) == {}
+
+
 def test_nobody_goes_for_a_workload_that_leads_elsewhere_or_nowhere() -> None:
     """Its LocalQueue leads to another ClusterQueue, is stopped, or the workload waits no longer."""
     snapshot, plan, high = preempting()
