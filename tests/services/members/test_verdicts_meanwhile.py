@@ -31,6 +31,18 @@ def test_what_runs_is_running_whatever_was_known(state, ready, more):
     )
 
 
+@pytest.mark.parametrize("state", [State.RUNNING, State.UNKNOWN])
+def test_an_agent_that_restarted_meanwhile_tells_of_an_eviction_all_the_same(state):
+    """It knows of no pod, and the member has cleared the start; the hub knows that the job ran."""
+    forgotten = EVICTED | {"running_since": None}
+    ran_before = standing(state, options=IN_QUEUE, started_at=NOW - dt.timedelta(hours=1))
+    told = verdict(ran("u", **forgotten), ran_before)
+    columns: Any = told.columns
+    assert (told.transition, columns["pods_lost_at"]) == (Transition.SUSPEND, NOW)
+    never_ran = standing(State.OFFERED, options=IN_QUEUE)
+    assert verdict(ran("u", **forgotten), never_ran).transition == Transition.APPLY
+
+
 @pytest.mark.parametrize(
     ("began", "ended", "ran_from", "ran_until"),
     [
