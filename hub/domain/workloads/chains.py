@@ -20,12 +20,12 @@ _SHOWN: Final = 3  # in a sentence
 def waits_for_others(state: State, held_for: str, reason: str) -> bool:
     """Is a job held because it waits for other jobs, and by nobody's wish besides?
 
-    Hubs of the releases before 2026_11_30 say that by the reason alone, and leave `held_for` as it was. If a
-    person holds the job through one of these, only the reason says so. So both must agree.
+    Hubs of the releases before 2026_11_30 change the reason alone, and leave `held_for` as it was. So the
+    reason decides while such hubs may run beside (`schema.BESIDE`); this release writes both.
     """
     if state is not State.HELD:
         return False
-    return held_for in ("", HeldFor.JOBS) and reason in HELD_FOR_OTHERS
+    return held_for != HeldFor.RESTORE and reason in HELD_FOR_OTHERS
 
 
 class EndCondition(StrEnum):

@@ -293,11 +293,15 @@ def _alive(
             since: MoveColumns = {"started_at": now, "pods_lost_at": now}
             since = {**_columns(told), **run_times(job, now), **since}
             return Judgement(transition=Transition.SUSPEND, columns=since)
-    elif entry.phase == "Applied" and job is not None and job.running_since:
+        # Pods that have succeeded make no Job ready that is suspended: it waits since then.
+        return Judgement(counts=told if told != _standing_counts(work) else None)
+    if entry.phase == "Applied" and job is not None and job.running_since:
         if state in _NOT_RUNNING:
             started: MoveColumns = {**_columns(told), **run_times(job, now)}
             if all_ready:
                 started |= {"pods_ready_at": now, "pods_lost_at": None}
+            elif state is State.APPLIED and work.started_at is not None:  # it was suspended
+                started["pods_lost_at"] = now
             return Judgement(transition=Transition.START, columns=started)
     elif entry.phase == "Applied" and state in _UNSEEN:
         return Judgement(transition=Transition.APPLY, columns=_columns(told))

@@ -122,11 +122,13 @@ def test_the_annotation_is_read_whole_or_not_at_all(text, found):
         (HeldFor.JOBS, "HeldByUser", False),  # a person, through a hub of the release before
         ("", "WaitsForJobs", True),  # held by such a hub
         ("", "HeldByUser", False),
-        (HeldFor.PERSON, "WaitsForJobs", False),
+        (HeldFor.PERSON, "WaitsForJobs", True),  # such a hub released what a person had held
+        (HeldFor.PERSON, "HeldByUser", False),
+        (HeldFor.RESTORE, "WaitsForJobs", False),
         (HeldFor.RESTORE, "Restored", False),
     ],
 )
 def test_other_jobs_let_go_only_what_nobody_holds_besides(held_for, reason, waits):
-    """Of rows of both releases: column and reason must agree while a hub of the release before may write."""
+    """Of rows of both releases: the reason decides while a hub of the release before may write it alone."""
     assert waits_for_others(State.HELD, held_for, reason) is waits
     assert not waits_for_others(State.PENDING, held_for, reason)
