@@ -17,10 +17,12 @@ from hub.domain.admission.nomination import Nominator
 from hub.domain.cycle.capacity_view import LiveFleet, sized
 from hub.domain.cycle.profile import Profile
 from hub.domain.cycle.snapshot import Snapshot
+from hub.domain.fleet.clusters import BoolArray
 from hub.domain.instants import to_micros
 from hub.domain.placement.cluster_search import ClusterSearch
 from hub.domain.placement.framework import first_rejection
 from hub.domain.plan import Assignment, Lapse, Nominated, Placement, Plan, Reason
+from hub.domain.preemption.search import Cause
 from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, QuotaState
 from hub.domain.quota.queue_policy import QueuePolicy
 from hub.domain.workloads.demand import Demand
@@ -36,12 +38,16 @@ class Moved:
     """Names of records that differ from the picture of the cycle.
 
     `trees`: roots of quota trees in which limits, policies or charges did; None: of any. `clusters`: what was
-    declared or reported of them; those that left are among them.
+    declared or reported of them; those that left are among them. `holding` and `hosting`: roots of quota
+    trees, and clusters, of which a holder of quota left, or has another size or priority: preemptions rest
+    on these too.
     """
 
     trees: frozenset[str] | None = frozenset()
     flavors: frozenset[str] = frozenset()
     clusters: frozenset[str] = frozenset()
+    holding: frozenset[str] = frozenset()
+    hosting: frozenset[str] = frozenset()
 
 
 def recheck(
@@ -55,8 +61,8 @@ def recheck(
     """Decisions that no longer hold, by uid of the workload placed, or for which others would go.
 
     `present` names every queue, with or without workloads. `standing`: by uid, what a workload asks for
-    now, or why it can not be considered; those that are not in it wait no longer: they are neither charged
-    nor looked at.
+    now, or why it can not be considered; those that are not in it wait no longer, or are not as the cycle
+    saw them: they are not charged, and nobody is preempted for them.
     """
     return _Recheck(plan, present, moved, standing, profile, now).run()
 
@@ -176,12 +182,25 @@ class _Recheck:
         at = self._room.layout.position.get(name)
         if at is None:
             return Lapse(Reason.NO_CLUSTER_MATCHES, f"cluster {name} has left the fleet")
-        if self._search.allowed(demand)[at]:
-            return None
+        allowed = self._search.allowed(demand)
+        if allowed[at]:
+            return self._avoided(demand, decided, name, allowed)
         cluster = self._clusters[name]
         why = first_rejection(self._profile.filters, demand.constraints, cluster, self._now)
         said = why.message if why is not None else "its preferences no longer allow it"
         return Lapse(Reason.NO_CLUSTER_MATCHES, f"cluster {name} may no longer take it: {said}")
+
+    def _avoided(
+        self, demand: Demand, decided: str, name: str, allowed: BoolArray
+    ) -> Lapse | None:
+        """It is to avoid the cluster since the decision, and another one may take it."""
+        avoided = demand.constraints.avoided
+        if name not in avoided or demand.key == decided:
+            return None
+        others = zip(self._room.layout.names, allowed, strict=True)
+        if not any(may and other not in avoided for other, may in others):
+            return None
+        return _changed(f"whether its LocalQueue is stopped in cluster {name}")
 
     def _no_room(self, demand: Demand, placement: Placement) -> Lapse | None:
         if placement.cluster not in self._moved.clusters:
@@ -200,14 +219,18 @@ class _Recheck:
     def _preemptor(self, claim: Nominated) -> Lapse | None:
         """It would still take the same flavors, at the cost of the same workloads, in the same cluster."""
         demand = self._standing.get(claim.uid)
-        if not isinstance(demand, Demand) or claim.who is None:
+        if claim.who is None or isinstance(demand, Lapse):
             return demand if isinstance(demand, Lapse) else None
+        if demand is None:
+            return _changed("the workload")
         if demand.queue != claim.who.queue:
             return _changed("the ClusterQueue of its LocalQueue")
         who = replace(claim.who, demand=demand, priority=demand.priority, pod_sets=demand.pod_sets)
         gone = self._victims(claim)
         decided = claim.who.demand.key if claim.who.demand is not None else ""
-        lapse = self._cluster(demand, decided, claim.cluster) or self._same_victims(who, claim)
+        lapse = self._cluster(demand, decided, claim.cluster) or self._same_victims(
+            who, claim, again=demand.key != decided
+        )
         if lapse is None and claim.cluster in self._moved.clusters:
             pod_sets = sized(who.pod_sets, claim.assignment)
             if not self._fleet.fits_on(who, pod_sets, claim.assignment.asks, claim.cluster, gone):
@@ -221,10 +244,22 @@ class _Recheck:
                 self._state.remove(holder)
         return lapse
 
-    def _same_victims(self, who: PendingWorkload, claim: Nominated) -> Lapse | None:
-        going = {e.uid for e in self._plan.evictions if e.by == claim.uid}
-        rests = self._rests_on_moved(who.queue, claim.assignment)
-        if not going or not (rests or claim.cluster in self._moved.clusters):
+    def _same_victims(
+        self, who: PendingWorkload, claim: Nominated, *, again: bool
+    ) -> Lapse | None:
+        """`again`: search for them though nothing moved, since it asks for something else."""
+        evictions = [e for e in self._plan.evictions if e.by == claim.uid]
+        going = {e.uid for e in evictions}
+        if claim.cluster in self._moved.hosting and any(
+            e.cause == Cause.FOR_ROOM for e in evictions
+        ):
+            return _changed(
+                f"what runs on cluster {claim.cluster}"
+            )  # the next report tells its room
+        root = self._tree.queues[who.queue].root().name
+        again = again or root in self._moved.holding
+        again = again or self._rests_on_moved(who.queue, claim.assignment)
+        if not going or not (again or claim.cluster in self._moved.clusters):
             return None
         nominator = Nominator(self._state, self._catalog, self._profile.rules, self._fleet)
         nominator.now = to_micros(self._now)

@@ -234,6 +234,14 @@ class Routes:
             target.name, local.name, reason, message, verdict.stopped, members, policy.by_usage, avoided
         )  # fmt: skip
 
+    def may_grow(self, namespace: str, queue: str, cluster_queue: str) -> bool:
+        """May a job that ClusterQueue `cluster_queue` admitted from LocalQueue `queue` get more of it?"""
+        local = self.local.get((namespace, queue or DEFAULT_QUEUE))
+        target = self.queues.get(cluster_queue)
+        if target is None or not eligibility.may_admit(local, self._inactive(target)).admits:
+            return False
+        return eligibility.may_admit_from(namespace, target, self.namespaces).admits
+
     def gate(self) -> Gate:
         """The checks that admissions must pass now."""
         return self.checks.gate(self.queue_policies)

@@ -74,12 +74,8 @@ class FleetNews:
 
     def stopped_queues(self) -> dict[tuple[str, str], tuple[str, ...]]:
         """LocalQueues (namespace, name) that people have stopped → the members in which they have."""
-        found: dict[tuple[str, str], list[str]] = {}
-        for name in sorted(self._stopping):
-            for each in self._members.clusters[name].stopped_queues:
-                namespace, _, queue = each.partition("/")
-                found.setdefault((namespace, queue), []).append(name)
-        return {key: tuple(names) for key, names in found.items()}
+        clusters = self._members.clusters
+        return stopped_queues({name: clusters[name] for name in self._stopping})
 
     def declared_keys(self) -> set[str]:
         """Node label keys of the pools that are declared now."""
@@ -113,6 +109,18 @@ class FleetNews:
             return False
         at = cluster.heartbeat_at
         return at is None or (news.read_at - at).total_seconds() > self._suspect_after_s
+
+
+def stopped_queues(
+    clusters: Mapping[str, Cluster],
+) -> dict[tuple[str, str], tuple[str, ...]]:
+    """LocalQueues (namespace, name) that people have stopped → those of `clusters` in which they have."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for name in sorted(clusters):
+        for each in clusters[name].stopped_queues:
+            namespace, _, queue = each.partition("/")
+            found.setdefault((namespace, queue), []).append(name)
+    return {key: tuple(names) for key, names in found.items()}
 
 
 def _declared(cluster: Cluster) -> Json:

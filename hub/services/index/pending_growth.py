@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import orjson
 
@@ -11,7 +12,7 @@ from hub.domain.queueing.pending import Waiting
 from hub.domain.quota import resize
 from hub.domain.quota.holders import AdmittedWorkload
 from hub.domain.quota.ledger import Ledger
-from hub.services.index.catalog import DEFAULT_QUEUE, Routes
+from hub.services.index.catalog import Routes
 from hub.services.index.charged import Charges
 from hub.store.schedule import SchedulingRow
 from shared.documents import Json
@@ -24,6 +25,15 @@ class Wish:
     uid: str
     epoch: int
     admission: Json
+
+
+class GrowthPlace(NamedTuple):
+    """The queues that a job is to grow by, and the cluster that runs it."""
+
+    namespace: str
+    local_queue: str
+    cluster_queue: str
+    cluster: str
 
 
 @functools.lru_cache(maxsize=10_000)  # equal workloads have equal bytes
@@ -80,15 +90,11 @@ class Wishes:
 
     def _in_order(self) -> Iterator[AdmittedWorkload]:
         found = (self._charges.holder(uid) for uid in self._rows)
-        there = [h for h in found if h is not None and not h.evicted and not self._stopped(h)]
+        there = [h for h in found if h is not None and not h.evicted and self._may_grow(h)]
         yield from sorted(there, key=lambda h: (-h.priority, h.queued_at, h.uid))
 
-    def _stopped(self, holder: AdmittedWorkload) -> bool:
-        queue = self._routes.queues.get(holder.queue)
-        local_queue = self._routes.local.get(
-            (holder.namespace, holder.local_queue or DEFAULT_QUEUE)
-        )
-        return queue is None or local_queue is None or queue.stopped or local_queue.stopped
+    def _may_grow(self, holder: AdmittedWorkload) -> bool:
+        return self._routes.may_grow(holder.namespace, holder.local_queue, holder.queue)
 
     def _take(self, holder: AdmittedWorkload, left: Ledger, free: Room) -> bool:
         """Does all of it fit? Then it is taken."""

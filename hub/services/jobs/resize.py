@@ -12,7 +12,7 @@ from typing import Final
 from hub.domain.quota import resize
 from hub.domain.workloads.reclaimable_pods import pods_left
 from hub.domain.workloads.states import State, WithdrawTo
-from hub.services.index.pending_growth import Wish
+from hub.services.index.pending_growth import GrowthPlace, Wish
 from hub.services.works import compose
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import workloads, works
@@ -24,8 +24,8 @@ from shared.resources import PodSet
 
 RESIZED: Final = "Resized"
 _NOT_STARTED: Final = frozenset({State.RESERVED, State.PLACED})
-# Of jobs with their ClusterQueue and cluster, by uid, those that may not grow as was decided.
-FindLapsed = Callable[[Transaction, Mapping[str, tuple[str, str]]], set[str]]
+# Of jobs, by uid, those that may not grow as was decided.
+FindLapsed = Callable[[Transaction, Mapping[str, GrowthPlace]], set[str]]
 _ON_MEMBER: Final = frozenset({State.OFFERED, State.APPLIED, State.RUNNING})
 
 
@@ -57,7 +57,10 @@ def grow(tx: Transaction, wishes: Sequence[Wish], term: int, find_lapsed: FindLa
     """Charge the difference and tell the members; those that still run and wish it. Raises StaleTerm."""
     tx.require_term(term)
     found = workloads.get_many(tx, [wish.uid for wish in wishes])
-    where = {uid: (row.cluster_queue, row.cluster) for uid, row in found.items()}
+    where = {
+        uid: GrowthPlace(row.namespace, row.queue, row.cluster_queue, row.cluster)
+        for uid, row in found.items()
+    }
     lapsed = find_lapsed(tx, where)
     grown = []
     for wish in wishes:

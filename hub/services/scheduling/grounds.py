@@ -6,7 +6,8 @@ changed, whichever hub wrote; only what it names is read again. Rule 23 of docs/
 """
 
 import functools
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -20,6 +21,7 @@ from hub.domain.fleet.clusters import Cluster
 from hub.domain.fleet.promises import Members
 from hub.domain.plan import Lapse, Reason
 from hub.domain.quota.declared import ClusterQueue, Usage, read_usage
+from hub.domain.quota.holders import AdmittedWorkload
 from hub.domain.quota.ledger import Ledger
 from hub.domain.quota.tree import Cohort
 from hub.domain.workloads.demand import Demand
@@ -29,9 +31,10 @@ from hub.services.index import reader
 from hub.services.index.catalog import KINDS, Route, Routes
 from hub.services.index.charged import Shapes
 from hub.services.index.demand_cache import Demands
-from hub.services.index.fleet import read_member
+from hub.services.index.fleet import read_member, stopped_queues
 from hub.services.index.held_back import BackingOff
 from hub.services.index.index import ScheduleIndex
+from hub.services.index.pending_growth import GrowthPlace
 from hub.services.index.pending_router import PendingRouter
 from hub.store import changes, schedule
 from hub.store.schedule import SchedulingRow
@@ -40,6 +43,8 @@ from hub.store.workloads import TERMS
 
 _DECISIVE: Final = ("clusters", "objects", TERMS, "workloads")
 _CHARGED: Final = frozenset(str(state) for state in CHARGED)
+Concerns = Callable[[AdmittedWorkload], bool]
+Holders = Mapping[str, AdmittedWorkload | None]  # by uid; None: it holds no quota any more
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,14 +78,30 @@ class Grounds:
             index.ledger if snapshot is None else snapshot.ledger, snapshot,
         )  # fmt: skip
 
-    def in_transaction(self, tx: Transaction, uids: Collection[str]) -> "Present | None":
-        """The differences now; None if there is none that decisions about `uids` can rest on."""
-        touched = changes.touched_since(tx, self.revision, _DECISIVE)
-        about = touched.pop("workloads", set()).intersection(uids)
-        return Present(tx, self, touched, about) if touched or about else None
+    def in_transaction(
+        self, tx: Transaction, uids: Collection[str], concerns: Concerns | None = None
+    ) -> "Present | None":
+        """The differences now; None if there is none that decisions about `uids` can rest on.
 
-    def stays_small(self, tx: Transaction, where: Mapping[str, tuple[str, str]]) -> set[str]:
-        """Jobs that may not grow as was decided, by uid. `where`: ClusterQueue and cluster of each.
+        `concerns`: does a decision to preempt rest on this holder of quota?
+        """
+        touched = changes.touched_since(tx, self.revision, _DECISIVE)
+        rows = touched.pop("workloads", set())
+        about = rows.intersection(uids)
+        held = set()
+        if concerns is not None:
+            known = ((uid, self.holder(uid)) for uid in rows)
+            held = {uid for uid, holder in known if holder is not None and concerns(holder)}
+        return Present(tx, self, touched, about, held) if touched or about or held else None
+
+    def holder(self, uid: str) -> AdmittedWorkload | None:
+        """A workload that held quota in the picture of the cycle; None for any other."""
+        queue, _ = self.charged.get(uid, ("", {}))
+        held = {} if self.snapshot is None else self.snapshot.holders
+        return held.get(queue, {}).get(uid)
+
+    def stays_small(self, tx: Transaction, where: Mapping[str, GrowthPlace]) -> set[str]:
+        """Jobs that may not grow as was decided, by uid.
 
         The next turn looks at them again.
         """
@@ -89,8 +110,10 @@ class Grounds:
             return set()
         return {
             uid
-            for uid, (queue, cluster) in where.items()
-            if cluster in present.moved.clusters or present.rests_on_moved(queue)
+            for uid, (*queues, queue, cluster) in where.items()
+            if cluster in present.moved.clusters
+            or present.rests_on_moved(queue)
+            or not present.routes.may_grow(*queues, queue)
         }
 
 
@@ -98,9 +121,14 @@ class Present:
     """Grounds as of a transaction. `moved`: what is different; `routes` and `clusters`: as they are now."""
 
     def __init__(
-        self, tx: Transaction, grounds: Grounds, touched: Touched, about: Collection[str]
+        self,
+        tx: Transaction,
+        grounds: Grounds,
+        touched: Touched,
+        about: Collection[str],
+        held: Collection[str] = (),
     ) -> None:
-        """`about`: workloads decided upon whose rows were touched."""
+        """`about`: workloads decided upon whose rows were touched; `held`: such holders of quota."""
         self._tx, self._grounds, self._about = tx, grounds, about
         routes = _routes(tx, grounds.routes, touched.get("objects", ()))
         self.rules_moved = routes is not None
@@ -108,18 +136,49 @@ class Present:
         before = grounds.members.clusters
         self._told, self._gone = _clusters(tx, grounds, touched.get("clusters", ()))
         self.clusters = {n: c for n, c in {**before, **self._told}.items() if n not in self._gone}
+        self._follow_stopped_queues()
         self._consent_moved = bool(self._gone) or any(
             name not in before or before[name].consent != cluster.consent
             for name, cluster in self._told.items()
         )
-        self._ledger, trees = self._charge(touched.get(TERMS, ()))
+        terms = schedule.standing(tx, touched.get(TERMS, ()))
+        self._ledger, trees = self._charge(terms)
+        self._holders = _holders(tx, grounds, terms, held)
         self.moved = Moved(
             trees,
             _differing(grounds.routes.flavors, self.routes.flavors),
             frozenset(self._told) | self._gone,
+            *self._release({row.uid for row in terms}),
         )
 
-    def _charge(self, terms: Iterable[str]) -> tuple[Ledger, frozenset[str] | None]:
+    def _follow_stopped_queues(self) -> None:
+        """Members that reported may have stopped LocalQueues, or opened them: routes avoid others then."""
+        stopped = stopped_queues(self.clusters) if self._told or self._gone else None
+        self._stops_moved = stopped is not None and stopped != self.routes.stopped_in
+        if stopped is not None and self._stops_moved:
+            self.routes = copy(self.routes)
+            self.routes.stopped_in = stopped
+
+    def _release(self, charged: Collection[str]) -> tuple[frozenset[str], frozenset[str]]:
+        """Release the quota of holders that left; roots of trees and clusters in which holders differ.
+
+        `charged`: uids of those of which the ledger knows already.
+        """
+        trees, clusters = set(), set()
+        for uid, now in self._holders.items():
+            before = self._grounds.holder(uid)
+            if before is None:
+                continue
+            if now is None and uid not in charged:
+                if self._ledger is self._grounds.ledger:
+                    self._ledger = self._ledger.copy()
+                self._ledger.release(before.queue, before.usage)
+            node = self._ledger.node(before.queue)
+            trees |= {node.root().name} if node is not None else set()
+            clusters.add(before.cluster)
+        return frozenset(trees), frozenset(clusters - {""})
+
+    def _charge(self, terms: Iterable[SchedulingRow]) -> tuple[Ledger, frozenset[str] | None]:
         """Quota as declared and charged now, and the roots of trees where that is different."""
         grounds, routes = self._grounds, self.routes
         base = ledger = grounds.ledger
@@ -150,10 +209,12 @@ class Present:
         ]
         return ledger, frozenset(node.root().name for node in nodes)
 
-    def _with_terms(self, ledger: Ledger, terms: Iterable[str]) -> tuple[Ledger, set[str]]:
+    def _with_terms(
+        self, ledger: Ledger, terms: Iterable[SchedulingRow]
+    ) -> tuple[Ledger, set[str]]:
         """Workloads whose charge was changed beside the scheduler: what it is now; queues it is in."""
         queues: set[str] = set()
-        for row in schedule.standing(self._tx, terms):
+        for row in terms:
             now = row.state in _CHARGED
             usage = read_usage(orjson.loads(row.admission or b"null")) if now else {}
             queue, charged = self._grounds.charged.get(row.uid, ("", {}))
@@ -186,6 +247,7 @@ class Present:
             clusters=self.clusters,
             room=self._grounds.members.room_with(told, gone) if told or gone else was.room,
             policies=routes.queue_policies,
+            holders=_with_holders(was.holders, self._holders),
             namespaces=routes.namespaces,
             inactive=routes.idle_queues(),
         )
@@ -195,10 +257,11 @@ class Present:
     ) -> Standing:
         """The demands of workloads now, or why they can not be considered, by uid.
 
-        `decided`: epoch and generation by uid. `demands`: as in the plan, valid if neither
-        rules nor consent nor the row changed. Those of another state, epoch or generation are left out.
+        `decided`: epoch and generation by uid. `demands`: as in the plan, valid if neither rules, consent,
+        queues stopped in members nor the row changed. Those of another state, epoch or generation are
+        left out.
         """
-        anew = self.rules_moved or self._consent_moved
+        anew = self.rules_moved or self._consent_moved or self._stops_moved
         again = [uid for uid in decided if anew or uid in self._about or uid not in demands]
         found: dict[str, Demand | Lapse] = {u: demands[u] for u in decided.keys() - set(again)}
         for row in self.rows(again):
@@ -249,6 +312,60 @@ def _clusters(
     }
     gone = frozenset(names) - told.keys()
     return told, gone & grounds.members.clusters.keys()
+
+
+def _holders(
+    tx: Transaction, grounds: Grounds, terms: Iterable[SchedulingRow], held: Collection[str]
+) -> Holders:
+    """Holders of quota that are not as the cycle saw them. `terms`: rows with another size or priority."""
+    found: dict[str, AdmittedWorkload | None] = {}
+    rest = set(held)
+    for row in terms:
+        rest.discard(row.uid)
+        holder = grounds.holder(row.uid)
+        if holder is None:
+            continue
+        now = replace(
+            holder,
+            queue=row.cluster_queue,
+            usage=read_usage(orjson.loads(row.admission or b"null")),
+            priority=row.priority,
+            evicted=row.state == State.WITHDRAWING,
+        )
+        if row.state not in _CHARGED:
+            found[row.uid] = None
+        elif _terms(now) != _terms(holder):
+            found[row.uid] = now
+    pulses = {pulse.uid: pulse.state for pulse in schedule.pulses(tx, rest)} if rest else {}
+    for uid in rest:
+        state, holder = pulses.get(uid, ""), grounds.holder(uid)
+        if state not in _CHARGED:
+            found[uid] = None
+        elif holder is not None and state == State.WITHDRAWING and not holder.evicted:
+            found[uid] = replace(holder, evicted=True)
+    return found
+
+
+def _terms(holder: AdmittedWorkload) -> tuple[object, ...]:
+    return holder.queue, holder.usage, holder.priority, holder.evicted
+
+
+def _with_holders(
+    before: Mapping[str, Mapping[str, AdmittedWorkload]], changed: Holders
+) -> Mapping[str, Mapping[str, AdmittedWorkload]]:
+    """Holders by queue and uid, with those that changed; nothing of `before` is changed."""
+    if not changed:
+        return before
+    found: dict[str, Mapping[str, AdmittedWorkload]] = {
+        queue: {uid: h for uid, h in those.items() if uid not in changed}
+        if not changed.keys().isdisjoint(those)
+        else those
+        for queue, those in before.items()
+    }
+    for uid, now in changed.items():
+        if now is not None:
+            found[now.queue] = {**found.get(now.queue, {}), uid: now}
+    return found
 
 
 def _differing(before: Mapping[str, object], after: Mapping[str, object]) -> frozenset[str]:

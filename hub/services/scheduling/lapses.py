@@ -15,7 +15,7 @@ from hub.domain.placement.framework import first_rejection
 from hub.domain.placement.plugins.consent import AWAITING_REPORT
 from hub.domain.plan import Lapse, Plan, Reason
 from hub.domain.workloads.demand import Constraints, Demand
-from hub.services.scheduling.grounds import Grounds, Present
+from hub.services.scheduling.grounds import Concerns, Grounds, Present
 from hub.store.schedule import SchedulingRow
 from hub.store.transaction import Transaction
 
@@ -33,12 +33,27 @@ def of_plan(
     }
     if not decided:
         return {}
-    present = grounds.in_transaction(tx, decided)
+    present = grounds.in_transaction(tx, decided, _concerns(grounds, plan))
     if present is None:
         return {}
     standing = present.standing(decided, _demands(grounds, plan))
     lapsed = recheck(plan, present.snapshot(), present.moved, standing, grounds.profile, tx.now)
     return _other_checks(present, plan, checks, reserved) | lapsed
+
+
+def _concerns(grounds: Grounds, plan: Plan) -> Concerns | None:
+    """Selects the holders of quota that a preemption rests on: victims, others of the tree or the cluster."""
+    if not plan.evictions:
+        return None
+    victims, by = {e.uid for e in plan.evictions}, {e.by for e in plan.evictions}
+    claims = [claim for claim in plan.nominated if claim.uid in by]
+    clusters = {claim.cluster for claim in claims if claim.cluster}
+    nodes = [grounds.ledger.node(claim.who.queue) for claim in claims if claim.who is not None]
+    roots = {node.root().name: node.root() for node in nodes if node is not None}
+    queues = {queue.name for root in roots.values() for queue in root.queues()}
+    return lambda holder: (
+        holder.queue in queues or holder.cluster in clusters or holder.uid in victims
+    )
 
 
 def _demands(grounds: Grounds, plan: Plan) -> dict[str, Demand]:

@@ -223,12 +223,19 @@ def test_nobody_goes_for_a_cluster_that_would_not_take_it(
 
 def test_nobody_goes_for_a_workload_that_leads_elsewhere_or_nowhere() -> None:
     """Its LocalQueue leads to another ClusterQueue, is stopped, or the workload waits no longer."""
-    snapshot, plan, _ = preempting()
+    snapshot, plan, high = preempting()
     elsewhere = lapsed(plan, snapshot, Moved(), a_demand(queue="r", priority=1))
     assert elsewhere == {"high": Reason.PENDING_EVALUATION}
     stopped = Lapse(Reason.QUEUE_STOPPED, "stopped")
     assert lapsed(plan, snapshot, Moved(), stopped) == {"high": Reason.QUEUE_STOPPED}
-    assert lapsed(plan, snapshot, Moved(), stopped, "high") == {}
+    assert lapsed(plan, snapshot, Moved(), high, "high") == {"high": Reason.PENDING_EVALUATION}
+
+
+def test_nobody_goes_for_a_preemptor_that_asks_for_something_else() -> None:
+    """Its priority was lowered: the search for victims runs again, though nothing else moved."""
+    snapshot, plan, _ = preempting()
+    found = lapsed(plan, snapshot, Moved(), a_demand(priority=0))
+    assert found == {"high": Reason.PENDING_EVALUATION}
 
 
 def test_who_waits_for_victims_since_an_earlier_cycle_takes_its_quota_first() -> None:

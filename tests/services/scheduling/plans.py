@@ -9,13 +9,13 @@ from tests.services.hubs import Running
 Decided = tuple[PreparedPlan, Grounds]
 
 
-async def decided(hub: Running) -> Decided:
+async def decided(hub: Running, profile: Profile | None = None) -> Decided:
     """A plan that is not written yet."""
     await hub.follow()
     index, now = hub.scheduler.index, hub.clock.now()
     snapshot = index.snapshot(now, 100)
     assert snapshot is not None
-    profile = Profile()
+    profile = profile or Profile()
     plan = prepare(schedule(snapshot, now, profile), index.routes.gate())
     return plan, Grounds.of(index, profile, snapshot)
 

@@ -211,3 +211,21 @@ URGENT = {"kueue.x-k8s.io/priority-class": "urgent"}
 def classes() -> list[dict[str, Any]]:
     kind = {"apiVersion": f"{GROUP}/v1beta2", "kind": "WorkloadPriorityClass"}
     return [{**kind, "metadata": {"name": "urgent"}, "value": 1000}]
+
+
+async def test_a_queue_that_people_stopped_in_a_member_gets_no_job(tmp_path: Path) -> None:
+    """The member reports it after the decision: the next turn places the job in another."""
+    async with running(tmp_path) as hub:
+        managed = {"queue_managers": ["team-a/q"]}
+        for name in ("a", "b"):
+            await hub.cluster(name, a_pool(cpu="64"), **managed)
+        await hub.apply(*a_queue("q"))
+        (uid,) = await hub.apply(a_job("j", queue="q"))
+        plan = await decided(hub)
+        (chosen,) = (row["cluster"] for row in plan[0].moves)
+        stopped = {**managed, "stopped_queues": ["team-a/q"]}
+        await hub.cluster(chosen, a_pool(cpu="64"), **stopped)
+        assert (await written(hub, plan)).left_out == {uid: LeftOut.LAPSED}
+        await hub.settle()
+        job = await hub.job(uid)
+        assert (job.state, job.cluster) == ("Placed", "b" if chosen == "a" else "a")
