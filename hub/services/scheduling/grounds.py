@@ -110,10 +110,10 @@ class Grounds:
             return set()
         return {
             uid
-            for uid, (*queues, queue, cluster) in where.items()
+            for uid, (namespace, local, queue, cluster) in where.items()
             if cluster in present.moved.clusters
             or present.rests_on_moved(queue)
-            or not present.routes.may_grow(*queues, queue)
+            or not present.routes.may_grow(namespace, local, queue)
         }
 
 
