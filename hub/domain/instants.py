@@ -21,9 +21,9 @@ def told_instant(said: str | None, now: dt.datetime) -> dt.datetime | None:
     """The instant that a member told in RFC 3339, at most `now`, for its clock may be ahead; else None."""
     try:
         at = dt.datetime.fromisoformat(said or "")
-    except ValueError:
+        return min(at.astimezone(dt.UTC), now) if at.tzinfo is not None else None
+    except (ValueError, OverflowError):  # it is none, or not of the years that are counted
         return None
-    return min(at.astimezone(dt.UTC), now) if at.tzinfo is not None else None
 
 
 def stamp(instant: dt.datetime | None) -> str | None:

@@ -48,6 +48,7 @@ ALLOWED = {
     "hub/services/live/last_lines.py": (2, SHOWN),
     "hub/services/members/api_servers.py": (2, SHOWN),
     "hub/services/members/judge.py": (8, REPORT),
+    "hub/services/members/verdicts/retrying.py": (1, OLDER),
     "hub/services/works/later_epochs.py": (1, REPORT),
     "hub/services/members/liveness.py": (1, "the code of the member's last report, as the row keeps it"),
     "hub/services/members/observe.py": (2, REPORT),

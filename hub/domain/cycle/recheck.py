@@ -118,9 +118,12 @@ class _Recheck:
             self._lapsed[uid] = lapse
 
     def _take_claim(self, claim: Nominated) -> None:
+        """Who waits for victims is charged as if they were gone, as in the cycle (`admit.stand_by`)."""
         demand = self._standing.get(claim.uid)
         if isinstance(demand, Demand) and demand.queue in self._tree.queues:
             self._tree.charge(demand.queue, claim.assignment.charge)
+            for holder in self._victims(claim):
+                self._state.remove(holder)
 
     # --- placements ---------------------------------------------------------------------------
 

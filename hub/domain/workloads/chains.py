@@ -20,11 +20,12 @@ _SHOWN: Final = 3  # in a sentence
 def waits_for_others(state: State, held_for: str, reason: str) -> bool:
     """Is a job held because it waits for other jobs, and by nobody's wish besides?
 
-    Hubs of the releases before 2026_11_30 say that by the reason alone; they leave `held_for` empty.
+    Hubs of the releases before 2026_11_30 change the reason alone, and leave `held_for` as it was. So the
+    reason decides while such hubs may run beside (`schema.BESIDE`); this release writes both.
     """
     if state is not State.HELD:
         return False
-    return held_for == HeldFor.JOBS or (not held_for and reason in HELD_FOR_OTHERS)
+    return held_for != HeldFor.RESTORE and reason in HELD_FOR_OTHERS
 
 
 class EndCondition(StrEnum):

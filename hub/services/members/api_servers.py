@@ -11,7 +11,7 @@ from typing import Final
 
 from hub.domain.placement.plugins.health import UNHEALTHY
 from hub.domain.workloads.states import State
-from hub.services.members.judge import plain
+from hub.services.members.verdicts.plain_text import plain
 from hub.services.works.avoiding import SET_ASIDE, set_aside
 from hub.services.works.evict import evict
 from hub.store import clusters, on_members, workloads

@@ -7,7 +7,7 @@ the number of requests.
 import datetime as dt
 from typing import Final
 
-from hub.services.members.judge import plain
+from hub.services.members.verdicts.plain_text import plain
 from hub.store import audit, clusters, events
 from hub.store.transaction import Transaction
 

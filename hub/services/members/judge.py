@@ -24,21 +24,18 @@ from hub.domain.workloads.states import (
     beyond,
 )
 from hub.services.members.verdicts.judgement import RECORD, Judgement
+from hub.services.members.verdicts.plain_text import REASON_CHARS, plain
+from hub.services.members.verdicts.retrying import failures, is_tried_again, retry, retry_later
 from hub.services.members.verdicts.run_times import run_times
 from hub.services.works import restored
 from hub.services.works.avoiding import SET_ASIDE, set_aside
 from hub.services.works.later_epochs import NEWER_EPOCH
 from hub.services.works.overlap import overlap_of
-from hub.services.works.retries import RETRYING, decided, may_retry, why_not
+from hub.services.works.retries import may_retry, why_not
 from hub.store.records.workloads import CountedPods, JobProgress, MoveColumns
 from hub.store.records.works import StandingWork
 from shared.consent import NOT_ACCEPTED
 from shared.wire.agent_v1 import JobStatus, Observed
-
-MESSAGE_CHARS: Final = 1024
-REASON_CHARS: Final = 64
-_MOST: Final = 2**31 - 1
-RETRY_SET_ASIDE: Final = dt.timedelta(seconds=30)
 
 # The member can not take this Job, or its own rules forbid it; another may.
 _ELSEWHERE: Final = frozenset({NAME_CONFLICT, "KindNotServed", REFUSED, NOT_ACCEPTED})
@@ -142,33 +139,26 @@ def _deleted(cluster: str, *, record: bool, action: str) -> Judgement:
     return Judgement(record=record, transition=Transition.FAIL, columns=columns, action=action)
 
 
-def plain(text: str, limit: int = MESSAGE_CHARS) -> str:
-    """Text of a member without control characters, at most `limit` long."""
-    if len(text) > limit:
-        text = text[: limit - 1] + "…"
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else " " for c in text)
-
-
 def _gone(
     entry: Observed, work: StandingWork, state: State, cluster: str, now: dt.datetime
 ) -> Judgement:
     """Nothing of this epoch is left in the member, neither the Job nor a pod, and how it ended."""
     job = entry.job
-    if job is not None and job.result is not None and not _retries(job, work):
+    if job is not None and job.result is not None and not is_tried_again(job, work):
         ended = _ended(job, work, state, cluster, now)
         return replace(ended, record=False, action="Remove")
     if state is not State.WITHDRAWING:
         if job is not None and job.result is not None:  # it failed, may be retried, and is gone
-            return replace(_retry(job, work, cluster, now), action="Withdraw")
+            return replace(retry(job, work, cluster, now), action="Withdraw")
         return _deleted(cluster, record=False, action="Remove")
     why: MoveColumns = {
         "reason": work.workload_reason or "",
         "message": work.workload_message or "",
     }
-    if job is not None and job.result is not None:  # a failure that is tried again
-        why.update(decided(work))
+    failure = RECORD
+    if job is not None and job.result is not None:  # which is tried again
+        failure = retry_later(job, work, cluster, now)
+        why.update(failure.decided)
     if _never_started(entry, work):
         why["unstarted"] = (work.unstarted or 0) + 1
     leap: MoveColumns = {"new_epoch": beyond(work.epoch, now)} if work.options.doubtful else {}
@@ -191,12 +181,22 @@ def _gone(
         case _ if work.options.doubtful:
             columns: MoveColumns = {**restored.HELD, **leap, "succeeded": 0}
             return Judgement(
-                record=False, transition=Transition.HOLD, columns=columns, action="Remove"
+                record=False,
+                transition=Transition.HOLD,
+                columns=columns,
+                action="Remove",
+                detail=failure.detail,
             )
         case after:
             name = Transition.HOLD if after == WithdrawTo.HELD else Transition.REQUEUE
             again: MoveColumns = {**why, "succeeded": 0}
-            return Judgement(record=False, transition=name, columns=again, action="Remove")
+            return Judgement(
+                record=False,
+                transition=name,
+                columns=again,
+                action="Remove",
+                detail=failure.detail,
+            )
 
 
 def _never_started(entry: Observed, work: StandingWork) -> bool:
@@ -213,11 +213,11 @@ def _ended(
     job: JobStatus, work: StandingWork, state: State, cluster: str, now: dt.datetime
 ) -> Judgement:
     """The Job has ended. A result stands, whatever else was wished for meanwhile."""
-    if _retries(job, work):
+    if is_tried_again(job, work):
         # A new epoch begins when nothing of this one is left: a failed Job's last pods may still run.
         if state is not State.WITHDRAWING:
-            return _retry(job, work, cluster, now)
-        return Judgement(decided=decided(work))  # a later report may name no failures
+            return retry(job, work, cluster, now)
+        return retry_later(job, work, cluster, now)
     counts = _counts(job, work)
     columns: MoveColumns = {
         "succeeded": counts["succeeded"],
@@ -235,7 +235,9 @@ def _ended(
             transition=Transition.SUCCEED, columns=columns, action="Withdraw" if going else "Keep"
         )
     columns["reason"] = plain(job.reason, REASON_CHARS) or "Failed"
-    said = "; ".join(filter(None, (job.message, why_not(job, work.attempt(), work.annotations()))))
+    tried, rules = work.attempt(), work.annotations()
+    wanted = may_retry(job, tried, rules)  # … and somebody wishes otherwise
+    said = "; ".join(filter(None, (job.message, "" if wanted else why_not(job, tried, rules))))
     columns["message"] = plain(f"{cluster}: {said}" if said else "")
     return Judgement(
         transition=Transition.FAIL, columns=columns, action="Withdraw" if going else "Keep"
@@ -256,29 +258,6 @@ def _first(work: StandingWork, cluster: str) -> str:
     wish = _WISHES.get(WithdrawTo(work.withdraw_to or ""), "taken back")
     why = f" ({work.workload_reason})" if work.workload_reason else ""
     return f"completed in {cluster} before it could be {wish}{why}"
-
-
-def _retries(job: JobStatus, work: StandingWork) -> bool:
-    """Whether a result is a failure after which another epoch is allowed and still wanted."""
-    known = work.is_retried() and job.result == "Failed"  # decided by an earlier report
-    if not known and not may_retry(job, work.attempt(), work.annotations()):
-        return False
-    return (work.withdraw_to or WithdrawTo.PENDING) in {WithdrawTo.PENDING, WithdrawTo.HELD}
-
-
-def _retry(job: JobStatus, work: StandingWork, cluster: str, now: dt.datetime) -> Judgement:
-    """Take back what is left of a failed epoch; the next begins when that is confirmed."""
-    reason = plain(job.reason, REASON_CHARS) or "Failed"
-    text = f"epoch {work.epoch} failed in {cluster} ({reason}): {plain(job.message)}"
-    columns: MoveColumns = {
-        "withdraw_to": WithdrawTo.PENDING,
-        "reason": RETRYING,
-        "message": plain(text),
-        "failed": _counts(job, work)["failed"],
-        "set_aside": set_aside(work.set_aside(), cluster, now, RETRY_SET_ASIDE),
-        **decided(work),
-    }
-    return Judgement(transition=Transition.WITHDRAW, columns=columns, action="Withdraw")
 
 
 def _unwanted(entry: Observed, work: StandingWork, cluster: str, now: dt.datetime) -> Judgement:
@@ -309,22 +288,32 @@ def _alive(
     all_ready = counts["ready"] + counts["succeeded"] >= work.pods_at_once()
     reason, message = _why_held(entry, work, cluster)
     told: JobProgress = {**counts, "reason": reason, "message": message}
+    if entry.phase == "Applied" and job is not None and _is_evicted(job, work):
+        if state is not State.APPLIED or work.started_at is None:
+            since: MoveColumns = {"started_at": now, "pods_lost_at": now}
+            since = {**_columns(told), **run_times(job, now), **since}
+            return Judgement(transition=Transition.SUSPEND, columns=since)
+        # Pods that have succeeded make no Job ready that is suspended: it waits since then.
+        return Judgement(counts=told if told != _standing_counts(work) else None)
     if entry.phase == "Applied" and job is not None and job.running_since:
-        if job.suspended and not job.active and work.options.queue:  # which evicted it
-            if state is not State.APPLIED or work.started_at is None:
-                since: MoveColumns = {"started_at": now, "pods_lost_at": now}
-                since = {**_columns(told), **run_times(job, now), **since}
-                return Judgement(transition=Transition.SUSPEND, columns=since)
-        elif state in _NOT_RUNNING:
+        if state in _NOT_RUNNING:
             started: MoveColumns = {**_columns(told), **run_times(job, now)}
             if all_ready:
                 started |= {"pods_ready_at": now, "pods_lost_at": None}
+            elif state is State.APPLIED and work.started_at is not None:  # it was suspended
+                started["pods_lost_at"] = now
             return Judgement(transition=Transition.START, columns=started)
     elif entry.phase == "Applied" and state in _UNSEEN:
         return Judgement(transition=Transition.APPLY, columns=_columns(told))
     if bool(work.pods_ready) is not all_ready:
         return Judgement(counts=told, all_ready=all_ready)
     return Judgement(counts=told if told != _standing_counts(work) else None)
+
+
+def _is_evicted(job: JobStatus, work: StandingWork) -> bool:
+    """Has it run, and did the member's queue suspend it? An agent that restarted since knows no pods."""
+    has_run = bool(job.running_since) or work.started_at is not None
+    return has_run and job.suspended and not job.active and bool(work.options.queue)
 
 
 def _why_held(entry: Observed, work: StandingWork, cluster: str) -> tuple[str, str]:
@@ -350,10 +339,9 @@ def _why_held(entry: Observed, work: StandingWork, cluster: str) -> tuple[str, s
 
 def _counts(job: JobStatus, work: StandingWork) -> CountedPods:
     """Counts of the workload: failures add up over its epochs, the rest is this epoch's."""
-    before = (work.previous().get("failed") or 0) if job.failed else 0
     return {
         "succeeded": job.succeeded,
-        "failed": min(_MOST, (work.failed or 0) + max(0, job.failed - before)),
+        "failed": failures(job, work),
         "active": job.active,
         "ready": job.ready,
     }

@@ -10,8 +10,8 @@ from typing import Final
 
 from hub.domain.instants import stamp
 from hub.domain.workloads.states import State, Transition, WithdrawTo
-from hub.services.members.judge import plain
 from hub.services.members.observe import ObservedReport, as_observed, take_reports
+from hub.services.members.verdicts.plain_text import plain
 from hub.services.works import cluster_loss
 from hub.services.works.avoiding import SET_ASIDE, set_aside
 from hub.services.works.evict import evict

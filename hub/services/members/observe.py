@@ -15,11 +15,13 @@ from hub.domain.workloads.states import State, Transition
 from hub.services.consent.refusals import store_capacity
 from hub.services.members import api_servers, deadlines, forgotten
 from hub.services.members.faults import note_fault
-from hub.services.members.judge import REASON_CHARS, judge, plain
+from hub.services.members.judge import judge
 from hub.services.members.report_order import ReportOrder, ReportPlace, last_words
 from hub.services.members.verdicts.judgement import Judgement
+from hub.services.members.verdicts.plain_text import REASON_CHARS, plain
 from hub.services.works import accounted, counters, restored
 from hub.services.works.later_epochs import NEWER_EPOCH, at_epoch, go_on_in, later_epoch
+from hub.services.works.retries import RETRYING
 from hub.store import clusters, on_members, workloads, works
 from hub.store.records.history import EventFacts
 from hub.store.records.workloads import (
@@ -73,13 +75,14 @@ class ReportOutcome:
     orders: list[Order] = field(default_factory=list)
 
 
-class _Warning(NamedTuple):
+class _Said(NamedTuple):
     """What is to be said of a work."""
 
     work: StandingWork
     reason: str
     message: str
     facts: EventFacts
+    warning: bool = True
 
 
 @dataclass(slots=True)
@@ -92,7 +95,7 @@ class _Writes:
     decided: list[WorkloadChange] = field(default_factory=list)
     moves: dict[Transition, list[WorkloadMove]] = field(default_factory=dict)
     actions: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
-    warnings: list[_Warning] = field(default_factory=list)  # of drift and of double runs
+    said: list[_Said] = field(default_factory=list)  # of drift and of double runs
     beside: list[str] = field(
         default_factory=list
     )  # jobs of which another epoch runs, or no longer does
@@ -151,8 +154,8 @@ def take_reports(
 
 
 def _tell(tx: Transaction, writes: _Writes) -> None:
-    for each in writes.warnings:
-        tx.say(each.work, each.reason, each.message, warning=True, facts=each.facts)
+    for each in writes.said:
+        tx.say(each.work, each.reason, each.message, warning=each.warning, facts=each.facts)
     if writes.beside:
         tx.touch("workloads", *writes.beside)
 
@@ -263,21 +266,21 @@ def _gather(
     cluster: str, entry: Observed, work: StandingWork, verdict: Judgement, writes: _Writes
 ) -> None:
     if verdict.overlap:
-        writes.warnings.append(_double_run(cluster, work, verdict.overlap))
+        writes.said.append(_double_run(cluster, work, verdict.overlap))
     if work.state is None and work.action == "Withdraw" and entry.reason in NAMESPACE_STAYS:
-        writes.warnings.append(_namespace_stays(cluster, entry, work))
+        writes.said.append(_namespace_stays(cluster, entry, work))
     if verdict.overlap or (verdict.action == "Remove" and work.overlapped()):
         writes.beside.append(work.uid)
     if verdict.record:
         writes.observed.append(_row(cluster, entry, work, overlap=bool(verdict.overlap)))
         if entry.drift and work.action != "Compare":
-            writes.warnings += _new_drifts(cluster, entry, work)
-    _gather_changes(work, verdict, writes)
+            writes.said += _new_drifts(cluster, entry, work)
+    _gather_changes(cluster, work, verdict, writes)
     if verdict.action and verdict.action != work.action:
         writes.actions.setdefault(verdict.action, []).append((cluster, work.uid))
 
 
-def _gather_changes(work: StandingWork, verdict: Judgement, writes: _Writes) -> None:
+def _gather_changes(cluster: str, work: StandingWork, verdict: Judgement, writes: _Writes) -> None:
     """What becomes of the workload."""
     if verdict.transition:
         move = move_of(work.uid, work.epoch, verdict.columns)
@@ -288,26 +291,29 @@ def _gather_changes(work: StandingWork, verdict: Judgement, writes: _Writes) -> 
         writes.counts.append(
             counts_of(work.uid, work.epoch, verdict.counts, all_ready=verdict.all_ready)
         )
+    if verdict.detail and not verdict.code:
+        facts = EventFacts(cluster, work.epoch, RETRYING)
+        writes.said.append(_Said(work, RETRYING, verdict.detail, facts, warning=False))
     if verdict.admission is not None:
         writes.charges.append({"uid": work.uid, "admission": verdict.admission})
 
 
-def _double_run(cluster: str, work: StandingWork, text: str) -> _Warning:
+def _double_run(cluster: str, work: StandingWork, text: str) -> _Said:
     counters.double_run()
-    return _Warning(work, DOUBLE_RUN, plain(text), EventFacts(cluster, work.epoch))
+    return _Said(work, DOUBLE_RUN, plain(text), EventFacts(cluster, work.epoch))
 
 
-def _namespace_stays(cluster: str, entry: Observed, work: StandingWork) -> _Warning:
+def _namespace_stays(cluster: str, entry: Observed, work: StandingWork) -> _Said:
     """Name what is inside a withdrawn namespace that the member has not deleted."""
     text = plain(f"in {cluster}: {entry.message}")
-    return _Warning(work, entry.reason, text, EventFacts(cluster, cause=entry.reason))
+    return _Said(work, entry.reason, text, EventFacts(cluster, cause=entry.reason))
 
 
-def _new_drifts(cluster: str, entry: Observed, work: StandingWork) -> list[_Warning]:
+def _new_drifts(cluster: str, entry: Observed, work: StandingWork) -> list[_Said]:
     """An event for each path that has drifted since the last report: overwritten drift is history."""
     known = {(each["path"], each["first_seen"]) for each in work.drift()}
     return [
-        _Warning(
+        _Said(
             work,
             "Drifted",
             plain(f"{each.path} on {cluster}: {each.hub} on the hub, {each.member} in the member"),

@@ -81,7 +81,7 @@ class Grounds:
     def in_transaction(
         self, tx: Transaction, uids: Collection[str], concerns: Concerns | None = None
     ) -> "Present | None":
-        """The differences now; None if no decision about `uids` can rest on any.
+        """The differences now; None if there is none that decisions about `uids` can rest on.
 
         `concerns`: does a decision to preempt rest on this holder of quota?
         """
@@ -110,10 +110,10 @@ class Grounds:
             return set()
         return {
             uid
-            for uid, (namespace, local_queue, queue, cluster) in where.items()
+            for uid, (namespace, local, queue, cluster) in where.items()
             if cluster in present.moved.clusters
             or present.rests_on_moved(queue)
-            or not present.routes.may_grow(namespace, local_queue, queue)
+            or not present.routes.may_grow(namespace, local, queue)
         }
 
 

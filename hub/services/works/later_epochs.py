@@ -9,6 +9,7 @@ from typing import Final
 from hub.domain.workloads.states import ON_CLUSTER, State, beyond
 from hub.services.works import accounted
 from hub.store import workloads, works
+from hub.store.records.history import EventFacts
 from hub.store.records.workloads import WorkloadChange
 from hub.store.records.works import StandingWork
 from hub.store.transaction import Transaction
@@ -52,5 +53,5 @@ def go_on_in(tx: Transaction, cluster: str, work: StandingWork, epoch: int) -> N
     accounted.adopted(tx, work.uid, cluster)
     tx.event(
         uid=work.uid, kind=work.kind, namespace=work.namespace, name=work.name, type="Warning",
-        reason=NEWER_EPOCH, message=text,
+        reason=NEWER_EPOCH, message=text, facts=EventFacts(cluster, epoch, NEWER_EPOCH),
     )  # fmt: skip

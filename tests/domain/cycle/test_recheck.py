@@ -251,16 +251,17 @@ def test_nobody_goes_for_a_preemptor_that_asks_for_something_else() -> None:
     assert found == {"high": Reason.PENDING_EVALUATION}
 
 
-def test_who_waits_for_victims_since_an_earlier_cycle_takes_its_quota_first() -> None:
-    """Nothing is left for a placement of the same plan."""
+@pytest.mark.parametrize(("quota", "left"), [(1, {"a": Reason.WAITING_FOR_QUOTA}), (2, {})])
+def test_who_waits_for_victims_since_an_earlier_cycle_is_charged_as_if_they_were_gone(
+    quota: int, left: dict[str, Reason]
+) -> None:
+    """As in the cycle: a placement gets what is left beside it, and the victims count no more."""
     snapshot, first, high = preempting()
     low = a_demand()
     _, placed = planned(low, "a")
     (claim,) = first.nominated
     plan = replace(placed, nominated=(claim._replace(new=False),))
-    present = of_queues(replace(snapshot, ledger=Ledger([a_queue(cpu=1)])), a_queue(cpu=1))
+    present = of_queues(snapshot, a_queue(cpu=quota))
     standing = {"a": low, "high": high}
     found = recheck(plan, present, EVERYTHING, standing, Profile(), NOW)
-    assert {uid: lapse.reason for uid, lapse in found.items()} == {"a": Reason.WAITING_FOR_QUOTA}
-    del standing["high"]
-    assert recheck(plan, present, EVERYTHING, standing, Profile(), NOW) == {}
+    assert {uid: lapse.reason for uid, lapse in found.items()} == left

@@ -13,8 +13,9 @@ from hub.domain.workloads.chains import (
     follows,
     in_cycles,
     judge,
+    waits_for_others,
 )
-from hub.domain.workloads.states import TRANSITIONS, State
+from hub.domain.workloads.states import TRANSITIONS, HeldFor, State
 from shared.kinds import after
 
 W, OK, NO, PAST = LinkState.WAITING, LinkState.SATISFIED, LinkState.NEVER, LinkState.WAIVED
@@ -111,3 +112,23 @@ def test_those_in_a_cycle_are_found(graph):
 def test_the_annotation_is_read_whole_or_not_at_all(text, found):
     """Names with conditions; a name twice, an unknown condition or too many is no value."""
     assert after.read(text) == found
+
+
+@pytest.mark.parametrize(
+    ("held_for", "reason", "waits"),
+    [
+        (HeldFor.JOBS, "WaitsForJobs", True),
+        (HeldFor.JOBS, "DependencyNeverSatisfied", True),
+        (HeldFor.JOBS, "HeldByUser", False),  # a person, through a hub of the release before
+        ("", "WaitsForJobs", True),  # held by such a hub
+        ("", "HeldByUser", False),
+        (HeldFor.PERSON, "WaitsForJobs", True),  # such a hub released what a person had held
+        (HeldFor.PERSON, "HeldByUser", False),
+        (HeldFor.RESTORE, "WaitsForJobs", False),
+        (HeldFor.RESTORE, "Restored", False),
+    ],
+)
+def test_other_jobs_let_go_only_what_nobody_holds_besides(held_for, reason, waits):
+    """Of rows of both releases: the reason decides while a hub of the release before may write it alone."""
+    assert waits_for_others(State.HELD, held_for, reason) is waits
+    assert not waits_for_others(State.PENDING, held_for, reason)

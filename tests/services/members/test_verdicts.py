@@ -7,7 +7,7 @@ import pytest
 
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import State, Transition, WithdrawTo
-from hub.services.members.verdicts.judgement import Judgement
+from hub.services.members.verdicts.judgement import RECORD, Judgement
 from hub.services.works import restored
 from tests.services.members.hubs import ran, seen
 from tests.services.members.rows import (
@@ -243,12 +243,36 @@ def test_a_failure_of_what_is_taken_back_to_run_again_is_no_end(to):
     """It is decided that it is tried again: it is as was wished once it is gone."""
     failed: dict[str, Any] = {"result": "Failed", "failed": 1}
     work = leaving(to, **TOLD_TWICE)
-    assert verdict(ran("u", **failed), work) == Judgement(decided=RETRIED)
+    decision = RETRIED | {"set_aside": {"east": LATER, "north": IN_HALF_A_MINUTE}}
+    said = "epoch 1 failed in north (Failed): "
+    assert verdict(ran("u", **failed), work) == Judgement(decided=decision, detail=said)
     move = Transition.HOLD if to == WithdrawTo.HELD else Transition.REQUEUE
-    again: Any = WHY | RETRIED | {"succeeded": 0}
+    again: Any = WHY | decision | {"succeeded": 0}
     assert verdict(seen("u", "Gone", job=failed), work) == Judgement(
-        record=False, transition=move, columns=again, action="Remove"
+        record=False, transition=move, columns=again, action="Remove", detail=said
     )
+    known = leaving(to, **TOLD_TWICE, **RETRIED)
+    assert verdict(ran("u", **failed), known) == RECORD, "it is told once"
+
+
+def test_a_retry_that_a_hub_of_the_release_before_decided_stands():
+    """That hub wrote the reason alone; the failure is counted now."""
+    only_42 = {"roadstead.dev/retry": "5", "roadstead.dev/retry-on": "42"}
+    work = leaving(
+        WithdrawTo.PENDING, annotations_json=orjson.dumps(only_42), workload_reason="Retrying"
+    )
+    told = verdict(seen("u", "Gone", job={"result": "Failed", "failures": []}), work)
+    columns: Any = told.columns
+    assert (told.transition, columns["retries"]) == (Transition.REQUEUE, 1)
+
+
+def test_an_end_by_wish_is_not_blamed_on_the_failure():
+    """A cancelled job whose failure would be tried again says nothing of `retry-on`."""
+    on_42 = {"roadstead.dev/retry": "5", "roadstead.dev/retry-on": "42"}
+    work = leaving(WithdrawTo.CANCELLED, annotations_json=orjson.dumps(on_42))
+    failed: dict[str, Any] = {"result": "Failed", "failures": ["42/Error"], "message": "m"}
+    columns: Any = verdict(ran("u", **failed), work).columns
+    assert columns["message"] == "north: m"
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,34 @@ def test_what_runs_is_running_whatever_was_known(state, ready, more):
     )
 
 
+@pytest.mark.parametrize("succeeded", [0, 2, 50])
+def test_a_suspended_job_is_not_ready_whatever_has_succeeded(succeeded):
+    """It waits since it was suspended, however many pods had succeeded: the next report changes no time."""
+    row = standing(State.APPLIED, options=IN_QUEUE, started_at=NOW, pods_ready=True)
+    told = verdict(ran("u", **EVICTED, succeeded=succeeded), row)
+    assert (told.transition, told.all_ready) == (None, None)
+
+
+def test_a_job_that_its_queue_resumes_has_its_time_to_be_ready_anew():
+    """The time for which it was suspended does not count as time without its pods."""
+    row = standing(State.APPLIED, options=IN_QUEUE, started_at=NOW - dt.timedelta(hours=1))
+    told = verdict(ran("u", running_since="2026-03-01T11:00:00Z", active=2, ready=0), row)
+    columns: Any = told.columns
+    assert (told.transition, columns["pods_lost_at"]) == (Transition.START, NOW)
+
+
+@pytest.mark.parametrize("state", [State.RUNNING, State.UNKNOWN])
+def test_an_agent_that_restarted_meanwhile_tells_of_an_eviction_all_the_same(state):
+    """It knows of no pod, and the member has cleared the start; the hub knows that the job ran."""
+    forgotten = EVICTED | {"running_since": None}
+    ran_before = standing(state, options=IN_QUEUE, started_at=NOW - dt.timedelta(hours=1))
+    told = verdict(ran("u", **forgotten), ran_before)
+    columns: Any = told.columns
+    assert (told.transition, columns["pods_lost_at"]) == (Transition.SUSPEND, NOW)
+    never_ran = standing(State.OFFERED, options=IN_QUEUE)
+    assert verdict(ran("u", **forgotten), never_ran).transition == Transition.APPLY
+
+
 @pytest.mark.parametrize(
     ("began", "ended", "ran_from", "ran_until"),
     [
@@ -38,6 +66,7 @@ def test_what_runs_is_running_whatever_was_known(state, ready, more):
         ("2026-03-01T11:00:00Z", "2026-03-01T13:00:00Z", -60, 0),  # its clock is ahead
         ("2026-03-01T11:00:00Z", "2026-03-01T10:00:00Z", -60, -60),  # it went back meanwhile
         ("yesterday", "2026-03-01T11:30:00", None, None),  # no instants
+        ("0001-01-01T00:00:00+14:00", "2026-03-01T11:30:00Z", None, -30),
         (None, "2026-03-01T12:30:00+01:00", None, -30),
     ],
 )

@@ -21,7 +21,7 @@ class Judgement:
     admission: Json | None = None  # what it is charged for from now on
     action: str = ""
     code: str = ""
-    detail: str = ""
+    detail: str = ""  # of the refusal; without a code: which failure is tried again
     overlap: str = ""  # words for it, where an earlier epoch ran beside the present one
 
 
