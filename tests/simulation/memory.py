@@ -265,7 +265,7 @@ def standing(tx: Transaction, cluster: str, uids: Sequence[str]) -> dict[str, St
             None if job["annotations"] is None else orjson.dumps(job["annotations"]),
             None if job["set_aside"] is None else orjson.dumps(job["set_aside"]),
             job["started_at"], job["cluster"] or "", job["unstarted"],
-            job["retries"], job["retry_epoch"],
+            retries=job["retries"], retry_epoch=job["retry_epoch"],
         )  # fmt: skip
     return found
 
