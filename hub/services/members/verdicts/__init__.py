@@ -1,1 +1,1 @@
-"""What an entry of a report means for its work, in parts. Pure."""
+"""What an entry of a report means for its work, in parts."""
