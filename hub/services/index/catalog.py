@@ -164,8 +164,9 @@ class Routes:
                 self.flavors[name] = declared.read_flavor(name, spec)
             case "ClusterQueue":
                 queue = declared.read_cluster_queue(name, labels, spec, self._missing_selector)
+                policy = read_policy(spec)  # before anything is kept: it may be unreadable
                 self.queues[name] = replace(queue, terminating=row.deleted_at is not None)
-                self.queue_policies[name] = read_policy(spec)
+                self.queue_policies[name] = policy
             case "Cohort":
                 self.cohorts[name] = read_cohort(name, spec)
             case "LocalQueue":

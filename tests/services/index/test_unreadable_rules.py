@@ -16,10 +16,11 @@ def a_rule(kind: str, name: str, **spec: object) -> RuleObject:
 
 
 @pytest.mark.parametrize("gone", [False, True])
-def test_what_can_not_be_read_any_more_is_as_if_it_were_not_there(gone: bool):
-    """It is named with its fault until it can be read again, or is gone."""
+@pytest.mark.parametrize("field", ["resourceGroups", "preemption"])
+def test_what_can_not_be_read_any_more_is_as_if_it_were_not_there(field: str, gone: bool):
+    """It is named with its fault until it can be read again, or is gone; no part of it is kept."""
     routes = Routes()
-    good, bad = a_rule("ClusterQueue", "q"), a_rule("ClusterQueue", "q", resourceGroups=5)
+    good, bad = a_rule("ClusterQueue", "q"), a_rule("ClusterQueue", "q", **{field: 5})
     other = a_rule("ClusterQueue", "other")
     assert [routes.put(row) for row in (good, other, good)] == [True, True, False]
     assert [routes.put(bad), routes.put(bad)] == [True, False]
