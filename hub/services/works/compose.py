@@ -101,12 +101,16 @@ def compose_object(manifest: Json, stamp: Stamp) -> Json:
 
 
 def _strip_templates(manifest: Json) -> None:
-    """Take the labels off pod templates by which pods would count as a job's: intake refuses them since."""
+    """Take Roadstead's labels and annotations off pod templates: stored ones may have what intake refuses by now.
+
+    An agent would refuse the whole object for them, and no change or repair would reach its member.
+    """
     for path, template in templates_of(manifest):
-        told = mapping(mapping(template.get("metadata")).get("labels"))
-        for key in keys.OF_PODS if path else ():
-            if key in told:
-                del template["metadata"]["labels"][key]
+        metadata = mapping(template.get("metadata"))
+        for part, allowed in (("labels", frozenset()), ("annotations", keys.USER_ANNOTATIONS)):
+            for key in list(mapping(metadata.get(part))) if path else ():
+                if key.startswith(keys.PREFIX) and key not in allowed:
+                    del template["metadata"][part][key]
 
 
 def as_given(manifest: JsonView) -> Json:

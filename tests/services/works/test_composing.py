@@ -152,14 +152,18 @@ def test_what_the_hubs_api_server_gave_an_object_stays_behind(kind, spec, kept):
     assert (made.get("spec"), "status" in made) == (kept, False)
 
 
-def test_pods_of_other_kinds_get_no_label_of_a_job():
-    """A manifest of an earlier release may have them: its pods would count as a job's."""
-    marks = {"roadstead.dev/job-uid": "u-2", "roadstead.dev/epoch": "1", "app": "web"}
-    template = {"metadata": {"labels": marks}, "spec": {"containers": []}}
+def test_pods_of_other_kinds_get_no_mark_of_roadstead():
+    """A stored manifest may have them: pods would count as a job's, or agents would refuse the whole object."""
+    marks = {"roadstead.dev/job-uid": "u-2", "roadstead.dev/team": "blue", "app": "web"}
+    notes = {"roadstead.dev/note": "x", "note": "y"}
+    template = {"metadata": {"labels": marks, "annotations": notes}, "spec": {"containers": []}}
     made = compose_object(
         {"kind": "Deployment", "metadata": {"name": "o"}, "spec": {"template": template}}, STAMP
     )
-    assert made["spec"]["template"]["metadata"]["labels"] == {"app": "web"}
+    assert made["spec"]["template"]["metadata"] == {
+        "labels": {"app": "web"},
+        "annotations": {"note": "y"},
+    }
 
 
 def _row(**columns: Any) -> Composable:
