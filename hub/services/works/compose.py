@@ -101,7 +101,7 @@ def compose_object(manifest: Json, stamp: Stamp) -> Json:
 
 
 def _strip_templates(manifest: Json) -> None:
-    """Take Roadstead's labels and annotations off pod templates: stored ones may have what intake refuses by now.
+    """Take Roadstead's labels and annotations off pod templates: stored ones may have what intake refuses.
 
     An agent would refuse the whole object for them, and no change or repair would reach its member.
     """

@@ -153,7 +153,7 @@ def test_what_the_hubs_api_server_gave_an_object_stays_behind(kind, spec, kept):
 
 
 def test_pods_of_other_kinds_get_no_mark_of_roadstead():
-    """A stored manifest may have them: pods would count as a job's, or agents would refuse the whole object."""
+    """A stored manifest may have them: pods would count as a job's, or agents would refuse the object."""
     marks = {"roadstead.dev/job-uid": "u-2", "roadstead.dev/team": "blue", "app": "web"}
     notes = {"roadstead.dev/note": "x", "note": "y"}
     template = {"metadata": {"labels": marks, "annotations": notes}, "spec": {"containers": []}}
