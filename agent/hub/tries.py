@@ -1,4 +1,4 @@
-"""How the exchange with the hub goes on after a request that failed: when it asks again, what it logs."""
+"""Failed requests to the hub: the time until the next try, and the log line."""
 
 import asyncio
 from typing import Final
@@ -10,7 +10,7 @@ from shared.retry import jittered
 from shared.wire.agent_v1 import SyncReply
 
 TOO_LARGE: Final = 413
-_REFUSED_RETRY_S: Final = 30.0  # when only somebody's doing can help, such as an old version
+_REFUSED_RETRY_S: Final = 30.0  # only an administrator can help, as with an old version
 log = structlog.get_logger(__name__)
 
 
@@ -20,7 +20,7 @@ def may_pass(failure: BaseException) -> bool:
 
 
 def wanted_wait(failure: BaseException) -> float | None:
-    """What the hub asks for; long where only somebody's doing can help."""
+    """The wait that the hub asks for; long if only an administrator can help."""
     assert isinstance(failure, HubError)
     if failure.unreachable or failure.status == TOO_LARGE:
         return asked_wait(failure)
