@@ -31,7 +31,9 @@ from shared.wire.agent_v1 import (
     SyncRequest,
 )
 from shared.wire.streams_v1 import (
+    ANSWERS_HEADER,
     FAILED_PATH,
+    NAMESPACE,
     POLL_S,
     STREAMS_PATH,
     FailedPods,
@@ -217,7 +219,7 @@ class HubClient:
         try:
             response = await self._http.get(
                 STREAMS_PATH,
-                headers={"Authorization": f"Bearer {secret}"},
+                headers={"Authorization": f"Bearer {secret}", ANSWERS_HEADER: NAMESPACE},
                 timeout=httpx.Timeout(POLL_S + _ANSWER_S, connect=5.0),
             )
         except httpx.HTTPError as failure:

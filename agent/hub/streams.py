@@ -1,4 +1,4 @@
-"""Comes for what people ask of this member's pods, and brings it: logs, and how pods are.
+"""Comes for what people ask of this member, and brings it: logs, pods, what is inside a namespace.
 
 One request hangs at the hub; the question that it brings is answered over the connection that it came by, so
 that it is the same hub process that is told. Whatever happens here, the exchange with the hub goes on: this
@@ -18,6 +18,7 @@ from agent.member.held_jobs import HeldJobs
 from agent.member.job_logs import BATCH_BYTES, Batch, JobLogs, cost_of, end_of
 from agent.member.job_pods import tell_last, tell_pods
 from agent.member.last_words import LastWords
+from agent.member.namespaces import look_inside
 from agent.metrics import Meters
 from shared import podsecurity
 from shared.clock import Clock
@@ -27,10 +28,13 @@ from shared.reject_codes import RejectCode
 from shared.retry import jittered, retrying
 from shared.wire.streams_v1 import (
     BEAT_S,
+    MOST_INSIDE,
     MOST_LINES,
+    NAMESPACE,
     FailedPod,
     FailedPods,
     LogLine,
+    NamespaceTold,
     StreamEnd,
     StreamPart,
     StreamRequest,
@@ -44,6 +48,8 @@ _LINGER_S: Final = 0.1  # for lines that come together
 _OLDER_HUB_S: Final = 300.0  # until it is asked again
 _REST_S: Final = (1.0, 10.0)
 _UNTOLD_S: Final = 60.0  # a hub that does not answer for so long has forgotten who asked
+_ENDED: Final = StreamEnd(code="Ended")
+_LONGEST_NAME: Final = 1024
 _TRIES: Final = 5  # of telling of pods that failed, while the hub does not answer
 _UID: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.]{0,61}[A-Za-z0-9]")
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -67,6 +73,7 @@ class Streams:
         self._hub, self._secret, self._member = hub, secret, member
         self._policy, self._clock, self._meters = policy, clock, meters
         self._words = words
+        self._hub_id = hub_id
         self._held = HeldJobs(hub_id)
         self._idle: list[HubClient] = []
         self._answering: set[asyncio.Task[None]] = set()
@@ -176,13 +183,34 @@ class Streams:
             return
         logs = self._policy.logs == "on"
         try:
-            if asked.what == "last":
+            if asked.what == NAMESPACE:
+                part = await self._inside(kube, asked.name)
+            elif asked.what == "last":
                 part = await tell_last(kube, self._held, asked, logs=logs)
             else:
                 part = await tell_pods(kube, self._held, asked, logs=logs)
         except errors.KubeError as failure:
             part = StreamPart(seq=1, end=end_of(failure))
         await self._deliver(line, asked, part)
+
+    async def _inside(self, kube: KubeClient, name: str) -> StreamPart:
+        """What is inside a namespace that this agent created; of no other. Raises KubeError."""
+        if self._policy.profile == "jobs":
+            told = NamespaceTold(unread="profile jobs deletes no namespace")
+            return StreamPart(seq=1, namespace=told, end=_ENDED)
+        found = await look_inside(kube, name, self._hub_id)
+        if found is None:
+            text = f"this agent did not create namespace {name}"
+            return StreamPart(
+                seq=1, end=StreamEnd(code=RejectCode.REFUSED_BY_MEMBER, message=text)
+            )
+        told = NamespaceTold(
+            ours=len(found.ours),
+            others=len(found.others),
+            named=[each[:_LONGEST_NAME] for each in found.others[:MOST_INSIDE]],
+            unread=found.unread[:_LONGEST_NAME],
+        )
+        return StreamPart(seq=1, namespace=told, end=_ENDED)
 
     def _refusal(self, asked: StreamRequest) -> StreamEnd | None:
         """Why this member's own rules keep it from being answered."""

@@ -92,6 +92,12 @@ async def delete_namespace(
     return Outcome(live=last) if last is not None else Outcome(absent_at=began)
 
 
+async def look_inside(client: KubeClient, name: str, hub_id: str) -> Contents | None:
+    """What holds a namespace now; None where the agent did not create it. Raises KubeError."""
+    live = await client.get("v1", "Namespace", "", name)
+    return await _contents(client, name, hub_id) if is_created(live, hub_id) else None
+
+
 async def delete_if_empty(client: KubeClient, live: Object, hub_id: str) -> str:
     """Delete a namespace that the agent created and that holds nothing; why it stays, or "".
 
@@ -129,6 +135,7 @@ async def _delete(client: KubeClient, live: Object) -> Object | None:
 
 
 def _of_profile_jobs() -> Contents:
+    """Profile `jobs` has no right to look."""
     return Contents(unread="profile jobs deletes no namespace")
 
 

@@ -1,5 +1,7 @@
 """Where agents come for what people ask of their members, and bring it: `/agent/v1/streams`.
 
+An agent says which questions it answers; no other is handed to it.
+
 A question hangs while nothing is asked. A part of an answer hangs while its reader takes nothing, and is not
 taken in the end; one whose reader has gone is refused, and the agent stops reading.
 """
@@ -12,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.api import openapi_parts
-from hub.api.logs import open_streams_of
+from hub.api.asking import open_streams_of
 from hub.api.openapi_parts import JSON, ref
 from hub.api.policy import AGENT, allow, caller, hub_of
 from hub.api.reply import JsonResponse
@@ -21,8 +23,10 @@ from hub.services.live import last_lines
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 from shared.wire.streams_v1 import (
+    ANSWERS_HEADER,
     FAILED_PATH,
     MOST_PART_BYTES,
+    OF_PODS,
     STREAMS_PATH,
     FailedPods,
     FailedPodsKept,
@@ -33,6 +37,7 @@ from shared.wire.streams_v1 import (
 
 router: APIRouter = new_router("agents")
 M = TypeVar("M", StreamPart, FailedPods)
+_LONGEST_HEADER = 256
 # Of a body: JSON may write one byte as six, and says whose each line is.
 MOST_BODY_BYTES = 16 * MOST_PART_BYTES
 
@@ -46,9 +51,12 @@ async def next_stream(request: Request) -> Response:
     async def is_there() -> bool:
         return not await request.is_disconnected()
 
-    found = await open_streams_of(request).next_for(caller(request).cluster, is_there)
-    told = StreamRequests(requests=[] if found is None else [found])
-    return JsonResponse(told.model_dump())
+    told = request.headers.get(ANSWERS_HEADER, "")[:_LONGEST_HEADER]
+    answers = OF_PODS.union(each.strip() for each in told.split(","))
+    streams, cluster = open_streams_of(request), caller(request).cluster
+    found = await streams.next_for(cluster, is_there, answers=answers)
+    wanted = StreamRequests(requests=[] if found is None else [found])
+    return JsonResponse(wanted.model_dump())
 
 
 @router.post(

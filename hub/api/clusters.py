@@ -6,6 +6,7 @@ from fastapi import Query
 from starlette.requests import Request
 from starlette.responses import Response
 
+from hub.api.inside import tell_inside
 from hub.api.models.clusters import (
     DeclaredCluster,
     DrainedCluster,
@@ -87,20 +88,21 @@ async def delete_cluster(
     `dryRun=true` only says what the deletion would do.
     """
     hub = hub_of(request)
-    return JsonResponse(
-        await (hub.read if asked.dry_run else hub.write)(
-            delete.delete_object,
-            GROUP,
-            "MemberCluster",
-            "",
-            name,
-            origin=Origin.REST,
-            principal=caller(request).name,
-            expected=uid_of(options),
-            policy=asked.propagation_policy,
-            dry_run=asked.dry_run,
-        )
+    told = await (hub.read if asked.dry_run else hub.write)(
+        delete.delete_object,
+        GROUP,
+        "MemberCluster",
+        "",
+        name,
+        origin=Origin.REST,
+        principal=caller(request).name,
+        expected=uid_of(options),
+        policy=asked.propagation_policy,
+        dry_run=asked.dry_run,
     )
+    if asked.dry_run:
+        await tell_inside(request, caller(request).id, told["members"])
+    return JsonResponse(told)
 
 
 @router.post("/v1/clusters/{name}/join-token", status_code=201, response_model=JoinToken)
@@ -130,7 +132,10 @@ async def drain_cluster(request: Request, name: str, given: DrainRequest) -> Res
     """
     hub = hub_of(request)
     principal, carry_out = caller(request).name, not given.dry_run
-    return JsonResponse(await hub.write(drain.drain_cluster, name, principal, carry_out=carry_out))
+    told = await hub.write(drain.drain_cluster, name, principal, carry_out=carry_out)
+    if not carry_out:
+        await tell_inside(request, caller(request).id, told["members"])
+    return JsonResponse(told)
 
 
 @router.post("/v1/clusters/{name}/fence", response_model=FencedCluster)

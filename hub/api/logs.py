@@ -4,7 +4,6 @@ The agent comes for what is asked (`hub.api.agent_streams`); nothing is kept her
 two connections (`hub.services.live`).
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Final
 
@@ -15,12 +14,12 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from hub.api import openapi_parts
+from hub.api.asking import ENDED, LOOK_S, OF_AGENTS, first_part, open_streams_of
 from hub.api.limits import spend
 from hub.api.measures import LOG_LINES, LOG_STREAMS, LOG_STREAMS_ENDED
 from hub.api.models.pods import JobPods, LogRecord
 from hub.api.openapi_parts import EVENTS, NDJSON
 from hub.api.parameters import LogFilters
-from hub.api.peers import peers_of
 from hub.api.policy import (
     ADMINISTRATOR,
     VIEWER,
@@ -47,13 +46,10 @@ from shared.reject_codes import RejectCode
 from shared.wire.streams_v1 import StreamPart, StreamRequest
 
 router = new_router("jobs")
-LOOK_S: Final = 1.0  # between two looks at whether a quiet stream goes on
-UNHEARD_S: Final = 3.0  # for an agent none of whose requests hangs here
 BEAT_S: Final = 5.0  # keeps proxies from hanging up
 CHECK_S: Final = 4.0  # between two looks at the credential and at what it may see
 _PEOPLE: Final = frozenset({ADMINISTRATOR, VIEWER})
 _NEEDS: Final = (Verb.GET, Noun.JOBS)
-ENDED: Final = "Ended"
 _AT_ONCE: Final = 8 << 10  # characters of lines that are looked through in the event loop
 _GONE: Final = "ReaderGone"
 _REFUSED: Final = (
@@ -66,14 +62,6 @@ _REFUSED: Final = (
     RejectCode.REFUSED_BY_MEMBER,
     RejectCode.NO_PODS_YET,
     RejectCode.TOO_MANY_STREAMS,
-)
-# What an agent may say instead of an answer; whatever else it says is its member not answering.
-_OF_AGENTS: Final = frozenset(
-    {
-        *(RejectCode.NO_PODS_YET, RejectCode.PODS_REMOVED, RejectCode.NOT_BEGUN),
-        *(RejectCode.POD_NOT_FOUND, RejectCode.CONTAINER_NOT_FOUND),
-        *(RejectCode.LOGS_OFF, RejectCode.REFUSED_BY_MEMBER, RejectCode.MEMBER_NOT_ANSWERING),
-    }
 )
 Encode = Callable[[Json], bytes]
 
@@ -124,7 +112,7 @@ async def follow_job_logs(
     streams = open_streams_of(request)
     stream = streams.ask(who.id, place.cluster, wanted)
     try:
-        first = await _first(request, streams, stream)
+        first = await first_part(request, streams, stream)
     except BaseException:
         streams.leave(stream, _GONE)
         raise
@@ -157,7 +145,7 @@ async def list_job_pods(request: Request, uid: str) -> Response:
     streams = open_streams_of(request)
     stream = streams.ask(who.id, place.cluster, wanted)
     try:
-        part = await _first(request, streams, stream)
+        part = await first_part(request, streams, stream)
     finally:
         streams.leave(stream, ENDED)
     return JsonResponse(await hub.beside(_pods, place, part))
@@ -174,47 +162,10 @@ def _pods(place: PodsPlace, part: StreamPart) -> Json:
     }
 
 
-def open_streams_of(request: Request) -> OpenStreams:
-    """Where questions to members wait, of this process."""
-    streams = request.app.state.open_streams
-    assert isinstance(streams, OpenStreams)
-    return streams
-
-
 async def _place(request: Request, uid: str) -> PodsPlace:
     hub = hub_of(request)
     suspect_s = hub.settings.scheduling.suspect_after_s
     return await hub.read(places.find, uid, caller(request).rights.values, suspect_s)
-
-
-async def _first(request: Request, streams: OpenStreams, stream: Stream) -> StreamPart:
-    """The first part of the answer. Raises Rejected where there is none, or the agent refuses."""
-    hub = hub_of(request)
-    clock, began = hub.clock, hub.clock.monotonic()
-    heard = streams.is_listening(stream.cluster)
-    if hub.db.shared:
-        stream.relay = asyncio.create_task(peers_of(request).relay(stream))
-    part: StreamPart | None = None
-    while part is None and stream.end is None:
-        wait_s = streams.limits.answer_s
-        if not (heard or stream.is_relayed):
-            wait_s = min(wait_s, UNHEARD_S)
-        left_s = began + wait_s - clock.monotonic()
-        if left_s <= 0:
-            text = (
-                f"no agent of {stream.cluster} has answered at this hub process within "
-                f"{wait_s:g} s: it may be of an older release, be busy, or ask at another "
-                "replica that this one does not reach (docs/howto/replicas.md); ask again"
-            )
-            raise Rejected(RejectCode.AGENT_NOT_LISTENING, text)
-        part = await stream.get(min(left_s, LOOK_S))
-        streams.why_ended(stream)
-    end = stream.end if part is None else part.end
-    if end is not None and end.code != ENDED:
-        known = end.code in _OF_AGENTS
-        code = RejectCode(end.code) if known else RejectCode.MEMBER_NOT_ANSWERING
-        raise Rejected(code, end.message or f"{stream.cluster}: {end.code}")
-    return part or StreamPart(seq=1, end=end)
 
 
 class _LogResponse(StreamingResponse):
@@ -312,7 +263,7 @@ class _Told:
 def _reason(code: str) -> str:
     """A label of few values, whatever an agent says."""
     known = {ENDED, _GONE, "AgentSilent", "HubStopped", "LongestReached", "OutOfOrder"}
-    return code if code in known | _OF_AGENTS else "other"
+    return code if code in known | OF_AGENTS else "other"
 
 
 def _json_line(told: Json) -> bytes:

@@ -6,6 +6,7 @@ from fastapi import Query
 from starlette.requests import Request
 from starlette.responses import Response
 
+from hub.api.inside import tell_inside
 from hub.api.models.objects import (
     Deletion,
     HandedOver,
@@ -170,17 +171,18 @@ async def _delete(
     drain: bool = False,
 ) -> Response:
     hub = hub_of(request)
-    return JsonResponse(
-        await (hub.read if asked.dry_run else hub.write)(
-            delete.delete_object,
-            *key,
-            origin=Origin.REST,
-            principal=caller(request).name,
-            expected=uid_of(options),
-            drain=drain,
-            dry_run=asked.dry_run,
-        )
+    told = await (hub.read if asked.dry_run else hub.write)(
+        delete.delete_object,
+        *key,
+        origin=Origin.REST,
+        principal=caller(request).name,
+        expected=uid_of(options),
+        drain=drain,
+        dry_run=asked.dry_run,
     )
+    if asked.dry_run:
+        await tell_inside(request, caller(request).id, told["members"])
+    return JsonResponse(told)
 
 
 def _group(group: str, kind: str) -> str:

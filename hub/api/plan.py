@@ -12,6 +12,7 @@ from starlette.responses import Response
 from hub.api import openapi_parts
 from hub.api.apply import Read
 from hub.api.bodies import off_loop, read_many
+from hub.api.inside import tell_inside
 from hub.api.models.objects import Manifest
 from hub.api.models.plan import (
     EvictionAnswer,
@@ -81,9 +82,11 @@ async def plan_documents(
         size = len(await request.body())
         drafts = await off_loop(request, size, _drafts, read, namespace, hub.clock.now())
         drafts = [require(request, each) for each in drafts]
-        return JsonResponse(
-            await plan(hub, drafts, find_index_of(request), WantedManifests(manifests, cluster))
-        )
+        wanted = WantedManifests(manifests, cluster)
+        told = await plan(hub, drafts, find_index_of(request), wanted)
+    lost = [member for each in told["placements"] for member in each.get("members", ())]
+    await tell_inside(request, caller(request).id, lost)
+    return JsonResponse(told)
 
 
 @router.get(
@@ -161,7 +164,10 @@ async def _evict(request: Request, namespace: str, name: str, asked: EvictionWis
     carry_out = not asked.dry_run
     do = functools.partial(evict_placement, carry_out=carry_out)
     given = (namespace, name, asked.cluster, hub.settings, caller(request).name)
-    return JsonResponse(await (hub.write if carry_out else hub.read)(do, *given))
+    told = await (hub.write if carry_out else hub.read)(do, *given)
+    if not carry_out:
+        await tell_inside(request, caller(request).id, told["members"])
+    return JsonResponse(told)
 
 
 async def _rebalance(

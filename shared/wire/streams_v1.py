@@ -1,4 +1,4 @@
-"""Logs and pods, asked of an agent while somebody waits: `GET` and `POST /agent/v1/streams`.
+"""Logs, pods and the contents of namespaces, asked of an agent while somebody waits: `/agent/v1/streams`.
 
 The agent asks what is wanted of it (a request hangs until there is something), and brings what it finds in
 numbered parts, each in a request of its own. The hub takes them in order, each once: a part that is sent
@@ -17,6 +17,10 @@ FAILED_PATH: Final = (
     "/agent/v1/streams/failed"  # no id of a stream is such a word: an older hub says 404
 )
 
+# agent: questions that it answers besides those about pods, separated by commas; none: an older agent
+ANSWERS_HEADER: Final = "Roadstead-Answers"
+OF_PODS: Final = frozenset({"logs", "pods", "last"})
+NAMESPACE: Final = "namespace"
 POLL_S: Final = 45.0  # for so long a question hangs while nothing is wanted
 BEAT_S: Final = 1.5  # an agent that has nothing to bring says so this often
 MOST_PART_BYTES: Final = 64 << 10  # of the lines of one part
@@ -24,6 +28,7 @@ MOST_LINES: Final = 2000  # of one part
 MOST_PODS: Final = 200  # of one job that are told of, or whose logs are read at a time
 MOST_CONTAINERS: Final = 40  # of a pod
 MOST_EVENTS: Final = 100
+MOST_INSIDE: Final = 5  # objects of a namespace that are named
 MOST_FAILED: Final = 5  # pods whose last lines are told
 MOST_FAILED_TOLD: Final = 20  # … of all jobs, in one request
 LAST_LINES: Final = 20
@@ -44,11 +49,12 @@ class StreamMessage(Message):
 class StreamRequest(Message):
     """What is wanted of the pods of one job. `what`: their logs, how they are, or the last lines of those
     that failed, with how they did (`MOST_FAILED` pods, `LAST_LINES` of each, `LAST_BYTES` in all of each).
+    Or what is inside a namespace (`uid`: of the work; `namespace` and `name` name it).
     """
 
     id: str
-    what: Literal["logs", "pods", "last"]
-    uid: str  # of the job
+    what: Literal["logs", "pods", "last", "namespace"]
+    uid: str  # of the job or the namespace's work
     namespace: str
     name: str
     pod: str = ""  # "": all of them
@@ -123,6 +129,15 @@ class EventTold(StreamMessage):
     count: Number = 1
 
 
+class NamespaceTold(StreamMessage):
+    """Objects that hold a namespace: those of the hub, and others. `unread`: why the agent cannot tell."""
+
+    ours: Number = 0
+    others: Number = 0
+    named: list[Text] = Field(default_factory=list, max_length=MOST_INSIDE)  # Kind/name of others
+    unread: Text = ""
+
+
 class StreamEnd(StreamMessage):
     """Why no more follows. The code is `Ended` where all has been said."""
 
@@ -139,6 +154,7 @@ class StreamPart(StreamMessage):
     left_out: Number = 0  # pods of which nothing is said, for there are too many
     events: list[EventTold] = Field(default_factory=list, max_length=MOST_EVENTS)
     unread: Text = ""  # why events can not be read
+    namespace: NamespaceTold | None = None
     # The next part comes within this; 0: an older agent, which does not say.
     beat_s: Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)] = 0.0
     end: StreamEnd | None = None

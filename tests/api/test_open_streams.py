@@ -48,6 +48,18 @@ async def test_a_question_that_nobody_waits_for_is_handed_to_no_agent():
     assert found.open == 0
 
 
+async def test_a_question_waits_for_an_agent_that_answers_such():
+    """An agent of an earlier release answers questions about pods, and is handed no other."""
+    found = streams()
+    other = ASKED.model_copy(update={"what": "namespace"})
+    found.ask("ana", "c1", other)
+    found.ask("ana", "c1", ASKED)
+    assert (await found.next_for("c1", there, wait_s=0)).what == "pods"
+    assert await found.next_for("c1", there, wait_s=0) is None
+    answers = frozenset({"pods", "namespace"})
+    assert (await found.next_for("c1", there, wait_s=0, answers=answers)).what == "namespace"
+
+
 async def test_the_one_place_of_a_cluster_may_be_taken():
     """Half of one is one: whoever asks first has it."""
     found = streams(per_cluster=1)

@@ -155,12 +155,14 @@ def test_what_a_deletion_announces_is_what_happens(fleet: RunningFleet):
 
         member = until(announced, 30, "all is reported")
         assert member is not None
-        assert fates(member) == expected("DeletedIfEmpty")
-        assert (member.deleted, member.released, member.left) == (1, 2, 3)
+        assert fates(member) == expected("Left")
+        assert (member.deleted, member.released, member.left) == (1, 2, 4)
+        (full,) = [each for each in member.objects if each.name == "full"]
+        assert list(full.inside) == ["ConfigMap/secret-of-theirs"]
         shown = fleet.cli("delete", "placement", "spaces", "--dry-run")
         assert "Job shared/train  Left" in shown.stdout + shown.stderr
         (done,) = hub.delete_object("ClusterResourcePlacement", "spaces", group=group).members
-        assert fates(done) == fates(member)
+        assert fates(done) == expected("DeletedIfEmpty")
         until(lambda: not read(fleet, "namespace", "fresh"), 60, "the empty namespace is deleted")
         until(
             lambda: not marked(read(fleet, "namespace", "mine")), 60, "the namespace is released"

@@ -16,7 +16,7 @@ class RemovedObject(Model):
     message: str
     """Why."""
     inside: list[str]
-    """Of a Namespace that is kept: the first five of the hub's own objects and jobs in it."""
+    """Of a Namespace that is kept: the first five of the hub's objects and jobs in it, or of other people's."""
     inside_count: int
 
 
@@ -27,7 +27,7 @@ class MemberRemoval(Model):
     deleted: int
     """Objects that the member's agent created."""
     deleted_if_empty: int
-    """Namespaces that it created, deleted if empty by then: what others have in them is not reported."""
+    """Namespaces that it created, deleted if empty by then; a dry run asks the agent what is inside."""
     released: int
     """Objects that stay, without Roadstead's marks: taken over, or abandoned by their placement."""
     withdrawn: int

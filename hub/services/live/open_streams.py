@@ -6,7 +6,7 @@ request, and its answer is a `Stream`. All is bounded: by principal, by cluster,
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Set as AbstractSet
 from typing import Final, TypeVar
 
 from hub.services.context.ids import request_id
@@ -15,7 +15,7 @@ from hub.services.live.stream import AGENT_SILENT, Stream
 from shared.clock import Clock
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
-from shared.wire.streams_v1 import POLL_S, StreamRequest
+from shared.wire.streams_v1 import OF_PODS, POLL_S, StreamRequest
 
 CLOSING: Final = "HubStopped"
 TOO_LONG: Final = "LongestReached"
@@ -109,16 +109,23 @@ class OpenStreams:
         return True
 
     async def next_for(
-        self, cluster: str, is_there: IsThere, wait_s: float = POLL_S
+        self,
+        cluster: str,
+        is_there: IsThere,
+        wait_s: float = POLL_S,
+        answers: AbstractSet[str] = OF_PODS,
     ) -> StreamRequest | None:
-        """What is wanted of a cluster next; None if nothing is in time. `is_there`: who asks still waits."""
+        """What is wanted of a cluster next; None if nothing is in time. `is_there`: who asks still waits.
+
+        `answers`: what the agent that asks can answer.
+        """
         until = self._clock.monotonic() + wait_s
         while not self._closing.is_set():
             waiting = self._asked.get(cluster)
             if waiting and not await is_there():
                 self._wake(cluster)  # whoever else of its agent asks
                 break
-            if taken := self._take(cluster):
+            if taken := self._take(cluster, answers):
                 return taken.request
             left_s = until - self._clock.monotonic()
             if left_s <= 0 or not await self._woken(cluster, left_s):
@@ -156,13 +163,11 @@ class OpenStreams:
                 text = f"{count} logs {where} are being read; close some, or ask later"
                 raise Rejected(RejectCode.TOO_MANY_STREAMS, text)
 
-    def _take(self, cluster: str) -> Stream | None:
-        waiting = self._asked.get(cluster)
-        if not waiting:
-            return None
-        taken = waiting.popleft()
-        if not waiting:
-            del self._asked[cluster]
+    def _take(self, cluster: str, answers: AbstractSet[str]) -> Stream | None:
+        waiting = self._asked.get(cluster, ())
+        taken = next((each for each in waiting if each.request.what in answers), None)
+        if taken is not None:
+            self.withdraw(taken)
         return taken
 
     def _wake(self, cluster: str) -> None:

@@ -1,6 +1,7 @@
 """Lists the effects of a removal in each member from the agents' reports; changes nothing.
 
-Every list of this kind is made by `hub.domain.rollout.removal.fates_of`.
+Every list of this kind is made by `hub.domain.rollout.removal.fates_of`; `hub.api.inside` asks agents what is
+inside the namespaces of it.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -18,6 +19,7 @@ from hub.store.transaction import Transaction
 from shared.documents import Json, JsonView
 from shared.groups import CLUSTER, PLACEMENT
 from shared.kinds.placement_v1 import PLACEMENT_KINDS
+from shared.wire.streams_v1 import NamespaceTold
 
 MOST_SHOWN: Final = 100  # objects of one member
 MOST_INSIDE: Final = 5  # that are named of one Namespace
@@ -129,6 +131,26 @@ def told(outcomes: Iterable[ObjectFate]) -> list[Json]:
         }
         for name, found in sorted(by_cluster.items())
     ]
+
+
+def with_contents(member: Json, each: Json, found: NamespaceTold) -> None:
+    """Fill in what the agent found in a Namespace, in the row of one member as `told` made it.
+
+    The removal's own objects are gone by then; what others have in it keeps the Namespace, as does what
+    the agent may not list.
+    """
+    held, unread = found.others, found.unread
+    if not (held or unread):
+        each["message"] = "nothing else is in it now: deleted if that is so by then"
+        return
+    each.update(inside=list(found.named[:MOST_INSIDE]), insideCount=held, fate=Fate.LEFT)
+    each["message"] = (
+        f"it stays: it holds {held} objects that are not of this hub"
+        if held
+        else f"it stays: the agent cannot tell what is inside: {unread}"
+    )
+    member[_COUNTS[Fate.DELETED_IF_EMPTY]] -= 1
+    member[_COUNTS[Fate.LEFT]] += 1
 
 
 def _told(each: ObjectFate) -> Json:

@@ -12,6 +12,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
+from hub.api.inside import tell_inside
 from hub.api.limits import spend
 from hub.api.policy import PUBLIC, allow
 from hub.api.routing import new_router
@@ -110,6 +111,7 @@ async def preview_of_cluster(request: Request, name: str, verb: str) -> Response
     if verb == "cordon":
         return _dialog(request, of_fleet.cordon(found, others))
     would = await hub.read(drain_cluster, name, by.who.name, carry_out=False)
+    await tell_inside(request, by.who.id, would["members"])
     there = await hub.read(previews.on_cluster, name, MOST_SHOWN)
     pages = {f"{row.namespace}/{row.name}": path_of("jobs", row.uid) for row in there}
     return _dialog(request, of_fleet.drain(found, would, others, pages))

@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 
 from agent.decide.member_policy import MemberPolicy
+from shared import labels
 from tests import waiting
-from tests.agent.scripted_hub import a_job
+from tests.agent.build import a_namespace
+from tests.agent.scripted_hub import HUB_ID, a_job
 
 pytestmark = pytest.mark.anyio
 LINES = "sim.roadstead.dev/log-lines"
@@ -158,6 +160,47 @@ async def test_logs_are_off_until_somebody_says_on(member):
     (part,) = streams.parts[told]
     assert [pod.phase for pod in part.pods] == ["Succeeded"]
     assert {event.about.partition("/")[0] for event in part.events} == {"Job", "Pod"}
+
+
+async def a_namespace_of_the_agents(member, **more):
+    """Namespace `shop`, which the agent created, with a Secret of the member's people."""
+    body = a_namespace("shop")
+    body["metadata"]["labels"] = {labels.MANAGED_BY: HUB_ID, labels.CREATED_BY: HUB_ID, **more}
+    await member.kube.create(body, field_manager=labels.FIELD_MANAGER)
+    metadata = {"name": "theirs", "namespace": "shop"}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {"a": "b"}}
+    await member.kube.create(secret, field_manager="people")
+
+
+async def inside(member):
+    """The last part of the agent's answer about namespace `shop`."""
+    streams = member.hub.streams
+    asked = streams.ask("namespace", namespace="shop", name="shop")
+    await streams.ended(asked)
+    return streams.parts[asked][-1]
+
+
+async def test_what_others_have_in_a_namespace_is_named(member):
+    """The objects of the member's people, which keep a namespace that the agent created."""
+    await a_namespace_of_the_agents(member)
+    member.start(policy=replace(ON, profile="objects"))
+    told = (await inside(member)).namespace
+    assert (told.ours, told.others, told.named) == (0, 1, ["Secret/theirs"])
+
+
+async def test_nothing_is_told_of_a_namespace_that_the_agent_did_not_create(member):
+    """Its people own it."""
+    await a_namespace_of_the_agents(member, **{labels.CREATED_BY: "another-hub"})
+    member.start(policy=replace(ON, profile="objects"))
+    part = await inside(member)
+    assert (part.namespace, part.end.code) == (None, "RefusedByMember")
+
+
+async def test_an_agent_of_profile_jobs_does_not_look(member):
+    """It has no right to, and deletes no namespace."""
+    await a_namespace_of_the_agents(member)
+    member.start(policy=replace(ON, profile="jobs"))
+    assert "profile jobs" in (await inside(member)).namespace.unread
 
 
 async def test_hostile_lines_are_told_as_they_are(member):
