@@ -59,6 +59,7 @@ def each_of(role: str) -> pytest.MarkDecorator:
 NAMED: Final[dict[str, Json]] = {
     "start": {"spec": {"suspend": False}},
     "grow": {"spec": {"parallelism": 3}},
+    "other nodes": {"spec": {"template": {"spec": {"nodeSelector": {"zone": "a"}}}}},
     "note": TOUCHED,
     "unqueue": {"metadata": {"labels": dict.fromkeys(world.QUEUED)}},
     "name another": {"metadata": {"annotations": {world.SUBMITTED_BY: "bob"}}},

@@ -94,10 +94,12 @@ Job created            delete          yes     yes    role   role       role    
 Job created            collection      yes     role   role   role       role    yes    yes
 Job ending             start           gate    gate   role   role       yes     yes    yes
 Job ending             grow            gate    gate   role   role       yes     yes    yes
+Job ending             other nodes     gate    gate   role   role       yes     yes    yes
 Job ending             note            yes     yes    role   role       yes     yes    yes
 Job ending             delete          yes     yes    role   role       yes     yes    yes
 Job working            start           yes     yes    role   role       role    yes    yes
 Job working            grow            yes     yes    role   role       role    yes    yes
+Job working            other nodes     yes     yes    role   role       role    yes    yes
 Namespace lent         changes         gate    gate*  role   role       role    yes    yes
 Namespace lent         delete          gate    gate   role   role       role    yes    yes
 Namespace created      changes         yes     yes*   role   role       role    yes    yes

@@ -117,6 +117,7 @@ def pods_with_tokens() -> dict[str, Json]:
 def members_objects() -> dict[str, Json]:
     """What the rows of a member's table name; Namespaces come first."""
     hold: Json = {"labels": MANAGED, "finalizers": ["roadstead.dev/result"]}
+    mute: Json = {"spec": {"template": {"spec": {_TOKENS: False}}}}
     subject = [{"kind": "ServiceAccount", "name": "theirs", "namespace": "finance"}]
     view = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": "view"}
     return {
@@ -139,8 +140,8 @@ def members_objects() -> dict[str, Json]:
         "ServiceAccount theirs": an_object("ServiceAccount", "v1", "theirs", "finance"),
         "Job theirs": a_job("theirs", "finance"),
         "Job created": a_job("created", "made", **hold),
-        "Job ending": a_job("ending", "finance", **hold),
-        "Job working": a_job("working", "lent", **hold),
+        "Job ending": merged(a_job("ending", "finance", **hold), mute),
+        "Job working": merged(a_job("working", "lent", **hold), mute),
         "RoleBinding theirs": an_object(
             "RoleBinding", f"{_RBAC}/v1", "theirs", "finance", roleRef=view, subjects=subject
         ),
