@@ -16,15 +16,15 @@ _FIELD: Final = "automountServiceAccountToken"
 def without_tokens(manifest: Object) -> Object:
     """A copy of a manifest in which no pod gets a token by default."""
     bounded = copy.deepcopy(manifest)
-    for _, template in templates_of(bounded):
-        if isinstance(template.get("spec"), dict):
-            template["spec"][_FIELD] = False
+    for each in templates_of(bounded):
+        if isinstance(each.body.get("spec"), dict):
+            each.body["spec"][_FIELD] = False
     return bounded
 
 
 def asked_at(manifest: Object) -> str:
     """The path at which a manifest asks for a token; "" if it does not."""
-    for path, template in templates_of(manifest):
-        if (template.get("spec") or {}).get(_FIELD) is True:
-            return ".".join(filter(None, (path, "spec", _FIELD)))
+    for each in templates_of(manifest):
+        if (each.body.get("spec") or {}).get(_FIELD) is True:
+            return f"{each.at}.{_FIELD}"
     return ""

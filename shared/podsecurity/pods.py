@@ -13,7 +13,8 @@ Json = Mapping[str, Any]
 Found = list[FieldError]
 
 VIOLATION: Final = RejectCode.POLICY_VIOLATION
-_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
+LISTS: Final = ("initContainers", "containers", "ephemeralContainers", "sidecars")
+ONES: Final = ("container", "script")  # of an Argo template
 
 
 def mapping(value: object) -> Json:
@@ -29,10 +30,17 @@ def entries(value: object, field: str) -> Iterator[tuple[str, Json]]:
 
 
 def containers(spec: Json, field: str) -> Iterator[tuple[str, Json]]:
-    """Every container of a pod with its path: init and ephemeral ones too."""
-    for name in _LISTS:
+    """Every container of a pod with its path: init and ephemeral ones too, and those of an Argo template."""
+    for name in LISTS:
         if spec.get(name):
             yield from entries(spec[name], f"{field}.{name}")
+    for name in ONES:
+        if isinstance(spec.get(name), dict):
+            yield f"{field}.{name}", spec[name]
+    if isinstance(spec.get("containerSet"), dict):
+        yield from entries(
+            spec["containerSet"].get("containers"), f"{field}.containerSet.containers"
+        )
 
 
 def contexts(spec: Json, field: str) -> Iterator[tuple[str, Json]]:

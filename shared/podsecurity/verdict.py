@@ -8,7 +8,7 @@ from shared.errors import FieldError, Rejected
 from shared.podsecurity import asked, baseline, removal, restricted
 from shared.podsecurity.pods import Found, Json, mapping
 from shared.podsecurity.rules import LEVELS, Level, Rules
-from shared.podsecurity.templates import templates_of
+from shared.podsecurity.templates import Template, templates_of
 from shared.reject_codes import RejectCode
 
 MOST_REPORTED: Final = 50
@@ -25,6 +25,7 @@ _PLAIN_CONTAINER: Final = frozenset(
         "volumeMounts", "workingDir", "terminationMessagePath", "terminationMessagePolicy",
     }
 )  # fmt: skip
+_PATCH: Final = "podSpecPatch"  # of Argo's workflows and templates
 _MANAGERS: Final = (labels.JOB_CONTROLLER, labels.MULTIKUEUE_CONTROLLER)
 
 
@@ -34,11 +35,12 @@ def check_pods(manifest: Json, namespace: str, level: Level, rules: Rules) -> Fo
     if manifest.get("kind") == "Job" and manifest.get("apiVersion") == "batch/v1":
         template = mapping(mapping(manifest.get("spec")).get("template"))
         _check_marks(template, "spec.template", labels.OF_PODS, found)
-        _check_template(template, "spec.template", namespace, level, rules, found)
+        job = Template("spec.template", "spec.template.spec", template)
+        _check_template(job, namespace, level, rules, found)
         return found
-    for path, template in templates_of(manifest):
-        _check_marks(template, path, frozenset(), found)
-        _check_template(template, path, namespace, level, rules, found)
+    for each in templates_of(manifest):
+        _check_marks(each.body, each.path, frozenset(), found)
+        _check_template(each, namespace, level, rules, found)
     return found[:MOST_REPORTED]
 
 
@@ -86,9 +88,10 @@ def _check_marks(template: Json, path: str, written: frozenset[str], found: Foun
 
 
 def _check_template(
-    template: Json, path: str, namespace: str, level: Level, rules: Rules, found: Found
+    template: Template, namespace: str, level: Level, rules: Rules, found: Found
 ) -> None:
-    spec, metadata = mapping(template.get("spec")), mapping(template.get("metadata"))
+    path, spec, field = template.path, template.spec, template.at
+    metadata = mapping(template.body.get("metadata"))
     if metadata and path:  # of a Pod they are the object's own
         removal.check_metadata(metadata, f"{path}.metadata", found)
         removal.check_namespace(metadata, namespace, f"{path}.metadata", found)
@@ -96,7 +99,9 @@ def _check_template(
         baseline.check_annotations(metadata, path, found)
     if level != "restricted" and is_plain(spec):
         return
-    field = f"{path}.spec" if path else "spec"
+    if _PATCH in spec:
+        text = "an operator merges it into the pods, and no rule can judge it; write the fields themselves"
+        found.append(FieldError(f"{field}.{_PATCH}", RejectCode.FORBIDDEN_FIELD, text))
     if level != "privileged":
         baseline.check(spec, field, found)
     if level == "restricted":

@@ -137,6 +137,43 @@ async def test_a_class_that_a_job_has_already_may_stay(tmp_path):
         assert item["result"] == "configured"
 
 
+LOW_IN_A = {"queues": ["a"], "priorityClasses": ["low"]}
+ALL_IN_B = {"queues": ["b"]}
+
+
+def moved(made: dict[str, Any]) -> dict[str, Any]:
+    """The same Job in queue `b`."""
+    made["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "b"
+    return made
+
+
+async def test_a_job_takes_no_class_into_a_queue_whose_binding_does_not_list_it(tmp_path):
+    """Queue `b` is open for every class, queue `a` for `low`."""
+    async with hub_of_two_classes(tmp_path) as hub:
+        for each in in_cohort("b", "4"):
+            await hub.admin.post("/v1/apply", json=each)
+        client = await person(hub, "submitter", LOW_IN_A, ALL_IN_B)
+        made = await client.post("/v1/jobs", json=moved(job("j", "high")))
+        assert made.status_code == 201, made.text
+        (item,) = (await client.post("/v1/apply", json=job("j", "high"))).json()["items"]
+        assert item["code"] == "PriorityNotAllowed", item
+        assert (await hub.admin.get(f"/v1/jobs/{made.json()['uid']}")).json()["queue"] == "b"
+
+
+async def test_a_workload_takes_no_class_into_such_a_queue(tmp_path):
+    """By a change of `queueName` alone."""
+    async with hub_of_two_classes(tmp_path) as hub:
+        for each in in_cohort("b", "4"):
+            await hub.admin.post("/v1/apply", json=each)
+        client = await person(hub, "submitter", LOW_IN_A, ALL_IN_B)
+        given = workload("j", "high", 1000)
+        given["spec"]["queueName"] = "b"
+        assert (await client.post("/v1/workloads", json=given)).status_code == 201
+        content = orjson.dumps({"spec": {"queueName": "a"}})
+        reply = await client.patch("/v1/workloads/team-a/j", content=content, headers=MERGE)
+        assert reply.json()["code"] == "PriorityNotAllowed", reply.text
+
+
 async def test_a_binding_shows_its_classes(tmp_path):
     """To administrators and to the person; queues beside them stay as they are."""
     async with hub_of_two_classes(tmp_path) as hub:

@@ -221,6 +221,80 @@ def test_pod_templates_of_any_kind_are_found(api_version, kind, spec, path):
     assert one.field == f"spec.{path}template.spec.hostNetwork"
 
 
+HOSTS = {"hostNetwork": True}
+LOUD = {"containers": [{"name": "main", "image": "busybox"}], **HOSTS}
+ARGO_STEP = {
+    "name": "a",
+    "container": {"image": "busybox", "securityContext": {"privileged": True}},
+}
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "spec", "field"),
+    [
+        ("example.com/v1", "Widget", {"podSpec": LOUD}, "spec.podSpec.hostNetwork"),
+        (
+            "example.com/v1",
+            "Widget",
+            {"items": [{"spec": LOUD}]},
+            "spec.items[0].spec.hostNetwork",
+        ),
+        (
+            "serving.kserve.io/v1",
+            "InferenceService",
+            {"predictor": HOSTS},
+            "spec.predictor.hostNetwork",
+        ),
+        (
+            "argoproj.io/v1",
+            "Workflow",
+            {"templates": [{"name": "a"}], **HOSTS},
+            "spec.hostNetwork",
+        ),
+        ("argoproj.io/v1", "Workflow", {"podSpecPatch": "{}"}, "spec.podSpecPatch"),
+        (
+            "argoproj.io/v1",
+            "Workflow",
+            {"templates": [ARGO_STEP]},
+            "spec.templates[0].container.securityContext.privileged",
+        ),
+        (
+            "argoproj.io/v1",
+            "CronWorkflow",
+            {
+                "workflowSpec": {
+                    "templates": [{"sidecars": [{"name": "s", "image": "i"}], **HOSTS}]
+                }
+            },
+            "spec.workflowSpec.templates[0].hostNetwork",
+        ),
+    ],
+)
+def test_pods_without_a_template_are_found(api_version, kind, spec, field):
+    """A pod spec under any name, a host namespace anywhere, and the steps of an Argo workflow."""
+    manifest = {"apiVersion": api_version, "kind": kind, "spec": spec}
+    found = podsecurity.check_pods(manifest, "team", "baseline", Rules())
+    assert {each.field for each in found} == {field}
+
+
+def test_the_steps_of_a_workflow_inherit_its_pod_fields():
+    """A security context of the workflow serves every step."""
+    secure = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    main = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    step = {"name": "a", "container": {"image": "busybox", "securityContext": main}}
+    spec = {"securityContext": secure, "templates": [step]}
+    manifest = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "spec": spec}
+    assert podsecurity.check_pods(manifest, "team", "restricted", Rules()) == []
+
+
+def test_what_only_looks_like_containers_is_no_pod():
+    """The schema of a definition, and a policy about names of containers."""
+    schema = {"properties": {"containers": {"type": "array", "items": {"type": "object"}}}}
+    spec = {"schema": schema, "policy": {"containers": [{"name": "main", "mode": "Off"}]}}
+    manifest = {"apiVersion": "example.com/v1", "kind": "Widget", "spec": spec}
+    assert podsecurity.check_pods(manifest, "team", "restricted", Rules()) == []
+
+
 def test_a_pod_is_its_own_template():
     """A Pod's own spec is judged."""
     manifest = {"apiVersion": "v1", "kind": "Pod", "spec": a_pod(hostPID=True)}

@@ -16,7 +16,7 @@ class RemovedObject(Model):
     message: str
     """Why."""
     inside: list[str]
-    """Of a Namespace that is kept: the first five of the hub's objects and jobs in it, or of other people's."""
+    """Of a Namespace that is kept: the first five objects in it, of the hub's or of other people's."""
     inside_count: int
 
 

@@ -27,6 +27,7 @@ from hub.services.index.index import ScheduleIndex
 from hub.services.queues.unqueued import without_limits
 from hub.services.reading.draft import Draft, read_by_the_hub
 from hub.store import objects, workloads
+from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared import labels
 from shared.documents import Json
@@ -46,7 +47,7 @@ class PlannedFacts:
 
     priority: int
     policy: Policy | None
-    taken: str  # uid of the live job that has its name; ""
+    taken: str  # why its name is not free; ""
     refused: str = ""  # why it is not taken without a queue
 
 
@@ -59,6 +60,15 @@ class _Question:
     who: PendingWorkload | None = None
     consent_unknown: bool = False
     """The hub has asked no agent whether the namespace accepts it."""
+
+
+def _taken(job: Draft, holder: Workload | None) -> str:
+    """Why the name of a Job is not free; "" where it is. Of a job that is hidden from its sender no more."""
+    if holder is None:
+        return ""
+    if not job.sees.shows(holder.namespace, holder.queue, holder.owner):
+        return f"the name {holder.namespace}/{holder.name} is taken: choose another one"
+    return f"a job of this name is there (uid {holder.uid}): it would be changed, not placed anew"
 
 
 def facts_of(
@@ -75,7 +85,7 @@ def facts_of(
         PlannedFacts(
             values.get(_class_of(job), 0),
             policy,
-            live[name].uid if name in live else "",
+            _taken(job, live.get(name)),
             refused.get(job.uid, ""),
         )
         for job, policy, name in zip(jobs, policies, names, strict=True)
@@ -136,10 +146,7 @@ def _question(
         "clusters": [],
     }
     if fact.taken:
-        text = (
-            f"a job of this name is there (uid {fact.taken}): it would be changed, not placed anew"
-        )
-        return _Question(view | {"reason": "AlreadyExists", "message": text})
+        return _Question(view | {"reason": "AlreadyExists", "message": fact.taken})
     if job.parsed.hindrance is not None:
         why = job.parsed.hindrance
         text = f"{why.field}: {why.message}"

@@ -16,7 +16,7 @@ from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import FieldError, Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
-from shared.labels import PRIORITY_CLASS
+from shared.labels import PRIORITY_CLASS, QUEUE_NAME
 from shared.reject_codes import RejectCode
 
 _WORKLOAD_CLASS: Final = (KUEUE, "WorkloadPriorityClass")
@@ -107,14 +107,27 @@ class Priorities:
 
 
 def class_fault(given: Draft, before: Json | None) -> FieldError | None:
-    """The fault of a class that the sender's role bindings do not list; what was there before stays."""
+    """The fault of a class that the sender's role bindings do not list for the queue that the draft names.
+
+    A class that was there before stays in its queue: role bindings of another queue may not list it.
+    """
     named, field = _named(given.parsed.raw, is_job=given.is_job)
     allowed = given.priority_classes
     if not named or allowed is None or named in allowed:
         return None
-    if before is not None and named == _named(before, is_job=given.is_job)[0]:
+    if before is not None and _class_and_queue(before, given) == (named, given.queue):
         return None
     return FieldError(field, _CODE, not_bound(named, allowed))
+
+
+def _class_and_queue(before: Json, given: Draft) -> tuple[str, str]:
+    metadata = before.get("metadata") or {}
+    if given.is_job:
+        marks = {**(metadata.get("annotations") or {}), **(metadata.get("labels") or {})}
+        queue = marks.get(QUEUE_NAME)
+    else:
+        queue = _spec(before).get("queueName")
+    return _named(before, is_job=given.is_job)[0], str(queue or "")
 
 
 def not_bound(named: str, allowed: frozenset[str]) -> str:

@@ -105,12 +105,12 @@ def _strip_templates(manifest: Json) -> None:
 
     An agent would refuse the whole object for them, and no change or repair would reach its member.
     """
-    for path, template in templates_of(manifest):
+    for path, _, template, _ in templates_of(manifest):
         metadata = mapping(template.get("metadata"))
         for part, allowed in (("labels", frozenset()), ("annotations", keys.USER_ANNOTATIONS)):
             for key in list(mapping(metadata.get(part))) if path else ():
                 if key.startswith(keys.PREFIX) and key not in allowed:
-                    del template["metadata"][part][key]
+                    del metadata[part][key]
 
 
 def as_given(manifest: JsonView) -> Json:
