@@ -18,7 +18,7 @@ MOST_TEXT: Final = 1024
 WITHHELD: Final = "withheld: this member has logs off"
 # Events whose message quotes the output of a program in the pod: a probe's or a hook's.
 _QUOTING: Final = frozenset(
-    {"FailedPostStartHook", "FailedPreStopHook", "ProbeWarning", "Unhealthy"}
+    {"FailedPostStartHook", "FailedPreStopHook", "ProbeError", "ProbeWarning", "Unhealthy"}
 )
 # Where what a pod's containers are is told: init containers first, as they run.
 PARTS: Final = (

@@ -4,6 +4,7 @@ A tenant's job runs where and as what the scheduler and the queue say; each exce
 administrator's to open (`Rules`).
 """
 
+import re
 from typing import Any, Final
 
 from shared.errors import FieldError
@@ -19,6 +20,7 @@ _CONTROL_PLANE: Final = frozenset(
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _SYSTEM: Final = "system-"
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _HIGHEST_PRIORITY: Final = 1_000_000_000  # that users may define; above it is the system's
 _PLACEMENT: Final = RejectCode.PLACEMENT_FIELD_FORBIDDEN
 
@@ -115,8 +117,8 @@ def _check_priority(spec: Json, rules: Rules, field: str, found: Found) -> None:
 
 
 def _may_be(name: Any, patterns: str) -> bool:
-    if not isinstance(name, str):
-        return False
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        return False  # no class has such a name, and a blank would hide the prefix
     return name in listed(patterns) or (not name.startswith(_SYSTEM) and matches(name, patterns))
 
 

@@ -35,6 +35,32 @@ class Template(NamedTuple):
         return {**self.inherited, **own} if self.inherited else own
 
 
+def marked_of(manifest: Json) -> Iterator[tuple[str, Json]]:
+    """The metadata of every template of other objects than pods, with its path: `jobTemplate` and the like.
+
+    A controller copies it to the objects that it makes.
+    """
+    for name, value in manifest.items():
+        if name not in ("metadata", "status"):
+            yield from _marked_within(value, name, name, _DEEPEST)
+
+
+def _marked_within(value: Any, name: str, path: str, left: int) -> Iterator[tuple[str, Json]]:
+    if left == 0:
+        return
+    if isinstance(value, dict):
+        metadata = value.get("metadata")
+        if isinstance(metadata, dict) and name.lower().endswith(("template", "templates")):
+            yield f"{path}.metadata", metadata
+        for inner, each in value.items():
+            if isinstance(each, dict | list):
+                yield from _marked_within(each, inner, f"{path}.{inner[:80]}", left - 1)
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            if isinstance(each, dict | list):
+                yield from _marked_within(each, name, f"{path}[{index}]", left - 1)
+
+
 class _Workflow(NamedTuple):
     """The spec of an Argo workflow, and its path."""
 

@@ -8,7 +8,7 @@ from shared.errors import FieldError, Rejected
 from shared.podsecurity import asked, baseline, removal, restricted
 from shared.podsecurity.pods import Found, Json, mapping
 from shared.podsecurity.rules import LEVELS, Level, Rules
-from shared.podsecurity.templates import Template, templates_of
+from shared.podsecurity.templates import Template, marked_of, templates_of
 from shared.reject_codes import RejectCode
 
 MOST_REPORTED: Final = 50
@@ -41,6 +41,12 @@ def check_pods(manifest: Json, namespace: str, level: Level, rules: Rules) -> Fo
     for each in templates_of(manifest):
         _check_marks(each.body, each.path, frozenset(), found)
         _check_template(each, namespace, level, rules, found)
+    judged = {each.field for each in found}
+    for path, metadata in marked_of(manifest):
+        made: Found = []
+        removal.check_marks(metadata, frozenset(), path, made)
+        removal.check_metadata(metadata, path, made)
+        found += [each for each in made if each.field not in judged]
     return found[:MOST_REPORTED]
 
 

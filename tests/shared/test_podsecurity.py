@@ -189,9 +189,10 @@ def test_a_token_without_audience_is_never_opened():
     assert len(found(spec, rules=Rules(token_audiences="x,*"))) == 1
 
 
-def test_a_pattern_opens_no_class_of_the_system():
-    """Classes system-… have to be named in full."""
-    spec = a_pod(priorityClassName="system-cluster-critical")
+@pytest.mark.parametrize("blank", ["", " "])
+def test_a_pattern_opens_no_class_of_the_system(blank):
+    """Classes system-… have to be named in full; no class begins with a blank."""
+    spec = a_pod(priorityClassName=f"{blank}system-cluster-critical")
     assert found(spec, rules=Rules(priority_classes="*")) != []
 
 
@@ -293,6 +294,39 @@ def test_what_only_looks_like_containers_is_no_pod():
     spec = {"schema": schema, "policy": {"containers": [{"name": "main", "mode": "Off"}]}}
     manifest = {"apiVersion": "example.com/v1", "kind": "Widget", "spec": spec}
     assert podsecurity.check_pods(manifest, "team", "restricted", Rules()) == []
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "spec", "path"),
+    [
+        ("batch/v1", "CronJob", "jobTemplate", "spec.jobTemplate"),
+        ("apps/v1", "StatefulSet", "volumeClaimTemplates", "spec.volumeClaimTemplates[0]"),
+        (
+            "jobset.x-k8s.io/v1alpha2",
+            "JobSet",
+            "replicatedJobs",
+            "spec.replicatedJobs[0].template",
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    "metadata",
+    [{"labels": {"roadstead.dev/managed-by": "x"}}, {"finalizers": ["example.com/never"]}],
+    ids=["mark", "finalizer"],
+)
+def test_templates_of_other_objects_carry_no_mark_and_no_finalizer(
+    api_version, kind, spec, path, metadata
+):
+    """A controller copies them to Jobs and claims, which would count as Roadstead's or never go."""
+    made = {"metadata": metadata}
+    given = {
+        "jobTemplate": made,
+        "volumeClaimTemplates": [made],
+        "replicatedJobs": [{"template": made}],
+    }
+    manifest = {"apiVersion": api_version, "kind": kind, "spec": {spec: given[spec]}}
+    (one,) = podsecurity.check_pods(manifest, "team", "privileged", Rules())
+    assert one.field.startswith(f"{path}.metadata.")
 
 
 def test_a_pod_is_its_own_template():

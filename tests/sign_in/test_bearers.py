@@ -130,6 +130,7 @@ async def test_claims_that_are_not_meant_for_this_hub(tmp_path, provider):
             ({"aud": [["roadstead"]]}, "aud"),
             ({"aud": ["grafana", CLI_CLIENT], "azp": "grafana"}, "another client"),
             ({"aud": CLI_CLIENT, "azp": "grafana"}, "another client"),
+            ({"aud": CLI_CLIENT, "client_id": "grafana"}, "another client"),
             ({"aud": CLI_CLIENT, "azp": [CLI_CLIENT]}, "another client"),
             ({"aud": CLI_CLIENT, "azp": ""}, "another client"),
             ({"aud": ["grafana", CLI_CLIENT]}, "azp"),

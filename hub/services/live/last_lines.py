@@ -117,7 +117,7 @@ def _keep_of_job(tx: Transaction, row: Workload, cluster: str, told: Sequence[Fa
 
 def _stored(pod: PodTold, lines: Sequence[str], hiding: Hiding, elsewhere: str = "") -> str:
     """The message that is stored: name and node as lists of pods show them, the rest redacted."""
-    words = hiding("\n".join([_how(pod) + elsewhere, *lines]))
+    words = "\n".join(hiding(each) for each in [_how(pod) + elsewhere, *lines])
     return f"pod {_plain(pod.name)} on {_plain(pod.node or 'no node')}: {words}"
 
 

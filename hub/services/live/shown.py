@@ -1,22 +1,65 @@
 """What an agent told, as people see it: records of a stream, pods and events; values are hidden."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from shared.documents import Json
 from shared.secrecy import HIDDEN
 from shared.wire.streams_v1 import ContainerTold, EventTold, LogLine, PodTold, StreamEnd
 
+_LEAST: Final = 4  # characters by which a part of a value at the edge of a cut text is known
+_MAY_BE_CUT: Final = 250  # texts of so many characters: agents and Kubernetes cut them
+
 
 class Hiding:
-    """Puts a mark where one of these texts is."""
+    """Puts a mark where one of these texts is: whole, overlapping another, or cut at the text's edge."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        joined = "|".join(re.escape(each) for each in texts)
+        self._texts = [each for each in texts if each]
+        longest_first = sorted(self._texts, key=len, reverse=True)
+        joined = "|".join(re.escape(each) for each in longest_first)
         self._pattern = re.compile(joined) if joined else None
+        self._at_each = re.compile(f"(?=({joined}))")  # finds those that overlap, too
 
-    def __call__(self, text: str) -> str:
-        return self._pattern.sub(HIDDEN, text) if self._pattern is not None else text
+    def __call__(self, text: str, *, cut: bool = False) -> str:
+        """`cut`: more of the text followed. Long texts count as cut."""
+        if self._pattern is None:
+            return text
+        spans: list[tuple[int, int]] = []
+        if self._pattern.search(text):
+            spans = [found.span(1) for found in self._at_each.finditer(text)]
+        if cut or len(text) >= _MAY_BE_CUT:
+            spans += self._at_edges(text)
+        return _marked(text, spans) if spans else text
+
+    def _at_edges(self, text: str) -> Iterator[tuple[int, int]]:
+        """The longest begin of a value that ends the text, and the longest end of one that begins it."""
+        for value in self._texts:
+            begin, end = value[:_LEAST], value[-_LEAST:]
+            if len(value) <= _LEAST:
+                continue
+            at = text.find(begin, max(0, len(text) - len(value) + 1))
+            while at >= 0 and not value.startswith(text[at:]):
+                at = text.find(begin, at + 1)
+            if at >= 0:
+                yield at, len(text)
+            upto = text.rfind(end, 0, len(value) - 1)
+            while upto >= 0 and not value.endswith(text[: upto + _LEAST]):
+                upto = text.rfind(end, 0, upto + _LEAST - 1)
+            if upto >= 0:
+                yield 0, upto + _LEAST
+
+
+def _marked(text: str, spans: list[tuple[int, int]]) -> str:
+    """The text with one mark for each run of spans that touch or overlap."""
+    parts, done = [], 0
+    upto = -1
+    for start, end in sorted(spans):
+        if start > upto:
+            parts += [text[done:start], HIDDEN]
+        upto = done = max(upto, end)
+    return "".join([*parts, text[done:]])
 
 
 def record(line: LogLine, hiding: Hiding, *, timestamps: bool) -> Json:
@@ -24,7 +67,7 @@ def record(line: LogLine, hiding: Hiding, *, timestamps: bool) -> Json:
     told: Json = {"pod": line.pod, "container": line.container}
     if timestamps and line.at:
         told["time"] = line.at
-    told["note" if line.note else "line"] = hiding(line.line)
+    told["note" if line.note else "line"] = hiding(line.line, cut=line.cut)
     if line.cut:
         told["cut"] = True
     return told

@@ -34,7 +34,7 @@ def identity_of(claims: Mapping[str, object], terms: Oidc, now_s: float) -> Veri
     """Whom a token names. Raises Rejected: TokenNotAccepted, TokenExpired."""
     if claims.get("iss") != terms.issuer:
         raise not_accepted(f"it was not issued by {terms.issuer}")
-    _check_audience(claims.get("aud"), claims.get("azp"), terms)
+    _check_audience(claims.get("aud"), claims.get("azp", claims.get("client_id")), terms)
     until_s = _number(claims, "exp") + LEEWAY_S
     if until_s <= now_s:
         raise Rejected(
@@ -51,7 +51,7 @@ def not_accepted(why: str) -> Rejected:
 
 
 def _check_audience(given: object, party: object, terms: Oidc) -> None:
-    """`party` (azp) is the client that the token was issued to; one of several audiences needs it."""
+    """`party` (azp, else client_id) is the client that the token was issued to; several audiences need it."""
     named = given if isinstance(given, list) else [given]
     if len(named) > _MOST_AUDIENCES or not all(isinstance(each, str) for each in named):
         raise not_accepted("its audience (aud) is no text or list of texts")
@@ -63,7 +63,7 @@ def _check_audience(given: object, party: object, terms: Oidc) -> None:
         )
     if party is not None and not (isinstance(party, str) and party in terms.clients):
         raise not_accepted(
-            "it was issued to another client (azp): sign in again (roadstead login)"
+            "it was issued to another client (azp, client_id): sign in again (roadstead login)"
         )
 
 
