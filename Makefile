@@ -88,10 +88,8 @@ simulate: $(READY)  ## Play seeds of the deterministic simulation: SEEDS=first,c
 	@$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),$(MODELLED)) $(SIMULATE_ARGS)
 
 simulations: $(READY)  ## Play every level of the simulation before a release (MODELLED=1,20000 HUBS=1,1000 OWNERS=1,1000)
-	@$(BIN)/python -m tests.simulation --seeds $(MODELLED)
-	@for level in services replicas restores; do \
-		$(BIN)/python -m tests.simulation --seeds $(HUBS) --level $$level || exit 1; done
-	@$(BIN)/python -m tests.simulation --seeds $(OWNERS) --level owners
+	@$(BIN)/python -m tests.simulation --seeds $(MODELLED) \
+		$(foreach level,services replicas restores,--also $(level)=$(HUBS)) --also owners=$(OWNERS)
 
 # POSTGRES=few: what every change is held to (tests/on_postgres.txt says why these).
 POSTGRES ?=

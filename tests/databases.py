@@ -70,6 +70,11 @@ def _remove_left_over() -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def _copied(conn: psycopg.Connection[Any]) -> str:
+    """By whole files: half the CPU of going through the log, which releases before 15 do not."""
+    return " STRATEGY FILE_COPY" if conn.info.server_version >= 150_000 else ""
+
+
 def _name_of(folder: Path | str) -> str:
     return "t" + hashlib.blake2b(str(folder).encode(), digest_size=12).hexdigest()
 
@@ -193,7 +198,7 @@ class Server:
                 "SELECT 1 FROM pg_database WHERE datname = %s", (name,)
             ).fetchone()
             if found is None:
-                conn.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+                conn.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"{_copied(conn)}')
         return self.address(name)
 
     def database_of(self, folder: Path | str, template: str = "template0") -> str:

@@ -14,6 +14,8 @@ JOB_GUARD: Final = REPOSITORY / "deploy/hub-cluster/job-guard.yaml"
 MIRROR_GUARD: Final = REPOSITORY / "deploy/hub-cluster/mirror-guard.yaml"
 # The library has no sum: of labels their number counts here, and not their bytes.
 _SUM: Final = re.compile(r"[\w.]+\.map\(k, size\(k\) \+ size\([\w.]+\[k\]\)\)\.sum\(\)")
+_ROOT: Final = re.compile(r"\b[a-zA-Z]+\b")
+_VARIABLE: Final = re.compile(r"\bvariables\.(\w+)")
 HUB_ACCOUNT: Final = "system:serviceaccount:roadstead:hub"
 
 
@@ -50,10 +52,21 @@ def refusals(
     }
 
     def value(expression: str) -> Any:
-        return cel.evaluate(_SUM.sub("0", expression).replace("dyn(", "("), known)
+        return cel.evaluate(
+            _SUM.sub("0", expression).replace("dyn(", "("), _named(expression, known)
+        )
 
     if not all(value(each["expression"]) for each in spec.get("matchConditions", ())):
         return []
     for each in spec["variables"]:
         known["variables"][each["name"]] = value(each["expression"])
     return [each["message"] for each in spec["validations"] if value(each["expression"]) is False]
+
+
+def _named(expression: str, known: Json) -> Json:
+    """What an expression names of `known`: the library copies all that it gets, and some of it is large."""
+    variables = set(_VARIABLE.findall(expression))
+    return {
+        **{name: known[name] for name in _ROOT.findall(expression) if name in known},
+        "variables": {n: v for n, v in known["variables"].items() if n in variables},
+    }

@@ -82,7 +82,8 @@ def test_no_code_reads_facts_out_of_sentences() -> None:
     found = {
         str(path.relative_to(REPOSITORY)): lines
         for path in sources()
-        if (lines := taken_apart(ast.parse(path.read_text())))
+        if "message" in (text := path.read_text())  # to parse costs far more
+        if (lines := taken_apart(ast.parse(text)))
     }
     assert {name: lines for name, lines in found.items() if name not in ALLOWED} == {}
     assert sorted(found) == sorted(ALLOWED), "what is allowed is still there"

@@ -3,7 +3,8 @@
 import re
 
 from tests.house import sources
-from tests.house.ownership import PAGE, parts, rules_of, with_parts
+from tests.house.outlines import outline_of
+from tests.house.ownership import PAGE, parts, with_parts
 
 
 def test_the_generated_parts_are_up_to_date() -> None:
@@ -15,8 +16,8 @@ def test_the_generated_parts_are_up_to_date() -> None:
 def test_every_proof_that_is_named_exists() -> None:
     """A test that was renamed or removed leaves no name behind."""
     named = set(re.findall(r"`(test_\w+)`", PAGE.read_text()))
-    files = (sources.REPOSITORY / "tests").rglob("test_*.py")
-    assert named - {name for path in files for name in rules_of(path)} == set()
+    outlines = map(outline_of, sources.python_files())
+    assert named - {test.name for each in outlines for test in each.tests} == set()
 
 
 def test_every_row_of_a_table_of_rules_names_a_proof() -> None:

@@ -26,6 +26,11 @@ NOWHERE = re.compile(
     r"|^ *\"\"\"(?:[A-Z][0-9]+[a-z]?|row [0-9]+): ",
     re.IGNORECASE,
 )
+# One of these stands in every line that NOWHERE finds: to look for a text is far cheaper.
+HINTS = (
+    "queueing", "architecture", "security", "agent", "placement", "section", "house.md", "style.md",
+    "findings.md", "peers.md", "libraries.md", "bad input", "row", "(s", "the reference", '"""',
+)  # fmt: skip
 INVARIANT = re.compile(r"\bR-[0-9]{2}\b")
 
 
@@ -37,9 +42,15 @@ def _lines() -> Iterator[tuple[str, str]]:
                 yield f"{path}:{number}", line
 
 
+def _nowhere(line: str) -> bool:
+    """Does this line refer to a document that nobody here can open?"""
+    plain = line.lower()
+    return any(hint in plain for hint in HINTS) and NOWHERE.search(line) is not None
+
+
 def test_every_reference_can_be_opened() -> None:
     """No line refers to a chapter or a row of a document that is not in the repository."""
-    assert [f"{at}: {line.strip()}" for at, line in _lines() if NOWHERE.search(line)] == []
+    assert [f"{at}: {line.strip()}" for at, line in _lines() if _nowhere(line)] == []
 
 
 @pytest.mark.parametrize(
@@ -59,7 +70,7 @@ def test_every_reference_can_be_opened() -> None:
 )
 def test_references_to_nowhere_are_found(line: str) -> None:
     """The list knows the ways in which such references were written."""
-    assert NOWHERE.search(line)
+    assert _nowhere(line)
 
 
 def test_every_invariant_is_listed() -> None:

@@ -34,7 +34,7 @@ _UNLIKE = tuple(
         (r"\.[0-9a-f]{16}\b", ".SERIAL"),
         (r"\bgeneral-[01]\b", "NODE"),
         (r"(?<=\s)(<unknown>|<invalid>|(\d+[dhms])+)(?=\s|$)", "AGE"),
-        (r"/tmp/(LIVE|MERGED)-\d+", r"\1"),
+        (r"[\w./-]+/(LIVE|MERGED)-\d+", r"\1"),
         # Listed in docs/reference/simulated-cluster.md: the simulator says nothing of preemption.
         (
             r" no new claims to deallocate, preemption: \d+/\d+ nodes are available: .* scheduling\.",

@@ -31,7 +31,7 @@ async def test_the_desired_sets_follow_again_once_the_store_answers(tmp_path: Pa
         uid = await hub.submit()
 
         def place(tx):
-            _place(tx, uid, "north", ApplyOptions())
+            _place(tx, [uid], "north", ApplyOptions())
             away("works")(tx)
 
         await hub.write(place)

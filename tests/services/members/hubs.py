@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import copy
 import datetime as dt
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -105,13 +105,13 @@ class Running:
         manifest = copy.deepcopy(JOB)
         manifest["metadata"] |= {"name": name, **changes.pop("metadata", {})}
         manifest["spec"] |= changes
-        return await self.write(_submit, manifest, origin)
+        return (await self.write(_submit, [manifest], origin))[0]
 
     async def place(
         self, uid: str, cluster: str, *, scores: dict[str, Any] | None = None, **options: Any
     ) -> None:
         """Place a job as the scheduler does."""
-        await self.write(_place, uid, cluster, ApplyOptions(**options), scores)
+        await self.write(_place, [uid], cluster, ApplyOptions(**options), scores)
 
     async def placed(self, cluster: str, name: str = "one", **changes: Any) -> str:
         uid = await self.submit(name, **changes)
@@ -123,12 +123,11 @@ class Running:
         """Submit and place jobs in one transaction; their uids."""
 
         def all_of_them(tx: Transaction) -> list[str]:
-            uids = []
-            for index in range(count):
-                manifest = copy.deepcopy(JOB)
-                manifest["metadata"]["name"] = f"job-{index}"
-                uids.append(_submit(tx, manifest))
-                _place(tx, uids[-1], cluster, ApplyOptions())
+            named = [
+                {**JOB, "metadata": {**JOB["metadata"], "name": f"job-{n}"}} for n in range(count)
+            ]
+            uids = _submit(tx, named)
+            _place(tx, uids, cluster, ApplyOptions())
             return uids
 
         uids = await self.write(all_of_them)
@@ -326,30 +325,32 @@ def _add_cluster(tx: Transaction, name: str) -> str:
     return issue_join(tx, name, dt.timedelta(minutes=15))[0]
 
 
-def _submit(tx: Transaction, manifest: dict[str, Any], origin: Origin = Origin.REST) -> str:
-    given = draft(parse_job(manifest), tx.now, origin=origin)
-    answer = submit_jobs(tx, [given], Intake(unqueued_jobs="Default"), strict=False)[0]
-    assert not isinstance(answer, Exception), answer
-    return str(answer.uid)
+def _submit(
+    tx: Transaction, manifests: Sequence[dict[str, Any]], origin: Origin = Origin.REST
+) -> list[str]:
+    given = [draft(parse_job(each), tx.now, origin=origin) for each in manifests]
+    answers = submit_jobs(tx, given, Intake(unqueued_jobs="Default"), strict=False)
+    assert not any(isinstance(each, Exception) for each in answers), answers
+    return [str(each.uid) for each in answers]
 
 
 def _place(
     tx: Transaction,
-    uid: str,
+    uids: Sequence[str],
     cluster: str,
     options: ApplyOptions,
     scores: dict[str, Any] | None = None,
 ) -> None:
-    row = workloads.get(tx, uid)
-    assert row is not None
+    rows = workloads.get_many(tx, uids).values()
     columns: Any = {"cluster": cluster, "cluster_queue": "default", "scores": scores}
-    assert workloads.transition(tx, Transition.PLACE, [move_of(uid, row.epoch, columns)]) == [uid]
+    moves = [move_of(row.uid, row.epoch, columns) for row in rows]
+    assert sorted(workloads.transition(tx, Transition.PLACE, moves)) == sorted(uids)
     works.upsert(
         tx,
         [
             {
                 "cluster": cluster,
-                "uid": uid,
+                "uid": row.uid,
                 "epoch": row.epoch + 1,
                 "generation": row.generation,
                 "api_version": "batch/v1",
@@ -359,6 +360,7 @@ def _place(
                 "options": options,
                 "placed_by": row.placement,
             }
+            for row in rows
         ],
     )
 
