@@ -35,6 +35,7 @@ _LONGEST_THROTTLE_S = 10.0
 TIMEOUT_S = 30.0
 
 Params = Mapping[str, str]
+Heard = Callable[[str, int], None]
 
 
 class Connection:
@@ -57,6 +58,8 @@ class Connection:
         self._interval = 1.0 / qps if qps else 0.0
         self._next_slot = 0.0
         self._clock = clock
+        # Called with path and HTTP status of each answer to `request`, and of each refusal of a stream.
+        self.heard: Heard = _unheard
 
     @classmethod
     async def open(
@@ -140,6 +143,7 @@ class Connection:
             async with self._send(
                 method, path, params, payload, {**await self._headers(), **forms}, timeout
             ) as response:
+                self.heard(path, response.status)
                 raw: bytes = await response.read()
                 if response.status >= 400:
                     retry_after = response.headers.get("Retry-After")
@@ -155,12 +159,17 @@ class Connection:
         return raw
 
     async def probe(self, path: str, timeout_s: float) -> None:
-        """One GET beside the pace of the others. Raises `Unavailable` unless it is answered below 500."""
+        """One GET beside the pace of the others.
+
+        Raises `Unauthorized` (401), `Forbidden` (403), and `Unavailable` on 5xx or without an answer.
+        """
         timeout = aiohttp.ClientTimeout(total=timeout_s)
         try:
             headers = await self._headers()
             async with self._send("GET", path, None, None, headers, timeout) as response:
-                await response.read()
+                raw = await response.read()
+                if response.status in {401, 403}:
+                    raise errors.from_status(response.status, _readable(raw))
                 if response.status >= 500:
                     raise errors.Unavailable(response.status, "ServerError", f"GET {path}")
         except TimeoutError:
@@ -184,6 +193,7 @@ class Connection:
             )
             if response.status < 400:
                 return response
+            self.heard(path, response.status)
             async with response:
                 raw: bytes = await response.read()
                 retry_after = response.headers.get("Retry-After")
@@ -231,6 +241,10 @@ class Connection:
         self._next_slot = slot + self._interval
         if slot > now:
             await self._clock.sleep(slot - now)
+
+
+def _unheard(_path: str, _status: int) -> None:
+    return
 
 
 def _decoded(method: str, path: str, raw: bytes) -> Any:

@@ -178,10 +178,14 @@ class Bound(Message):
     succeeded: Whole
 
 
+DownCause = Literal["NoAnswer", "Unauthorized", "Forbidden"]
+
+
 class ApiServerDown(Message):
-    """The member's API server does not answer its agent."""
+    """The member's API server does not answer its agent, or refuses its credential (see `cause`)."""
 
     reason: str = Field(max_length=300)
+    cause: DownCause = "NoAnswer"  # Unauthorized: 401; Forbidden: 403 to the agent's probe
     down_s: float = Field(ge=0, le=1e9, allow_inf_nan=False)  # when reported
 
 
