@@ -66,6 +66,7 @@ class Cluster(Record):
     name: str
     state: str
     ready: bool = False
+    reason: str = ""
     message: str = ""
     cordoned: bool = False
     labels: dict[str, str] = record_field(default_factory=dict)

@@ -189,6 +189,14 @@ class ApiServerDown(Message):
     down_s: float = Field(ge=0, le=1e9, allow_inf_nan=False)  # when reported
 
 
+class CreateAnswers(Message):
+    """How the member's API server answered the agent's creates of Jobs, in one period."""
+
+    period: Whole  # its number in the session
+    answered: Whole  # in time
+    overloaded: Whole  # 429, 5xx, late, or without an answer
+
+
 class Capacity(Message):
     """What the cluster has, as of one snapshot of the agent's cache."""
 
@@ -205,6 +213,7 @@ class Capacity(Message):
     kinds: list[str] | None = None  # "apiVersion/Kind" served there; None = unchanged
     api_server: ApiServerDown | None = None  # None: it answers, or the agent does not look
     consent: ConsentReport | None = None  # None: unchanged
+    creates: CreateAnswers | None = None  # None: no overload in the last minute, or an older agent
 
 
 class Drift(Message):

@@ -76,7 +76,9 @@ async def test_a_rejected_credential_makes_the_member_unhealthy(member):
 async def test_a_forbidden_probe_makes_the_member_unhealthy(member):
     """403 to the probe: the agent's account lost its rights."""
     await running(member)
-    member.cluster.faults.add("403", verb="get", resource="namespaces", name="kube-system", count=0)
+    member.cluster.faults.add(
+        "403", verb="get", resource="namespaces", name="kube-system", count=0
+    )
     down = await eventually(lambda: down_of(member.hub))
     assert down.cause == "Forbidden"
 
