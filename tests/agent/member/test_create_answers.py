@@ -7,6 +7,7 @@ import pytest
 from agent.decide.decision import Outcome, Trouble
 from agent.member.create_answers import LATE_S, PERIOD_S, QUIET_S, Creates
 from shared.clock import ManualClock
+from tests.waiting import turns
 
 pytestmark = pytest.mark.anyio
 
@@ -62,7 +63,7 @@ async def test_a_create_without_an_answer_counts_while_it_is_awaited():
     it = Creating()
     never: asyncio.Future[Outcome] = asyncio.Future()
     under_way = asyncio.ensure_future(it.creates.count(never))
-    await asyncio.sleep(0)
+    await turns()
     assert it.told() == (0, 1)
     under_way.cancel()
 
