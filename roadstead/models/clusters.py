@@ -39,6 +39,7 @@ class Leftover(Record):
     uid: str
     object_uid: str = ""
     epoch: int = 0
+    name: str = ""  # of the Job there, namespace/name, where its agent has reported it
     there: str = ""
     message: str = ""
     job: str = ""

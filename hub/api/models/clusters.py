@@ -129,6 +129,8 @@ class LeftoverJob(Model):
     uid: str
     object_uid: str
     epoch: int
+    name: str
+    """Of the Job in the member, `namespace/name`; empty until its agent has reported its manifest."""
     there: str
     """`Waiting`, `Running`, `Succeeded` or `Failed`, as the member says."""
     message: str
