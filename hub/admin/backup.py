@@ -5,13 +5,16 @@ table by table: `pg_dump` would have to be there, no older than the server, and 
 PostgreSQL alone.
 """
 
+import contextlib
 import datetime as dt
 import json
 import os
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from hub.admin import opening
@@ -84,17 +87,25 @@ def _of_server(backend: Backend, part: Path) -> None:
                 f"{backend.where} is at revision {found}, this release reads {schema.HEAD}: take the "
                 "backup with the release that runs on it"
             )
+        with _writing(part) as copy:
+            copying.copy_rows(conn, copy)
+        copying.close_log(part)
+
+
+@contextlib.contextmanager
+def _writing(part: Path) -> Iterator[Connection]:
+    """One transaction on a new file. Raises what SQLite raises of it, which is not the server's fault."""
+    try:
         engine = copying.make_file(part)
         try:
             with engine.begin() as copy:
-                copying.copy_rows(conn, copy)
-        except DBAPIError as error:
-            if isinstance(error.orig, sqlite3.Error):  # of the copy: the source is a server's
-                raise error.orig from error
-            raise
+                yield copy
         finally:
             engine.dispose()
-        copying.close_log(part)
+    except DBAPIError as error:
+        if isinstance(error.orig, sqlite3.Error):
+            raise error.orig from error
+        raise
 
 
 def _described(backend: Backend, part: Path, file: Path, now: dt.datetime) -> Backup:
