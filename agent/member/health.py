@@ -4,7 +4,8 @@ A watch that stays silent proves nothing, and requests under way may wait for mi
 small object every few seconds, out of turn and with a short deadline. Three states follow:
 
 - *silent*: two probes in a row had no answer (or 5xx), and no other request was answered meanwhile. Any
-  answered request ends it: an overloaded server that answers creates is no server that is down.
+  answered request ends it: an overloaded server that answers creates is no server that is down. While its
+  answers take long, the agent waits for the next one twice as long as they took, half a minute at most.
 - *refused*: the server answered 401, or 403 to the probe. The agent can do nothing there until its
   credential is accepted. Only a probe decides this, and only a probe ends it: a 401 to another request makes
   the next probe due at once, for one aggregated API may refuse what the server accepts.
@@ -29,6 +30,8 @@ log = structlog.get_logger(__name__)
 EVERY_S: Final = 2.0
 DEADLINE_S: Final = 2.5
 _DOWN_AFTER: Final = 2  # probes without an answer
+_PATIENCE: Final = 2.0  # times what the last answers took
+_LONGEST_S: Final = 30.0
 _TOLD: Final = 200  # characters of a reason
 _UNAUTHORIZED: Final = 401
 _FORBIDDEN: Final = 403
@@ -53,6 +56,7 @@ class Health:
         self._news = news
         self._unanswered = 0
         self._answered_at = clock.monotonic()
+        self._took_s = 0.0  # what answers take lately
         self._reason = ""  # "": it answers
         self._cause: DownCause = "NoAnswer"
         self._due = asyncio.Event()  # a probe, before its time
@@ -68,11 +72,12 @@ class Health:
             elif self._unanswered >= _DOWN_AFTER:
                 await self._wait(EVERY_S / 2)
 
-    def heard(self, path: str, status: int) -> None:
+    def heard(self, path: str, status: int, took_s: float) -> None:
         """Take in the answer to a request that is no probe."""
         if status == _UNAUTHORIZED:
             self._due.set()
         elif self._cause == "NoAnswer" and is_sign_of_life(path, status):
+            self._took_s = max(took_s, self._took_s / 2)
             self._answers()
 
     async def _wait(self, seconds: float) -> None:
@@ -99,11 +104,17 @@ class Health:
             self._refused("Forbidden", refusal)
         except errors.KubeError as failure:
             self._unanswered += 1
-            if self._unanswered >= _DOWN_AFTER and not self._reason:
+            if self._unanswered >= _DOWN_AFTER and not self._reason and not self._is_slow():
                 self._down("NoAnswer", f"{failure.reason}: {failure.message}")
         else:
             self._cause = "NoAnswer"
+            self._took_s /= 2
             self._answers()
+
+    def _is_slow(self) -> bool:
+        """Whether the next answer may still come, as long as the last ones took."""
+        patience_s = min(_LONGEST_S, _PATIENCE * self._took_s)
+        return self._clock.monotonic() - self._answered_at < patience_s
 
     def _refused(self, cause: DownCause, refusal: errors.KubeError) -> None:
         self._unanswered = 0

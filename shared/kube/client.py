@@ -141,7 +141,7 @@ class KubeClient:
         await self._connection.probe("/api/v1/namespaces/kube-system", timeout_s)
 
     def on_answer(self, heard: Heard) -> None:
-        """Call `heard` with path and HTTP status of each answer to a request that is no probe.
+        """Call `heard` with path, HTTP status and seconds of each answer to a request that is no probe.
 
         A stream that opens is not reported, for a watch may be served from memory.
         """

@@ -35,7 +35,7 @@ _LONGEST_THROTTLE_S = 10.0
 TIMEOUT_S = 30.0
 
 Params = Mapping[str, str]
-Heard = Callable[[str, int], None]
+Heard = Callable[[str, int, float], None]
 
 
 class Connection:
@@ -58,7 +58,7 @@ class Connection:
         self._interval = 1.0 / qps if qps else 0.0
         self._next_slot = 0.0
         self._clock = clock
-        # Called with path and HTTP status of each answer to `request`, and of each refusal of a stream.
+        # Called with path, HTTP status and seconds of each answer to `request`, and of each refused stream.
         self.heard: Heard = _unheard
 
     @classmethod
@@ -139,11 +139,12 @@ class Connection:
         if timeout_s <= 0:
             raise errors.NotSent(0, "Timeout", f"{method} {path}: not sent in time")
         timeout = aiohttp.ClientTimeout(total=timeout_s)
+        began = self._clock.monotonic()
         try:
             async with self._send(
                 method, path, params, payload, {**await self._headers(), **forms}, timeout
             ) as response:
-                self.heard(path, response.status)
+                self.heard(path, response.status, self._clock.monotonic() - began)
                 raw: bytes = await response.read()
                 if response.status >= 400:
                     retry_after = response.headers.get("Retry-After")
@@ -193,7 +194,7 @@ class Connection:
             )
             if response.status < 400:
                 return response
-            self.heard(path, response.status)
+            self.heard(path, response.status, 0.0)
             async with response:
                 raw: bytes = await response.read()
                 retry_after = response.headers.get("Retry-After")
@@ -243,7 +244,7 @@ class Connection:
             await self._clock.sleep(slot - now)
 
 
-def _unheard(_path: str, _status: int) -> None:
+def _unheard(_path: str, _status: int, _took_s: float) -> None:
     return
 
 

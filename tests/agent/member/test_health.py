@@ -108,30 +108,34 @@ class Server:
     """An API server that answers these probes so: True, False (no answer), or an HTTP status."""
 
     def __init__(self, *answers: bool | int) -> None:
+        self.clock = InstantClock()
         self._answers = iter(answers)
         self.heard: Any = None
 
     def on_answer(self, heard: Any) -> None:
         self.heard = heard
 
-    async def probe(self, _timeout_s: float) -> None:
+    async def probe(self, timeout_s: float) -> None:
         answers = next(self._answers, None)
         if answers is None:
             raise asyncio.CancelledError
         if answers is False:
+            self.clock.advance(timeout_s)
             raise errors.Unavailable(0, "Timeout", "no answer")
         if answers is not True:
             raise errors.from_status(answers, {})
 
 
-async def probed(*answers: bool | int, heard: tuple[str, int] | None = None) -> Health:
+async def probed(
+    *answers: bool | int, heard: tuple[str, int] | None = None, took_s: float = 0.1
+) -> Health:
     """The view of the agent after these probes, and one answer to another request at the end."""
     server: Any = Server(*answers)
-    health = Health(server, InstantClock(), lambda: None)
+    health = Health(server, server.clock, lambda: None)
     with pytest.raises(asyncio.CancelledError):
         await health.run()
     if heard is not None:
-        server.heard(*heard)
+        server.heard(*heard, took_s)
     return health
 
 
@@ -188,3 +192,26 @@ async def test_only_a_probe_ends_a_refusal():
 async def test_a_probe_decides_after_401_to_another_request():
     """One aggregated API that refuses the agent does not make the member unhealthy."""
     assert (await probed(True, heard=("/apis/metrics.k8s.io/v1beta1/pods", 401))).told() is None
+
+
+@pytest.mark.parametrize(("took_s", "down"), [(0.1, True), (8.0, False)])
+async def test_a_slow_server_is_waited_for_as_long_as_its_answers_take(took_s, down):
+    """Two missed probes say nothing of a server whose last answer took eight seconds."""
+    server: Any = Server(False, False)
+    health = Health(server, server.clock, lambda: None)
+    health.heard(JOBS, 201, took_s)
+    with pytest.raises(asyncio.CancelledError):
+        await health.run()
+    assert (health.told() is not None) is down
+
+
+async def test_a_server_that_was_slow_is_down_after_twice_the_time_its_answers_took():
+    """Patience has an end."""
+    server: Any = Server(*[False] * 40)
+    health = Health(server, server.clock, lambda: None)
+    health.heard(JOBS, 201, 8.0)
+    with pytest.raises(asyncio.CancelledError):
+        await health.run()
+    told = health.told()
+    assert told is not None
+    assert told.down_s > 16.0
