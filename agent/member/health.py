@@ -40,7 +40,7 @@ _DISCOVERY_PARTS: Final = {"api": 2, "apis": 3}
 
 
 def is_sign_of_life(path: str, status: int) -> bool:
-    """Whether an answer shows that the server and the store behind it serve this agent."""
+    """True if an answer shows that the server and the store behind it serve this agent."""
     if status >= 500 or status in {_UNAUTHORIZED, _FORBIDDEN}:
         return False
     parts = path.strip("/").split("/")
@@ -112,7 +112,7 @@ class Health:
             self._answers()
 
     def _is_slow(self) -> bool:
-        """Whether the next answer may still come, as long as the last ones took."""
+        """True while the next answer may still come, as long as the last ones took."""
         patience_s = min(_LONGEST_S, _PATIENCE * self._took_s)
         return self._clock.monotonic() - self._answered_at < patience_s
 

@@ -37,9 +37,7 @@ def refuse_strange(file: Path, conn: Connection) -> None:
         )
     found = conn.execute(_UNKNOWN_CLUSTERS, {"there": _ON_MEMBER}).all()
     if found:
-        raise UnusableDatabase(
-            f"{file}: {_counted(found)} on a cluster that is none of its members: {_REMEDY}"
-        )
+        raise UnusableDatabase(f"{file}: {_counted(found)} on an unknown cluster: {_REMEDY}")
 
 
 def _counted(found: Collection[Sequence[object]]) -> str:

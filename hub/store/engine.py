@@ -36,7 +36,7 @@ from shared.clock import Clock
 T = TypeVar("T")
 I = TypeVar("I")  # noqa: E741 - an item
 READERS = 4
-LOOK_S = 0.5  # so often a call that waits looks whether the database is silent
+LOOK_S = 0.5  # between two looks of a waiting call at the pulse of the database
 PROBE_EVERY_S = 0.5  # after a failed write, so often at most is the disk asked anew
 
 
@@ -202,7 +202,7 @@ class Database:
         return await future
 
     async def _is_answered(self, future: asyncio.Future[Any]) -> bool:
-        """Wait for an answer; False once the database has been silent for too long, and there is none."""
+        """Wait for an answer; False if the database falls silent first."""
         if self._follower is None:
             return True  # no server that could be silent
         try:
@@ -217,7 +217,7 @@ class Database:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the database's server hangs: calls are refused until it answers."""
+        """True while the database's server hangs: calls are refused until it answers."""
         return self._follower is not None and self._follower.pulse.silent_s() > 0
 
     def _silence(self) -> str:

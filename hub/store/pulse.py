@@ -11,19 +11,19 @@ from collections.abc import Iterator
 from typing import Final
 
 SILENT_S: Final = 4.0
-# A question that fails sooner was answered, if only by a refusal: whoever asks next hears it at once.
+# A call that fails sooner was answered, if only by a refusal: the next call gets it at once.
 _QUICK_S: Final = 2.0
 
 
 class Pulse:
-    """Since when the database owes an answer. Asked by one thread, read by any."""
+    """Start of the call that the database has not answered. One thread writes it, any thread reads it."""
 
     def __init__(self) -> None:
         self._since: float | None = None
 
     @contextlib.contextmanager
     def asking(self) -> Iterator[None]:
-        """Around whatever waits for the server."""
+        """Context of a call that waits for the server."""
         began = time.monotonic()
         if self._since is None:
             self._since = began
@@ -36,7 +36,7 @@ class Pulse:
         self._since = None
 
     def silent_s(self) -> float:
-        """How long the database has been silent, s; 0.0 while it answers."""
+        """Seconds of silence of the database; 0.0 while it answers."""
         since = self._since
         silent = 0.0 if since is None else time.monotonic() - since
         return silent if silent >= SILENT_S else 0.0

@@ -48,7 +48,7 @@ class Call:
 
     @property
     def is_given_up(self) -> bool:
-        """Whether its caller was told that the outcome is not known: it must not begin any more."""
+        """True if its caller got OutcomeUnknown: it must not begin."""
         return self.future.done() and not self.future.cancelled()
 
 

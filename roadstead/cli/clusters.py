@@ -311,7 +311,7 @@ _PROPERTIES = [
 _MEANS = {
     "Suspect": "its agent is not heard: nothing new goes there, what runs there may go on, and starts "
     "nowhere else. Look at the agent there, and at the way from it to the hub",
-    "Unhealthy": "nothing new goes there, what runs there goes on",
+    "Unhealthy": "it gets no new jobs, and its running jobs continue",
 }
 # What to do about the reason of Unhealthy.
 _REMEDIES = {

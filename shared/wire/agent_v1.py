@@ -190,7 +190,7 @@ class ApiServerDown(Message):
 
 
 class CreateAnswers(Message):
-    """How the member's API server answered the agent's creates of Jobs, in one period."""
+    """Answers of the member's API server to the agent's creates of Jobs, in one period."""
 
     period: Whole  # its number in the session
     answered: Whole  # in time

@@ -343,7 +343,7 @@ async def test_a_backup_onto_a_full_disk_leaves_nothing_and_names_the_target(tmp
 
 
 async def spoilt(folder: Path, statement: str) -> Path:
-    """A backup in which somebody has changed a row."""
+    """A backup with a row that was changed by hand."""
     _, file = await a_backup(folder)
     with contextlib.closing(sqlite3.connect(file)) as conn, conn:
         conn.execute(statement)
@@ -363,7 +363,7 @@ async def spoilt(folder: Path, statement: str) -> Path:
         ),
         (
             "UPDATE workloads SET cluster = 'nowhere' WHERE uid = 'runs'",
-            'job is "nowhere" .runs first. on a cluster that is none of its members',
+            'job is "nowhere" .runs first. on an unknown cluster',
         ),
     ],
 )

@@ -24,7 +24,7 @@ def is_refused(reply: httpx.Response) -> bool:
 
 
 def test_a_hub_says_that_its_database_hangs(tmp_path, store):
-    """Readiness, reads and writes are refused, at once after the first; it is alive, and goes on afterwards."""
+    """Readiness, reads and writes are refused, at once after the first; it lives, and goes on afterwards."""
     with databases.own_server() as server:
         url = server.database("hub")
         with (

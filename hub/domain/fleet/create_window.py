@@ -28,7 +28,7 @@ class CreateAnswers(NamedTuple):
 
 
 def read_answers(told: JsonView | None) -> CreateAnswers | None:
-    """What the agent reports; None where it reports no overload."""
+    """Read the agent's report; None without an overload."""
     if not told:
         return None
     return CreateAnswers(told["period"], told["answered"], told["overloaded"])
@@ -65,5 +65,5 @@ class CreateWindows:
         self._windows.pop(member, None)
 
     def of(self, member: str) -> int | None:
-        """How many jobs may be on their way to a member; None: any number."""
+        """Most jobs that may be on their way to a member; None: no limit."""
         return self._windows.get(member, (None, -1))[0]

@@ -1,7 +1,7 @@
 """The budget of withdrawals for silence: how many offered jobs the fleet asks back in a minute.
 
 When members fall silent one after another, each withdrawal moves load to the next one. The budget bounds
-how fast that goes on. It is a bucket of a minute's withdrawals, which fills steadily. Nothing that a person
+how fast that continues. It is a bucket of a minute's withdrawals, which fills steadily. Nothing that a person
 or a rule asks for (cancel, drain, preemption, stop) takes from it.
 """
 
@@ -19,7 +19,7 @@ class WithdrawalBudget:
         self._at: dt.datetime | None = None
 
     def left(self, now: dt.datetime) -> int | None:
-        """How many jobs may be asked back now; None: any number."""
+        """Most jobs that may be asked back now; None: no limit."""
         if not self._per_minute:
             return None
         if self._at is not None:
@@ -30,5 +30,5 @@ class WithdrawalBudget:
         return int(self._left)
 
     def spend(self, count: int) -> None:
-        """So many were asked back."""
+        """Count jobs that the hub asked back."""
         self._left -= count

@@ -355,7 +355,7 @@ class ClusterSearch:
         return self._measured
 
     def _guard(self, constraints: Constraints) -> Callable[[int], bool] | None:
-        """What must hold of a cluster before each placement; None: nothing."""
+        """Condition on a cluster before each placement; None: there is none."""
         is_open = self._backlog.is_open
         if not by_availability(constraints):
             return is_open if self._backlog.limited else None

@@ -29,7 +29,7 @@ _TOLD: Final = 200  # characters of an agent's reason
 
 
 class Tended(NamedTuple):
-    """Members whose API server is down, and how many jobs were asked back from them."""
+    """Members whose API server is down; number of jobs that the hub asked back from them."""
 
     down: frozenset[str] = frozenset()
     asked_back: int = 0
@@ -106,7 +106,7 @@ def _recover(tx: Transaction, names: Collection[str]) -> None:
 
 
 def _ask_back(tx: Transaction, down: Mapping[str, DownSince], most: int | None) -> int:
-    """Only what nobody has seen there: the member must prove that it never came to be; how many."""
+    """Withdraw only jobs that were never seen there, at most `most`; returns their number."""
     if most == 0:
         return 0
     alike: dict[str, dict[str, WorkloadColumns]] = {}

@@ -66,4 +66,4 @@ class DownSince(TypedDict):
 
     reason: str
     since: str
-    cause: NotRequired[str]  # as in `agent_v1.ApiServerDown`; hubs of before wrote none
+    cause: NotRequired[str]  # as in `agent_v1.ApiServerDown`; earlier releases wrote none

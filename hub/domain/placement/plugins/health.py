@@ -20,7 +20,7 @@ _TROUBLES: Final = {
 
 
 def trouble(cause: str) -> str:
-    """What is wrong between a member's API server and its agent, in words."""
+    """Name the trouble between a member's API server and its agent."""
     return _TROUBLES.get(cause, _TROUBLES[NO_ANSWER])
 
 

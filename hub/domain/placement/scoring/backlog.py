@@ -49,7 +49,7 @@ class Backlog:
         return window is None or self._unapplied[at] < window
 
     def why_closed(self, at: int) -> str:
-        """What is said of a member whose window is full."""
+        """Message about a member whose window is full."""
         return (
             f"its API server is overloaded: {self._unapplied[at]} jobs that it was given are not created "
             f"there yet, and it may have {self._windows[at]}"

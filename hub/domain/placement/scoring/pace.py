@@ -53,7 +53,7 @@ class Paces:
         self._where: dict[str, tuple[str, bool]] = {}  # uid → member, and has it started?
         self._unapplied: dict[str, str] = {}  # uid → member, not created there yet
         self._windows = CreateWindows()
-        self._full: set[str] = set()  # members that took no more at some time since the last look
+        self._full: set[str] = set()  # members whose window was full since the last look
 
     def follow(self, uid: str, member: str, state: str) -> None:
         """A workload on a member is now in this state."""
@@ -120,7 +120,7 @@ class Paces:
         self._windows.drop(member)
 
     def reopened(self) -> bool:
-        """May a member take more that took no more at some time since this was asked last?"""
+        """Did a full create window get room again since the last call?"""
         before, self._full = self._full, {name for name in self._full if self._is_full(name)}
         return len(self._full) < len(before)
 
