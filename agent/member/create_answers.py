@@ -1,4 +1,4 @@
-"""Answers of the member's API server to creates of Jobs, counted in periods and reported while it is overloaded.
+"""Answers of the member's API server to creates of Jobs, counted in periods and reported during overload.
 
 The hub gives an overloaded member less work (`hub.domain.fleet.create_window`). A period in which a create
 was throttled, failed, was late or is still without an answer after `LATE_S` is overloaded. Periods are

@@ -10,7 +10,7 @@ from tests.services.hubs import Running, a_job, a_pool, running
 
 pytestmark = pytest.mark.anyio
 
-ROOM = {"cpu": "400", "memory": "400Gi"}
+ROOM: dict[str, Any] = {"cpu": "400", "memory": "400Gi"}
 
 
 def answers(period: int, answered: int = 0, overloaded: int = 0) -> dict[str, Any]:
