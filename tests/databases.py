@@ -9,6 +9,7 @@ import functools
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -181,6 +182,19 @@ class Server:
         with psycopg.connect(self.address("postgres"), autocommit=True) as conn:
             conn.execute(asked, (database,))
 
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """SIGSTOP of the server and all its processes, for the length of the block."""
+        pids = [self.pid, *_children(self.pid)]
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+
     @property
     def pid(self) -> int:
         assert self._process is not None
@@ -224,6 +238,11 @@ class Server:
         """End it, with all that it keeps."""
         self.stop(2)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _children(pid: int) -> list[int]:
+    """The processes that a process has started."""
+    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 @functools.cache

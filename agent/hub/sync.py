@@ -343,6 +343,7 @@ class Exchange:
         observer = self._reconciler.observer
         namespaces = self._reconciler.watch.revision
         other = observer.revision + self._health.revision + self._declared.revision + namespaces
+        other += self._reconciler.carrier.creates.revision
         return observer.ledger.revision, other, self._pools.revision
 
     def _capacity(
@@ -371,6 +372,7 @@ class Exchange:
         capacity.queue_managers = observer.queue_managers()
         capacity.stopped_queues = observer.stopped_queues()
         capacity.api_server = self._health.told()
+        capacity.creates = self._reconciler.carrier.creates.told()
         self._stored.fill(capacity, observer, self._reconciler.watch)
         return capacity, mark
 

@@ -82,7 +82,7 @@ class Reconciler:
         self._timers = Timers(clock, self.mark)
         self._steps: asyncio.Queue[tuple[TrackedWork, Decision]] = asyncio.Queue()
         self.marks = Marks()
-        self._carrier = Steps(self._applier, lease, clock, meters, self.marks, policy, self.watch)
+        self.carrier = Steps(self._applier, lease, clock, meters, self.marks, policy, self.watch)
         self._removals = FinalizerRemoval(clock, self._release)
         self.jobs_read = JobsRead(client, hub_id, lease, self.observed.entries, clock, news)
 
@@ -311,7 +311,7 @@ class Reconciler:
 
     async def _carry_out(self, tracked: TrackedWork, decision: Decision) -> None:
         before = tracked.seen.live
-        outcome = await self._carrier.carry_out(tracked, decision)
+        outcome = await self.carrier.carry_out(tracked, decision)
         if before is not None and not tracked.means(before):
             outcome = Outcome()  # it was done to a copy
         if (other := self.tracked_works.get(outcome.taken_by)) is not None:

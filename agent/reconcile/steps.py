@@ -5,6 +5,7 @@ from typing import Final
 from agent.decide.decision import Decision, Outcome, Seen, Trouble
 from agent.decide.member_policy import MemberPolicy, names_another
 from agent.member.applier import Applier
+from agent.member.create_answers import Creates
 from agent.member.namespace_watch import NamespaceWatch
 from agent.metrics import Meters
 from agent.objects.facts import has_our_fields, never_ran
@@ -53,6 +54,7 @@ class Steps:
         self._marks = marks
         self._policy = policy
         self._watch = watch
+        self.creates = Creates(clock)
 
     async def carry_out(self, tracked: TrackedWork, decision: Decision) -> Outcome:
         """Do what was decided; an empty outcome where that has lost its object or its right."""
@@ -145,7 +147,8 @@ class Steps:
         match decision.do:
             case "Create":
                 make = not self._watch.places(work.namespace)
-                return await self._applier.create(work, make_namespace=make, mark=self._marks.text)
+                create = self._applier.create(work, make_namespace=make, mark=self._marks.text)
+                return await self.creates.count(create)
             case "Start":
                 left = self._lease.left(self._clock.monotonic())
                 if left <= 0:

@@ -5,13 +5,20 @@ table by table: `pg_dump` would have to be there, no older than the server, and 
 PostgreSQL alone.
 """
 
+import contextlib
 import datetime as dt
 import json
 import os
+import sqlite3
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
 from hub.admin import opening
+from hub.admin.backup_content import refuse_strange
 from hub.store import copying, schema
 from hub.store.backends.backend import Backend
 from hub.store.errors import UnusableDatabase
@@ -52,10 +59,17 @@ def take(url: str, file: Path, now: dt.datetime) -> Backup:
         made = _described(backend, part, file, now)
         opening.settle_file(part, file)
     except OSError as error:
-        raise UnusableDatabase(f"{file}: {error.strerror}") from error
+        raise UnusableDatabase(_not_written(file, error.strerror or str(error))) from error
+    except sqlite3.Error as error:
+        raise UnusableDatabase(_not_written(file, str(error))) from error
     finally:
-        part.unlink(missing_ok=True)
+        copying.remove_file(part)
     return made
+
+
+def _not_written(file: Path, why: str) -> str:
+    """It is the backup's disk that fails, not the database's."""
+    return f"the backup {file} can not be written: {why}. The database is as it was: look at {file.parent}"
 
 
 def _of_file(source: Path, part: Path) -> None:
@@ -73,13 +87,25 @@ def _of_server(backend: Backend, part: Path) -> None:
                 f"{backend.where} is at revision {found}, this release reads {schema.HEAD}: take the "
                 "backup with the release that runs on it"
             )
+        with _writing(part) as copy:
+            copying.copy_rows(conn, copy)
+        copying.close_log(part)
+
+
+@contextlib.contextmanager
+def _writing(part: Path) -> Iterator[Connection]:
+    """One transaction on a new file. Raises what SQLite raises of it, which is not the server's fault."""
+    try:
         engine = copying.make_file(part)
         try:
             with engine.begin() as copy:
-                copying.copy_rows(conn, copy)
+                yield copy
         finally:
             engine.dispose()
-        copying.close_log(part)
+    except DBAPIError as error:
+        if isinstance(error.orig, sqlite3.Error):
+            raise error.orig from error
+        raise
 
 
 def _described(backend: Backend, part: Path, file: Path, now: dt.datetime) -> Backup:
@@ -112,6 +138,7 @@ def read(file: Path) -> Backup:
             raise schema.UnknownSchema(
                 f"{file} is at revision {revision}, which this release does not know"
             )
+        refuse_strange(file, conn)
         rows = json.loads(about.get("rows") or "{}")
         if rows and copying.counts(conn) != rows:
             raise UnusableDatabase(f"{file} does not hold the rows that it says")

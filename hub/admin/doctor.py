@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from hub.admin import migrate, opening
 from hub.services.context import timeline
 from hub.services.members import forgotten
-from hub.store import clusters, leases, survey, tokens
+from hub.store import clusters, leases, room, survey, tokens
 from hub.store.backends.backend import Backend
 from hub.store.errors import StoreError
 from hub.store.records.members import Member
@@ -55,9 +55,20 @@ def examine(url: str) -> StoreHealth:
             tx = Transaction(conn, backend.now(conn))
             found = [schema, *_of_server(backend, conn), *_of_store(tx), *_of_members(tx)]
             tables = tuple(survey.tables(conn))
-            return StoreHealth((*found, *_of_tables(tables)), tables)
+        return StoreHealth((*found, _of_writes(backend), *_of_tables(tables)), tables)
     except StoreError as error:
         return StoreHealth((Finding("database", "fail", str(error)),))
+
+
+def _of_writes(backend: Backend) -> Finding:
+    """Write a little, commit it, and take it away again: on a full disk everything else may be read."""
+    try:
+        for step in room.STEPS:
+            with opening.writing(backend) as conn:
+                step(Transaction(conn, backend.now(conn)))
+    except StoreError as error:
+        return Finding("writes", "fail", f"no write is possible: {error}")
+    return Finding("writes", "ok", "a small write was committed")
 
 
 def _schema(found: migrate.Schema) -> Finding:

@@ -4,6 +4,7 @@ A stop is for an administrator to lift (`questions.hub_cluster`): a cluster rest
 copy, or another one behind the same address, would otherwise look like a user who deleted everything.
 """
 
+import contextlib
 from collections.abc import Callable
 from typing import Final
 
@@ -78,7 +79,8 @@ class BridgeCondition:
     async def ask(self, client: KubeClient) -> None:
         """Ask the hub cluster for something small: open watches say nothing of one that hangs."""
         try:
-            await client.probe(PULSE_S)
+            with contextlib.suppress(errors.Unauthorized, errors.Forbidden):  # they are answers
+                await client.probe(PULSE_S)
         except errors.KubeError as failure:
             self._missed += 1
             if self._missed >= _MISSED:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from hub.domain.fleet.clusters import Cluster
+from hub.domain.placement.plugins.health import NO_ANSWER, trouble
 from hub.store.records.members import Member
 from shared import quantity
 from shared.conditions import Condition, find, rfc3339, set_condition
@@ -23,6 +24,13 @@ _OF_MEMBERS: Final = (
     "failedPlacements",
     "reportedStatuses",
 )  # their generations are of the members
+Health = tuple[Literal["True", "False"], str, str]
+# Reasons of condition Healthy, by what the agent reports of its API server.
+_UNHEALTHY: Final = {
+    NO_ANSWER: "ApiServerNotAnswering",
+    "Unauthorized": "CredentialRejected",
+    "Forbidden": "ProbeForbidden",
+}
 COLLECTED: Final = "ClusterPropertyCollectionSucceeded"
 MOST_CHARS: Final = 2000  # of what is told of properties that were not read
 HEALTHY_FOR: Final = dt.timedelta(seconds=60)
@@ -81,7 +89,6 @@ def member_status(
 ) -> Status:
     """A MemberCluster: joined or not, properties, what it has, how its agent is."""
     heard = member.heartbeat_at
-    healthy = heard is not None and now - heard <= HEALTHY_FOR
     conditions = set_condition(
         (live or {}).get("conditions"),
         "ReadyToJoin",
@@ -105,9 +112,8 @@ def member_status(
         gone = ((live or {}).get("properties") or {}).keys() - told.keys()
         status["properties"] = {**told, **dict.fromkeys(gone)}  # a merge patch drops these
     if heard is not None:
-        agent = _agent(
-            (live or {}).get("agentStatus"), healthy=healthy, generation=generation, now=now
-        )
+        health = _health(cluster, silent=now - heard > HEALTHY_FOR)
+        agent = _agent((live or {}).get("agentStatus"), health, generation=generation, now=now)
         status["agentStatus"] = [{**agent, "lastReceivedHeartbeat": rfc3339(heard)}]
     return status
 
@@ -163,14 +169,23 @@ def _properties(cluster: Cluster, at: dt.datetime) -> Status:
     return {name: {"value": value, "observationTime": rfc3339(at)} for name, value in told.items()}
 
 
-def _agent(live: list[Json] | None, *, healthy: bool, generation: int, now: dt.datetime) -> Status:
+def _health(cluster: Cluster, *, silent: bool) -> Health:
+    """Status, reason and message of condition Healthy of a member's agent."""
+    if silent:
+        return "False", "AgentSilent", "it has not been heard for a minute"
+    if not cluster.down:
+        return "True", "AgentHealthy", "it syncs"
+    said = f"{trouble(cluster.down_cause)}: {cluster.down}"
+    return "False", _UNHEALTHY.get(cluster.down_cause, _UNHEALTHY[NO_ANSWER]), said
+
+
+def _agent(
+    live: list[Json] | None, health: Health, *, generation: int, now: dt.datetime
+) -> Status:
     before = next((each for each in live or () if each.get("type") == "MemberAgent"), {})
     conditions = set_condition(
         before.get("conditions"), "Joined", "True", "AgentJoined", "registered", now, generation
     )
-    health: tuple[Any, str, str] = ("True", "AgentHealthy", "it syncs")
-    if not healthy:
-        health = ("False", "AgentSilent", "it has not been heard for a minute")
     conditions = set_condition(conditions, "Healthy", *health, now, generation)
     return {"type": "MemberAgent", "conditions": conditions}
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from hub.controllers.lease import Tenure
+from hub.domain.fleet.withdrawal_budget import WithdrawalBudget
 from hub.services.context.hub import Hub
 from hub.services.members import api_servers, liveness
 from hub.services.members.sync import AgentSync
@@ -38,6 +39,7 @@ class SilenceLoop:
         self._look_again_at = hub.clock.now()
         self.frozen = False  # verdicts are suspended: most of the fleet is silent
         self.unreachable: frozenset[str] = frozenset()
+        self._budget = WithdrawalBudget(hub.settings.scheduling.silence_withdrawals_per_minute)
         every_s = min(EVERY_S, hub.settings.scheduling.suspect_after_s / 9)
         self.loop = Loop("heartbeats", self.tick, hub.clock, every_s=every_s)
 
@@ -71,7 +73,14 @@ class SilenceLoop:
         await self._hub.write(liveness.find_again, heard, term)
         after = dt.timedelta(seconds=limits.unhealthy_after_s)
         before = joined.keys() if self._down is None else self._down
-        self._down = await self._hub.write(api_servers.tend, after, before, term)
+        tended = await self._hub.write(
+            lambda tx: api_servers.tend(
+                tx, after, before, term,
+                told=self._down or (), most=self._budget.left(self._hub.clock.now()),
+            )
+        )  # fmt: skip
+        self._budget.spend(tended.asked_back)
+        self._down = tended.down
         silent = self._judge(joined)
         if silent:
             await self._hub.write(liveness.lose_jobs, silent, term)

@@ -38,6 +38,15 @@ from hub.store.errors import UnusableDatabase
 from hub.store.tables import metadata
 
 _ROWS: Final = 1000  # at a time
+_NOT_WRITTEN: Final = frozenset(
+    {
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR_WRITE,
+        sqlite3.SQLITE_IOERR_FSYNC,
+        sqlite3.SQLITE_IOERR_DIR_FSYNC,
+        sqlite3.SQLITE_IOERR_TRUNCATE,
+    }
+)  # SQLite's codes of a disk that takes nothing
 # In a backup, beside the hub's tables: what it is of. Not there any more once it is restored.
 ABOUT: Final = "backup_about"
 
@@ -62,7 +71,10 @@ def looking(path: Path) -> Iterator[Connection]:
 
 
 def copy_file(source: Path, target: Path) -> None:
-    """The database of a file as it is at one instant, hubs writing or not. Raises UnusableDatabase."""
+    """The database of a file as it is at one instant, hubs writing or not.
+
+    Raises UnusableDatabase, and what SQLite raises where `target` can not be written.
+    """
     try:
         with (
             closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)) as live,
@@ -71,7 +83,15 @@ def copy_file(source: Path, target: Path) -> None:
             live.backup(copy)
         close_log(target)
     except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode in _NOT_WRITTEN:  # `source` is only read
+            raise
         raise UnusableDatabase(f"{source}: {error}") from error
+
+
+def remove_file(path: Path) -> None:
+    """Remove a database's file, with the files that SQLite keeps beside it."""
+    for end in ("-journal", "-wal", "-shm", ""):
+        path.with_name(path.name + end).unlink(missing_ok=True)
 
 
 def close_log(path: Path) -> None:

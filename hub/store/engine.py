@@ -16,7 +16,15 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from hub.store import changes, room, sealing
 from hub.store.backends.backend import Backend, Learn
 from hub.store.backends.choose import backend_of
-from hub.store.errors import REMEDY, Damaged, LeftBehind, StoreUnavailable, UnusableDatabase, told
+from hub.store.errors import (
+    REMEDY,
+    Damaged,
+    LeftBehind,
+    OutcomeUnknown,
+    StoreUnavailable,
+    UnusableDatabase,
+    told,
+)
 from hub.store.feed import Change, Listener, Subscription
 from hub.store.follower import Follower
 from hub.store.keyring import NO_KEYS, Keyring
@@ -28,6 +36,7 @@ from shared.clock import Clock
 T = TypeVar("T")
 I = TypeVar("I")  # noqa: E741 - an item
 READERS = 4
+LOOK_S = 0.5  # between two looks of a waiting call at the pulse of the database
 PROBE_EVERY_S = 0.5  # after a failed write, so often at most is the disk asked anew
 
 
@@ -105,12 +114,12 @@ class Database:
         """Run `fn` in a transaction; returns after the commit is durable.
 
         What `fn` raises is raised here, and only `fn`'s own changes are undone. Raises
-        StoreUnavailable if the transaction could not be committed. `fn` may run again if those that
-        it shared the transaction with spoil it.
+        StoreUnavailable if the transaction could not be committed, OutcomeUnknown if it may have been, or may
+        still be. `fn` may run again if those that it shared the transaction with spoil it.
         """
         future: asyncio.Future[T] = self._future()
         self._writer.put(Call(fn, None, shared=False, loop=future.get_loop(), future=future))
-        return await future
+        return await self._written(future)
 
     async def write_shared(
         self, fn: Callable[[Transaction, Sequence[I]], Sequence[T | Exception]], item: I
@@ -122,14 +131,19 @@ class Database:
         """
         future: asyncio.Future[T] = self._future()
         self._writer.put(Call(fn, item, shared=True, loop=future.get_loop(), future=future))
-        return await future
+        return await self._written(future)
 
     async def read(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` over one consistent snapshot; it can not write. Raises StoreUnavailable."""
         if self._closed:
             raise StoreUnavailable("the store is closed")
+        self._require_answers()
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, self._read, fn)
+        answer = loop.run_in_executor(self._threads, self._read, fn)
+        if not await self._is_answered(answer):
+            answer.cancel()
+            raise StoreUnavailable(self._silence())
+        return await answer
 
     async def require_writable(self) -> None:
         """Raises StoreUnavailable while writes fail: the disk is full, gone, or the file is damaged.
@@ -180,9 +194,44 @@ class Database:
         self._threads.shutdown(wait=True)
         self._read_engine.dispose()
 
+    async def _written(self, future: asyncio.Future[T]) -> T:
+        if not await self._is_answered(future):
+            future.set_exception(
+                OutcomeUnknown(f"{self._silence()}, and the write may yet take place")
+            )
+        return await future
+
+    async def _is_answered(self, future: asyncio.Future[Any]) -> bool:
+        """Wait for an answer; False if the database falls silent first."""
+        if self._follower is None:
+            return True  # no server that could be silent
+        try:
+            while not future.done():
+                await asyncio.wait({future}, timeout=LOOK_S)
+                if not future.done() and self.is_silent:
+                    return False
+        except asyncio.CancelledError:
+            future.cancel()
+            raise
+        return True
+
+    @property
+    def is_silent(self) -> bool:
+        """True while the database's server hangs: calls are refused until it answers."""
+        return self._follower is not None and self._follower.pulse.silent_s() > 0
+
+    def _silence(self) -> str:
+        silent_s = 0.0 if self._follower is None else self._follower.pulse.silent_s()
+        return f"the database has not answered for {silent_s:.0f} s"
+
+    def _require_answers(self) -> None:
+        if self.is_silent:
+            raise StoreUnavailable(self._silence())
+
     def _future(self) -> asyncio.Future[Any]:
         if self._closed:
             raise StoreUnavailable("the store is closed")
+        self._require_answers()
         return asyncio.get_running_loop().create_future()
 
     def _read(self, fn: Callable[[Transaction], T]) -> T:

@@ -91,19 +91,27 @@ def set_aside_in(tx: Transaction, namespaces: Iterable[str]) -> dict[str, Mappin
     }
 
 
-def offered_unseen(tx: Transaction, clusters: Iterable[str]) -> list[UnseenJob]:
-    """Workloads that the given clusters were offered and that were never seen there."""
+def offered_unseen(
+    tx: Transaction, clusters: Iterable[str], most: int | None = None
+) -> list[UnseenJob]:
+    """Workloads that the given clusters were offered and that were never seen there, the earliest first.
+
+    At most `most`; None: all.
+    """
     c, held = workloads.c, works.c
     query = (
         select(c.uid, c.epoch, c.cluster, c.set_aside)
         .join(works, (held.cluster == c.cluster) & (held.uid == c.uid) & (held.epoch == c.epoch))
         .where(c.state.in_(_NOT_SEEN), held.seen.is_(False))
+        .order_by(c.placed_at, c.uid)
+        .limit(most)
     )
-    return [
+    found = [
         UnseenJob._make(row)
         for chunk in chunks(clusters)
         for row in tx.conn.execute(query.where(c.cluster.in_(chunk)))
     ]
+    return found[:most]
 
 
 def lost_jobs(tx: Transaction, clusters: Iterable[str]) -> list[LostJob]:

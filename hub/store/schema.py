@@ -13,7 +13,7 @@ from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from hub.store import compatibility, form, narrowing, tallies
-from hub.store.errors import StoreError
+from hub.store.errors import REMEDY, StoreError
 from hub.store.tables import metadata
 
 HEAD: Final = "2026_11_30_facts"
@@ -70,13 +70,22 @@ def migrate(conn: Connection, *, allowed: bool = True, running: Collection[str] 
 
 
 def revision(conn: Connection) -> str | None:
-    """At which revision the database is; None for one without tables. Raises UnknownSchema."""
+    """At which revision the database is; None for one without tables.
+
+    Raises UnknownSchema: the tables are not the hub's, or they name several revisions.
+    """
     present = set(inspect(conn).get_table_names())
     if not present:
         return None
     if _VERSIONS not in present:
         raise UnknownSchema("the database holds tables that are not the hub's")
-    return str(conn.execute(text(f"SELECT version_num FROM {_VERSIONS}")).scalar())  # noqa: S608 - a constant
+    named = list(conn.execute(text(f"SELECT version_num FROM {_VERSIONS}")).scalars())  # noqa: S608 - a constant
+    if len(named) > 1:
+        raise UnknownSchema(
+            f"the database names {len(named)} revisions in table {_VERSIONS} ({', '.join(sorted(named))}), "
+            f"and has one: {REMEDY}, or delete the rows of the others"
+        )
+    return str(named[0]) if named else str(None)
 
 
 def is_known(name: str) -> bool:

@@ -260,7 +260,7 @@ capacities = Table(
     Column("cluster", String(63), primary_key=True),
     Column("capacity", LargeBinary, nullable=False),  # shared.wire.agent_v1.Capacity as JSON
     Column("at", Utc, nullable=False),
-    Column("down", JsonColumn),  # its API server does not answer its agent: {reason, since}
+    Column("down", JsonColumn),  # its API server serves its agent nothing: {reason, since, cause}
 )
 
 # What one cluster should hold, and what its agent said of it.

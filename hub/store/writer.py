@@ -46,6 +46,11 @@ class Call:
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
 
+    @property
+    def is_given_up(self) -> bool:
+        """True if its caller got OutcomeUnknown: it must not begin."""
+        return self.future.done() and not self.future.cancelled()
+
 
 @dataclass(frozen=True, slots=True)
 class Settled:
@@ -225,9 +230,10 @@ class Writer:
         return self._conn.begin()
 
     def _transact(self, calls: list[Call]) -> Outcome:
-        groups = _grouped(calls)
         transaction = self._begun()
         entered = self._backend.enter(self._conn)
+        calls = [call for call in calls if not call.is_given_up]  # while it waited for the server
+        groups = _grouped(calls)
         whole = Transaction(self._conn, self._clock.now())
         news = self._catch_up(whole) if self._backend.shared else []
         settled: list[Settled] = []

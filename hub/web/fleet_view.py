@@ -42,6 +42,7 @@ class ClusterLine:
     heartbeat: Instant | None
     rooms: tuple[RoomView, ...]
     fault: str = ""
+    message: str = ""  # what keeps new work away
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,7 @@ def cluster_line(row: Json, now: dt.datetime) -> ClusterLine:
         jobs=row["jobs"],
         heartbeat=instant(row["heartbeatAt"], now),
         rooms=tuple(_room(name, resources[name]) for name in sorted(resources, key=rank)),
+        message=text(row["message"]),
     )
 
 

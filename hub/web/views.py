@@ -232,7 +232,7 @@ def _about(cluster: ClusterLine) -> Iterable[str]:
         )
     if cluster.state == "Unhealthy":
         yield (
-            f"The API server of cluster {cluster.name} does not answer: it gets no new work. "
+            f"Cluster {cluster.name} gets no new work: {cluster.message}. "
             f"See: roadstead clusters show {cluster.name}"
         )
     if cluster.state == "Declared":

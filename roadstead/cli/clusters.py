@@ -311,15 +311,28 @@ _PROPERTIES = [
 _MEANS = {
     "Suspect": "its agent is not heard: nothing new goes there, what runs there may go on, and starts "
     "nowhere else. Look at the agent there, and at the way from it to the hub",
-    "Unhealthy": "its API server does not answer its agent: nothing new goes there, what runs there goes on",
+    "Unhealthy": "it gets no new jobs, and its running jobs continue",
 }
+# What to do about the reason of Unhealthy.
+_REMEDIES = {
+    "Unauthorized": "Give the agent a credential that the API server accepts, or restart the agent",
+    "Forbidden": "Give the agent's account the rights of its chart again",
+}
+
+
+def _means(cluster: Cluster) -> list[str]:
+    meaning = _MEANS.get(cluster.state, "")
+    if cluster.state == "Unhealthy":
+        remedy = _REMEDIES.get(cluster.reason, "")
+        meaning = ". ".join(filter(None, (f"{cluster.message}: {meaning}", remedy)))
+    return wrapped(meaning, "  ") if meaning else []
 
 
 def _as_text(cluster: Cluster) -> str:
     heartbeat = age(cluster.heartbeat_at)
     lines = [
         f"{cluster.name}  {cluster.state}",
-        *(wrapped(_MEANS[cluster.state], "  ") if cluster.state in _MEANS else []),
+        *_means(cluster),
         f"  heartbeat  {f'{heartbeat} ago' if heartbeat else 'none yet'}",
         f"  version    {cluster.kubernetes_version or '-'}",
         f"  agent      {_agent(cluster)}",

@@ -39,6 +39,7 @@ class Leftover(Record):
     uid: str
     object_uid: str = ""
     epoch: int = 0
+    name: str = ""  # of the Job there, namespace/name, where its agent has reported it
     there: str = ""
     message: str = ""
     job: str = ""
@@ -66,6 +67,7 @@ class Cluster(Record):
     name: str
     state: str
     ready: bool = False
+    reason: str = ""
     message: str = ""
     cordoned: bool = False
     labels: dict[str, str] = record_field(default_factory=dict)

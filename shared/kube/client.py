@@ -22,6 +22,7 @@ from shared.kube.connection import (
     POOL_SIZE,
     TIMEOUT_S,
     Connection,
+    Heard,
 )
 from shared.kube.discovery import Discovery, Endpoint, root_of
 from shared.kube.lists import MOST_LISTED, Listing, read_pages
@@ -134,9 +135,17 @@ class KubeClient:
     async def probe(self, timeout_s: float) -> None:
         """Does the server answer a read of the store behind it? Asked once, out of turn.
 
-        Raises `Unavailable` when no answer comes in time, or one of 5xx; a refusal is an answer.
+        Raises `Unavailable` when no answer comes in time, or one of 5xx; `Unauthorized` or `Forbidden` when
+        the server refuses the credential. Other refusals are answers.
         """
         await self._connection.probe("/api/v1/namespaces/kube-system", timeout_s)
+
+    def on_answer(self, heard: Heard) -> None:
+        """Call `heard` with path, HTTP status and seconds of each answer to a request that is no probe.
+
+        A stream that opens is not reported, for a watch may be served from memory.
+        """
+        self._connection.heard = heard
 
     # --- reads -----------------------------------------------------------------------------------
 

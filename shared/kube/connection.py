@@ -35,6 +35,7 @@ _LONGEST_THROTTLE_S = 10.0
 TIMEOUT_S = 30.0
 
 Params = Mapping[str, str]
+Heard = Callable[[str, int, float], None]
 
 
 class Connection:
@@ -57,6 +58,8 @@ class Connection:
         self._interval = 1.0 / qps if qps else 0.0
         self._next_slot = 0.0
         self._clock = clock
+        # Called with path, HTTP status and seconds of each answer to `request`, and of each refused stream.
+        self.heard: Heard = _unheard
 
     @classmethod
     async def open(
@@ -136,10 +139,12 @@ class Connection:
         if timeout_s <= 0:
             raise errors.NotSent(0, "Timeout", f"{method} {path}: not sent in time")
         timeout = aiohttp.ClientTimeout(total=timeout_s)
+        began = self._clock.monotonic()
         try:
             async with self._send(
                 method, path, params, payload, {**await self._headers(), **forms}, timeout
             ) as response:
+                self.heard(path, response.status, self._clock.monotonic() - began)
                 raw: bytes = await response.read()
                 if response.status >= 400:
                     retry_after = response.headers.get("Retry-After")
@@ -155,12 +160,17 @@ class Connection:
         return raw
 
     async def probe(self, path: str, timeout_s: float) -> None:
-        """One GET beside the pace of the others. Raises `Unavailable` unless it is answered below 500."""
+        """One GET beside the pace of the others.
+
+        Raises `Unauthorized` (401), `Forbidden` (403), and `Unavailable` on 5xx or without an answer.
+        """
         timeout = aiohttp.ClientTimeout(total=timeout_s)
         try:
             headers = await self._headers()
             async with self._send("GET", path, None, None, headers, timeout) as response:
-                await response.read()
+                raw = await response.read()
+                if response.status in {401, 403}:
+                    raise errors.from_status(response.status, _readable(raw))
                 if response.status >= 500:
                     raise errors.Unavailable(response.status, "ServerError", f"GET {path}")
         except TimeoutError:
@@ -184,6 +194,7 @@ class Connection:
             )
             if response.status < 400:
                 return response
+            self.heard(path, response.status, 0.0)
             async with response:
                 raw: bytes = await response.read()
                 retry_after = response.headers.get("Retry-After")
@@ -231,6 +242,10 @@ class Connection:
         self._next_slot = slot + self._interval
         if slot > now:
             await self._clock.sleep(slot - now)
+
+
+def _unheard(_path: str, _status: int, _took_s: float) -> None:
+    return
 
 
 def _decoded(method: str, path: str, raw: bytes) -> Any:

@@ -178,11 +178,23 @@ class Bound(Message):
     succeeded: Whole
 
 
+DownCause = Literal["NoAnswer", "Unauthorized", "Forbidden"]
+
+
 class ApiServerDown(Message):
-    """The member's API server does not answer its agent."""
+    """The member's API server does not answer its agent, or refuses its credential (see `cause`)."""
 
     reason: str = Field(max_length=300)
+    cause: DownCause = "NoAnswer"  # Unauthorized: 401; Forbidden: 403 to the agent's probe
     down_s: float = Field(ge=0, le=1e9, allow_inf_nan=False)  # when reported
+
+
+class CreateAnswers(Message):
+    """Answers of the member's API server to the agent's creates of Jobs, in one period."""
+
+    period: Whole  # its number in the session
+    answered: Whole  # in time
+    overloaded: Whole  # 429, 5xx, late, or without an answer
 
 
 class Capacity(Message):
@@ -201,6 +213,7 @@ class Capacity(Message):
     kinds: list[str] | None = None  # "apiVersion/Kind" served there; None = unchanged
     api_server: ApiServerDown | None = None  # None: it answers, or the agent does not look
     consent: ConsentReport | None = None  # None: unchanged
+    creates: CreateAnswers | None = None  # None: no overload in the last minute, or an older agent
 
 
 class Drift(Message):

@@ -1,9 +1,12 @@
 """Backups: one instant of a database while it is written, in one file, restored to either kind."""
 
 import asyncio
+import contextlib
 import datetime as dt
 import sqlite3
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,7 @@ from hub.store.keyring import Keyring
 from hub.store.transaction import Transaction
 from shared.clock import ManualClock
 from tests.databases import url_of
+from tests.small_disk import UNSHARE, can_mount
 from tests.store.build import START, a_member, a_wanted_work, a_workload, call, opened
 from tests.store.dumps import DUMPS, loaded, revision_of
 
@@ -302,3 +306,74 @@ def test_of_a_database_without_a_hub_no_backup_is_made(tmp_path: Path):
     with pytest.raises(schema.SchemaBehind, match="holds no hub"):
         backup.take(url_of(tmp_path), file, NOW)
     assert list(tmp_path.iterdir()) == []
+
+
+SMALL_DISK = """
+import datetime as dt, sys
+from pathlib import Path
+from hub.admin import backup
+from hub.store.errors import UnusableDatabase
+try:
+    backup.take(sys.argv[1], Path(sys.argv[2]) / "backup", dt.datetime(2026, 5, 1, tzinfo=dt.UTC))
+except UnusableDatabase as error:
+    print(error)
+print(sorted(each.name for each in Path(sys.argv[2]).iterdir()))
+"""
+
+
+@pytest.mark.skipif(not can_mount(), reason="file systems can not be mounted here")
+async def test_a_backup_onto_a_full_disk_leaves_nothing_and_names_the_target(tmp_path: Path):
+    """The message is about the backup's disk, and neither a part nor SQLite's own files stay there."""
+    async with opened(below(tmp_path, "home")) as db:
+        await db.write(fill)
+        url, disk = url_of(tmp_path / "home"), below(tmp_path, "disk")
+        mount = 'mount -t tmpfs -o size=65536 small "$1" && exec "$2" -c "$3" "$4" "$1"'
+        done = await asyncio.to_thread(
+            subprocess.run,
+            [*UNSHARE, "sh", "-c", mount, "-", str(disk), sys.executable, SMALL_DISK, url],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    said, left = done.stdout.splitlines()
+    assert said.startswith(
+        f"the backup {disk}/backup can not be written: database or disk is full"
+    )
+    assert left == "[]"
+
+
+async def spoilt(folder: Path, statement: str) -> Path:
+    """A backup with a row that was changed by hand."""
+    _, file = await a_backup(folder)
+    with contextlib.closing(sqlite3.connect(file)) as conn, conn:
+        conn.execute(statement)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("statement", "fault"),
+    [
+        (
+            "INSERT INTO alembic_version VALUES ('2026_11_21_baseline')",
+            "names 2 revisions in table alembic_version",
+        ),
+        (
+            "UPDATE workloads SET state = 'Bogus' WHERE uid = 'waits'",
+            'job is "Bogus" .waits first. in a state that this release does not know',
+        ),
+        (
+            "UPDATE workloads SET cluster = 'nowhere' WHERE uid = 'runs'",
+            'job is "nowhere" .runs first. on an unknown cluster',
+        ),
+    ],
+)
+async def test_a_backup_that_no_hub_could_go_on_from_is_refused(tmp_path: Path, statement, fault):
+    """With the fault and the remedy, and nothing is made."""
+    file = await spoilt(below(tmp_path, "home"), statement)
+    target = tmp_path / "other.db"
+    with pytest.raises(StoreError, match=fault) as refused:
+        restore(file, f"sqlite:///{target}", NOW)
+    assert "restore another backup" in str(refused.value) or "restore a backup" in str(
+        refused.value
+    )
+    assert not target.exists()

@@ -1,6 +1,7 @@
 """What is looked at in a store, and what is said of it."""
 
 import datetime as dt
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from hub.store.engine import Database
 from hub.store.tables import metadata
 from hub.store.transaction import Transaction
 from shared.clock import SystemClock
-from tests.databases import url_of
+from tests.databases import SQLITE, chosen, url_of
 from tests.store.build import a_member, a_workload
 
 pytestmark = pytest.mark.anyio
@@ -33,6 +34,31 @@ async def examined(folder: Path, *steps: Any) -> dict[str, tuple[str, str]]:
         return {each.name: (each.level, each.message) for each in doctor.examine(url).findings}
     finally:
         await db.close()
+
+
+async def test_a_store_that_takes_no_write_is_not_well(tmp_path: Path):
+    """All can be read, and nothing more fits into the file: doctor says so."""
+    url = url_of(tmp_path)
+    db = Database.open(url, SystemClock())  # a hub runs on it
+    try:
+        await db.write(identity.load)
+        assert _writes(url)[0] == "ok"
+        if chosen() == SQLITE:
+            before = resource.getrlimit(resource.RLIMIT_FSIZE)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1, before[1]))
+            try:
+                level, message = _writes(url)
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, before)
+            assert level == "fail"
+            assert message.startswith("no write is possible: ")
+    finally:
+        await db.close()
+
+
+def _writes(url: str) -> tuple[str, str]:
+    (found,) = [each for each in doctor.examine(url).findings if each.name == "writes"]
+    return found.level, found.message
 
 
 def declared(name: str, **ago: dt.timedelta) -> Any:

@@ -5,7 +5,6 @@ Once by the kernel's limit of file sizes on the running process, once on a small
 
 import contextlib
 import resource
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ import pytest
 from tests import stem, waiting
 from tests.api.process import admin, running
 from tests.api.serving import a_job
+from tests.small_disk import UNSHARE, can_mount
 
 pytestmark = pytest.mark.slow
 PATIENCE_S = 20.0
@@ -80,7 +80,7 @@ def running_on_small_disk(folder: Path) -> Iterator[tuple[Path, str]]:
         'exec "$2" -m hub --data "$1" --listen 127.0.0.1:0'
     )
     process = subprocess.Popen(
-        ["unshare", "-rm", "sh", "-c", inside, "-", str(folder), sys.executable],
+        [*UNSHARE, "sh", "-c", inside, "-", str(folder), sys.executable],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -92,13 +92,6 @@ def running_on_small_disk(folder: Path) -> Iterator[tuple[Path, str]]:
     finally:
         process.kill()
         process.communicate()
-
-
-def can_mount() -> bool:
-    if shutil.which("unshare") is None:
-        return False
-    command = ["unshare", "-rm", "mount", "-t", "tmpfs", "small", "/mnt"]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 @pytest.mark.skipif(not can_mount(), reason="file systems can not be mounted here")

@@ -46,6 +46,8 @@ class MemberCluster(Model):
     state: ClusterState
     ready: bool
     """It reports, and has said what it has."""
+    reason: Literal["", "NoAnswer", "Unauthorized", "Forbidden"]
+    """Why it is Unhealthy: its API server does not answer its agent, or answers 401 or 403."""
     message: str
     cordoned: bool
     labels: Labels | None
@@ -127,6 +129,8 @@ class LeftoverJob(Model):
     uid: str
     object_uid: str
     epoch: int
+    name: str
+    """Of the Job in the member, `namespace/name`; empty until its agent has reported its manifest."""
     there: str
     """`Waiting`, `Running`, `Succeeded` or `Failed`, as the member says."""
     message: str

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hub.domain import selectors
+from hub.domain.fleet.create_window import CreateAnswers, read_answers
 from hub.domain.selectors import Taint
 from shared import properties, quantity
 from shared.consent import CLOSED, NOT_ACCEPTED
@@ -97,7 +98,9 @@ class Cluster:
     consent_revision: int = 0  # of the names and ids that this report answers
     node_count: int = 0
     growing: tuple[GrowingPool, ...] = ()  # those that may add nodes
-    down: str = ""  # why its API server does not answer its agent; "": it does
+    down: str = ""  # why its API server serves its agent nothing; "": it does
+    down_cause: str = "NoAnswer"  # … or Unauthorized, Forbidden: it refuses the agent
+    creates: CreateAnswers | None = None  # None: its API server is not overloaded
     told: Mapping[str, Decimal] | None = (
         None  # exact figures of usage by property; None: those above
     )
@@ -252,6 +255,7 @@ def with_report(
     kinds = capacity.get("kinds")
     told: dict[str, str] = capacity.get("properties") or {}
     version = str(capacity.get("kubernetes_version") or "")
+    down: JsonView = capacity.get("api_server") or {}
     return replace(
         cluster,
         pools=pools,
@@ -268,7 +272,9 @@ def with_report(
         kinds=None if kinds is None else frozenset(kinds),
         queue_managers=frozenset(capacity.get("queue_managers") or ()),
         stopped_queues=frozenset(capacity.get("stopped_queues") or ()),
-        down=str((capacity.get("api_server") or {}).get("reason") or ""),
+        down=str(down.get("reason") or ""),
+        creates=read_answers(capacity.get("creates")),
+        down_cause=str(down.get("cause") or "NoAnswer"),
         consent=_consent(capacity.get("consent")),
         consent_revision=int((capacity.get("consent") or {}).get("revision") or 0),
         node_count=int(capacity.get("node_count") or 0) or sum(len(p.nodes) for p in pools),

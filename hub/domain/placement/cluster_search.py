@@ -5,17 +5,17 @@ flavors fitted once; each of them is kept up to date as room is taken.
 """
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from hub.domain.fleet.clusters import BoolArray, Cluster, dynamic_resource, in_units
+from hub.domain.fleet.clusters import BoolArray, Cluster
 from hub.domain.fleet.free_capacity import NodeAsk, Room
 from hub.domain.fleet.scale_up import Growth
 from hub.domain.placement import near_misses
+from hub.domain.placement.availability_guard import AvailabilityGuard, by_availability
 from hub.domain.placement.fitting import CLOSED, Fitting
 from hub.domain.placement.framework import Filter, Sieved, held_back, sieve
 from hub.domain.placement.never_fits import could_ever_hold
@@ -25,15 +25,16 @@ from hub.domain.placement.scoring.levels import Levels
 from hub.domain.placement.scoring.pace import NO_STARTS, Starts
 from hub.domain.placement.scoring.preferences import Ranking
 from hub.domain.placement.scoring.ties import Tied
-from hub.domain.plan import Miss, Reason, Score, Verdict
+from hub.domain.plan import Miss, Reason, Rejection, Score, Verdict
 from hub.domain.workloads.demand import Constraints, Demand
-from hub.domain.workloads.placement_policy import Preferred, Required
+from hub.domain.workloads.placement_policy import Preferred
 
 # Others that a decision lists: a placement's status shows many, a queue's own in a small fleet all;
 # in a large fleet the runner-up tells enough and costs next to nothing.
 _OF_PLACEMENT: Final = 19
 _OF_SMALL_FLEET: Final = 7
 _NO_ROOM_LISTED: Final = 20
+OVERLOADED: Final = "ClusterOverloaded"  # its create window is full
 # A score in room that is not there yet: below what the same preferences give in real room.
 BELOW_REAL_ROOM: Final = 20_000
 
@@ -327,10 +328,12 @@ class ClusterSearch:
         constraints = demand.constraints
         found = self._sieved.get(constraints)
         if found is None:
-            by_room = _by_availability(constraints)
+            by_room = by_availability(constraints)
             clusters = self._as_promised() if by_room else self._clusters
             found = self._among(sieve(self._filters, constraints, clusters, self._now))
             self._sieved[constraints] = found
+        if self._backlog.limited:
+            found = self._among(self._without_full(found[0]))
         if not found[0].awaited:
             return found
         could_hold = could_ever_hold(demand.pod_sets, self._clusters, self._room.layout)
@@ -351,9 +354,26 @@ class ClusterSearch:
             }
         return self._measured
 
-    def _guard(self, constraints: Constraints) -> "_Guard | None":
-        by_room = _by_availability(constraints)
-        return _Guard(constraints, self._clusters, self._room) if by_room else None
+    def _guard(self, constraints: Constraints) -> Callable[[int], bool] | None:
+        """Condition on a cluster before each placement; None: there is none."""
+        is_open = self._backlog.is_open
+        if not by_availability(constraints):
+            return is_open if self._backlog.limited else None
+        holds = AvailabilityGuard(constraints, self._clusters, self._room)
+        return lambda at: is_open(at) and holds(at)
+
+    def _without_full(self, sieved: Sieved) -> Sieved:
+        """Reject clusters to which as many jobs are on their way as may be."""
+        position = self._room.layout.position
+        full = {
+            name: Verdict(
+                name, Rejection("CreateWindow", OVERLOADED, self._backlog.why_closed(at))
+            )
+            for name in sieved.passed
+            if not self._backlog.is_open(at := position[name])
+        }
+        rejected = sorted((*sieved.rejected, *full.values()), key=lambda v: v.cluster)
+        return replace(sieved, passed=sieved.passed - full.keys(), rejected=tuple(rejected))
 
 
 def _anyhow(demand: Demand) -> Demand:
@@ -361,40 +381,3 @@ def _anyhow(demand: Demand) -> Demand:
     if not demand.constraints.avoided:
         return demand
     return replace(demand, constraints=replace(demand.constraints, avoided=()))
-
-
-def _by_availability(constraints: Constraints) -> bool:
-    """Does required affinity look at something that shrinks while room is taken?"""
-    policy = constraints.policy
-    return policy is not None and any(
-        dynamic_resource(e.name) for term in policy.required for e in term.properties
-    )
-
-
-class _Guard:
-    """Required affinity over availability, asked again before each placement of a cycle."""
-
-    def __init__(
-        self, constraints: Constraints, clusters: Mapping[str, Cluster], room: Room
-    ) -> None:
-        assert constraints.policy is not None
-        self._terms = constraints.policy.required
-        self._clusters = clusters
-        self._room = room
-
-    def __call__(self, at: int) -> bool:
-        cluster = self._clusters[self._room.layout.names[at]]
-        return any(self._holds(term, cluster, at) for term in self._terms)
-
-    def _holds(self, term: Required, cluster: Cluster, at: int) -> bool:
-        if term.selector is not None and not term.selector.matches(cluster.labels):
-            return False
-        return all(e.holds(self._measure(e.name, cluster, at)) for e in term.properties)
-
-    def _measure(self, name: str, cluster: Cluster, at: int) -> Decimal | str | None:
-        resource = dynamic_resource(name)
-        if resource is None or resource not in cluster.free:
-            return cluster.value(name)
-        return in_units(
-            resource, max(0, int(self._room.left[self._room.layout.row[resource], at]))
-        )

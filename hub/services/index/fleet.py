@@ -9,6 +9,7 @@ import orjson
 from hub.domain import selectors
 from hub.domain.fleet.clusters import Cluster, as_of, changed_namespaces, with_report
 from hub.domain.fleet.promises import Members
+from hub.domain.placement.scoring.pace import Paces
 from hub.domain.queueing.pending import Waiting
 from hub.services.index.reader import News
 from hub.store.records.members import Member
@@ -19,9 +20,15 @@ class FleetNews:
     """Follows rows of `clusters` and `capacities` into `members`."""
 
     def __init__(
-        self, members: Members, waiting: Waiting, suspect_after_s: float, keys: set[str]
+        self,
+        members: Members,
+        paces: Paces,
+        waiting: Waiting,
+        suspect_after_s: float,
+        keys: set[str],
     ) -> None:
         """`keys` collects the node label keys of pools that were declared."""
+        self._paces = paces
         self._keys = keys
         self._declared: dict[str, frozenset[str]] = {}  # the same by member
         self._members = members
@@ -43,6 +50,7 @@ class FleetNews:
             self._members.declare(as_of(self._members.clusters[name], self._renewed))
         for name in news.clusters_gone - told:
             self._members.drop(name)
+            self._paces.forget(name)
             self._stopping.discard(name)
             self._declared.pop(name, None)
         for member, capacity in news.clusters:
@@ -98,6 +106,7 @@ class FleetNews:
         if changed or self._was_silent(present, news):
             self._waiting.wake_all_for_room()
         self._members.put(cluster)
+        self._paces.report(member.name, cluster.creates)
         if cluster.stopped_queues:
             self._stopping.add(member.name)
         else:
@@ -126,7 +135,7 @@ def stopped_queues(
 def _declared(cluster: Cluster) -> Json:
     """What decides who may go there, apart from the heartbeat and the room."""
     return {
-        "down": bool(cluster.down),
+        "down": cluster.down_cause if cluster.down else "",
         "labels": cluster.labels,
         "taints": [{"key": t.key, "value": t.value, "effect": t.effect} for t in cluster.taints],
         "cordoned": cluster.cordoned,

@@ -80,7 +80,9 @@ class ScheduleIndex:
         self._pods_awaited = False  # somebody waits for all pods of all admitted to be ready
         self.balanced = balanced
         self.revision = 0  # of the feed, up to which everything has been taken in
-        self._fleet = FleetNews(self.members, self.waiting, suspect_after_s, self.seen_keys)
+        self._fleet = FleetNews(
+            self.members, self._charges.paces, self.waiting, suspect_after_s, self.seen_keys
+        )
         self.limits = PreemptionLimits()  # of preemption, as the administrator set them
 
     @property
@@ -266,6 +268,8 @@ class ScheduleIndex:
             self.waiting.wake(lambda _, parked: parked.reason is Reason.WAITING_FOR_PODS_READY)
             self._pods_awaited = False
         self._wake_for_quota()
+        if self._charges.paces.reopened():
+            self.waiting.wake_all_for_room()
         kept = len(self.claims)
         nominations = self.claims.standing(now)
         if len(nominations) < kept:

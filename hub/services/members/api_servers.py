@@ -1,4 +1,6 @@
-"""Members whose API server does not answer their agent: what their jobs say, and what goes elsewhere.
+"""Members whose API server serves their agent nothing: what their jobs say, and what goes elsewhere.
+
+It does not answer, or it refuses the agent's credential.
 
 Such a member gets nothing new (`hub.domain.placement.plugins.health`). What it was not told of goes back
 to its queue at once; what it was told of and no one has seen there is asked back after a while, and goes
@@ -7,9 +9,9 @@ elsewhere once the agent has proof that it does not run. Everything else stays a
 
 import datetime as dt
 from collections.abc import Collection, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
-from hub.domain.placement.plugins.health import UNHEALTHY
+from hub.domain.placement.plugins.health import NO_ANSWER, UNHEALTHY, trouble
 from hub.domain.workloads.states import State
 from hub.services.members.verdicts.plain_text import plain
 from hub.services.works.avoiding import SET_ASIDE, set_aside
@@ -20,8 +22,17 @@ from hub.store.records.workloads import WorkloadChange, WorkloadColumns
 from hub.store.transaction import Transaction
 from shared.wire.agent_v1 import ApiServerDown
 
+UNHEALTHY_MEMBER: Final = "MemberClusterUnhealthy"
+HEALTHY_MEMBER: Final = "MemberClusterHealthy"
 _ON_MEMBER: Final = (State.OFFERED, State.APPLIED, State.RUNNING)
 _TOLD: Final = 200  # characters of an agent's reason
+
+
+class Tended(NamedTuple):
+    """Members whose API server is down; number of jobs that the hub asked back from them."""
+
+    down: frozenset[str] = frozenset()
+    asked_back: int = 0
 
 
 def down_view(told: ApiServerDown | None, now: dt.datetime) -> DownSince | None:
@@ -29,29 +40,52 @@ def down_view(told: ApiServerDown | None, now: dt.datetime) -> DownSince | None:
     if told is None:
         return None
     since = now - dt.timedelta(seconds=min(told.down_s, 30 * 86_400.0))
-    return {"reason": plain(told.reason, _TOLD), "since": since.isoformat(timespec="seconds")}
+    return {
+        "reason": plain(told.reason, _TOLD),
+        "since": since.isoformat(timespec="seconds"),
+        "cause": told.cause,
+    }
 
 
 def tend(
-    tx: Transaction, after: dt.timedelta, before: Collection[str], term: int
-) -> frozenset[str]:
-    """Bring jobs in line with the servers that are down; which are.
+    tx: Transaction,
+    after: dt.timedelta,
+    before: Collection[str],
+    term: int,
+    *,
+    told: Collection[str] = (),
+    most: int | None = None,
+) -> Tended:
+    """Bring jobs in line with the servers that are down.
 
-    `after`: for so long a server is down before what it was offered is asked back. `before`: members
-    whose jobs may say so from an earlier turn.
+    `after`: for so long a server is down before what it was offered is asked back, at most `most` jobs in
+    this turn. `before`: members whose jobs may say so from an earlier turn. `told`: members of which an
+    event says that they are down.
     """
     down = clusters.down(tx)
     recovered = set(before) - down.keys()
     if not down and not recovered:
-        return frozenset()
+        return Tended()
     tx.require_term(term)
+    _tell(tx, {name: down[name] for name in down.keys() - set(told)}, set(told) - down.keys())
     _recover(tx, recovered)
     rows = on_members.jobs_on(tx, down, [State.PLACED])
     evict(tx, [r.uid for r in rows], UNHEALTHY, "its cluster can not start it")
     _say(tx, down)
     due = [name for name, told in down.items() if tx.now - _since(told) >= after]
-    _ask_back(tx, {name: down[name] for name in due})
-    return frozenset(down)
+    asked = _ask_back(tx, {name: down[name] for name in due}, most)
+    return Tended(frozenset(down), asked)
+
+
+def _tell(tx: Transaction, fallen: Mapping[str, DownSince], recovered: Collection[str]) -> None:
+    """One event for each member that became Unhealthy or recovered."""
+    for name in sorted(fallen):
+        if member := clusters.get(tx, name):
+            text = plain(f"{_words(name, fallen)}: nothing new goes there")
+            clusters.say(tx, member, UNHEALTHY_MEMBER, text, warning=True)
+    for name in sorted(recovered):
+        if member := clusters.get(tx, name):
+            clusters.say(tx, member, HEALTHY_MEMBER, "its API server answers its agent again")
 
 
 def _say(tx: Transaction, down: Mapping[str, DownSince]) -> None:
@@ -71,18 +105,25 @@ def _recover(tx: Transaction, names: Collection[str]) -> None:
     workloads.change(tx, [{"uid": r.uid, "reason": "", "message": ""} for r in told])
 
 
-def _ask_back(tx: Transaction, down: Mapping[str, DownSince]) -> None:
-    """Only what nobody has seen there: the member must prove that it never came to be."""
+def _ask_back(tx: Transaction, down: Mapping[str, DownSince], most: int | None) -> int:
+    """Withdraw only jobs that were never seen there, at most `most`; returns their number."""
+    if most == 0:
+        return 0
     alike: dict[str, dict[str, WorkloadColumns]] = {}
-    for row in on_members.offered_unseen(tx, down):
+    found = on_members.offered_unseen(tx, down, most)
+    for row in found:
         aside = set_aside(row.set_aside, row.cluster, tx.now, SET_ASIDE)
         alike.setdefault(row.cluster, {})[row.uid] = {"set_aside": aside}
     for name, rows in alike.items():
         evict(tx, rows, UNHEALTHY, _words(name, down), also=rows)
+    return len(found)
 
 
 def _words(name: str, down: Mapping[str, DownSince]) -> str:
     told = down[name]
+    cause = told.get("cause", NO_ANSWER)
+    if cause != NO_ANSWER:
+        return f"{name}: {trouble(cause)} since {told['since']} ({told['reason']})"
     return f"{name}: its API server has not answered since {told['since']} ({told['reason']})"
 
 

@@ -25,6 +25,7 @@ _LARGEST: Final = 2**63 - 1
 MOST: Final = 500  # that are kept to be shown
 _KEY: Final = "forgotten_jobs"
 _WRITTEN: Final = f"{settings.SECRETS}forgotten:"  # and the uid of the object: how it was written
+_NAME_CHARS: Final = 320  # of a namespace and a Job's name
 _LONGEST: Final = 256 << 10  # bytes of one
 # A member says everything it sees every ten minutes: what was not said twice is there no more.
 _SHOWN: Final = dt.timedelta(seconds=2.5 * FULL_EVERY_S)
@@ -42,6 +43,7 @@ class ForgottenJob(TypedDict):
     seenAt: str
     decided: NotRequired[str]  # REMOVE, once somebody has decided so
     written: NotRequired[bool]  # its manifest is kept; False: too large; left out: not reported
+    name: NotRequired[str]  # namespace/name in the member; left out: its manifest was not reported
     namespaceId: NotRequired[str]  # of the hub's namespace that its own was created for
 
 
@@ -160,6 +162,7 @@ def note(tx: Transaction, cluster: str, entries: Sequence[Observed]) -> None:
         if entry.manifest is not None:
             told["written"] = _write(tx, entry.object_uid, entry.manifest)
             told["namespaceId"] = entry.namespace_id
+            told["name"] = _name_in(entry.manifest)
         kept[entry.object_uid] = told
     if changed:
         _keep(tx, kept)
@@ -194,6 +197,7 @@ def list_forgotten(tx: Transaction) -> list[Json]:
         found.append(
             {
                 **{name: value for name, value in row.items() if name not in _OF_THE_HUB},
+                "name": row.get("name", ""),
                 "decided": row.get("decided", ""),
                 "manifest": _manifest_state(row),
                 "objectUid": object_uid,
@@ -267,6 +271,12 @@ def _told(cluster: str, entry: Observed, now: dt.datetime) -> ForgottenJob:
         "message": entry.message[:512],
         "seenAt": stamp(now) or "",
     }
+
+
+def _name_in(manifest: Json) -> str:
+    """`namespace/name` of a Job as its agent reported it."""
+    metadata = manifest.get("metadata") or {}
+    return f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"[:_NAME_CHARS]
 
 
 def _is_level(known: ForgottenJob, told: ForgottenJob) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.instants import stamp
+from hub.domain.placement.plugins.health import trouble
 from hub.services.consent.shown import list_namespaces
 from hub.services.context.settings import Settings
 from hub.services.index import pool_keys
@@ -90,6 +91,7 @@ def _view(
         "name": member.name,
         "state": state,
         "ready": state in {"Ready", "Cordoned", "Leaving"} and told is not None,
+        "reason": cluster.down_cause if state == "Unhealthy" else "",
         "message": _why(state, cluster),
         "cordoned": member.cordoned,
         "labels": member.labels,
@@ -148,7 +150,7 @@ def _why(state: str, cluster: Cluster) -> str:
     if state == "Unhealthy":
         if cluster.down == first_agents.REASON:
             return cluster.down
-        return f"its API server does not answer its agent: {cluster.down}"
+        return f"{trouble(cluster.down_cause)}: {cluster.down}"
     if state == "Leaving":
         return "what it holds is taken back, then it is forgotten"
     return ""

@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple, NotRequired, TypedDict
 
 from shared.documents import Json
 
@@ -62,7 +62,8 @@ class Speaking(NamedTuple):
 
 
 class DownSince(TypedDict):
-    """A member's API server does not answer its agent: since when (RFC3339), and why."""
+    """A member's API server does not answer its agent, or refuses it: since when (RFC3339), and why."""
 
     reason: str
     since: str
+    cause: NotRequired[str]  # as in `agent_v1.ApiServerDown`; earlier releases wrote none

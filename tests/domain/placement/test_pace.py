@@ -2,6 +2,7 @@
 
 import datetime as dt
 
+from hub.domain.fleet.create_window import CreateAnswers
 from hub.domain.placement.scoring.pace import Paces, Starts
 from tests.domain.build import NOW
 
@@ -60,7 +61,7 @@ def test_with_little_to_do_nothing_is_concluded() -> None:
     """Nine owed for a minute tell how little was given, not how much could be done."""
     paces = Paces()
     given(paces, "m", 9)
-    assert paces.starts(at(60))["m"] == Starts(pending=9)
+    assert paces.starts(at(60))["m"] == Starts(pending=9, unapplied=9)
 
 
 def test_what_was_measured_is_forgotten() -> None:
@@ -80,7 +81,7 @@ def test_what_ends_or_is_taken_back_is_owed_no_more() -> None:
     paces.follow("m-1", "m", "Withdrawing")
     paces.follow("m-2", "other", "Placed")
     paces.drop("m-3")
-    assert paces.starts(at(1)) == {"m": Starts(), "other": Starts(pending=1)}
+    assert paces.starts(at(1)) == {"m": Starts(), "other": Starts(pending=1, unapplied=1)}
 
 
 def test_of_an_unknown_state_nothing_is_concluded() -> None:
@@ -90,3 +91,35 @@ def test_of_an_unknown_state_nothing_is_concluded() -> None:
     started(paces, "m", 1, 1)
     paces.follow("m-0", "m", "Unknown")
     assert paces.starts(at(2))["m"].running == 1
+
+
+def test_what_is_not_created_yet_counts_until_the_member_shows_it():
+    """Placed and Offered are on their way; Applied, withdrawn and moved jobs are not."""
+    paces = Paces()
+    paces.now = at(0)
+    for uid in ("a", "b", "c", "d"):
+        paces.follow(uid, "m", "Placed")
+    paces.follow("a", "m", "Offered")
+    paces.follow("b", "m", "Applied")
+    paces.follow("c", "other", "Offered")
+    paces.follow("d", "m", "Withdrawing")
+    told = paces.starts(at(1))
+    assert (told["m"].unapplied, told["other"].unapplied) == (1, 1)
+    paces.drop("a")
+    assert paces.starts(at(1))["m"].unapplied == 0
+
+
+def test_a_member_reopens_when_its_window_has_room_again():
+    """Asked once: who waited for it is woken once."""
+    paces = Paces()
+    paces.now = at(0)
+    for n in range(8):
+        paces.follow(f"u-{n}", "m", "Offered")
+    paces.report("m", CreateAnswers(1, 0, 1))
+    assert paces.starts(at(1))["m"].is_full
+    assert not paces.reopened()
+    for n in range(5):
+        paces.follow(f"u-{n}", "m", "Applied")
+    assert not paces.starts(at(1))["m"].is_full
+    assert paces.reopened()
+    assert not paces.reopened()

@@ -7,10 +7,16 @@ import pytest
 
 from hub.controllers.heartbeats import SilenceLoop
 from hub.services.context import leadership
+from hub.services.context.settings import Scheduling, Settings
+from hub.services.objects.drain import drain_cluster
 from hub.services.questions.clusters import get_cluster
+from hub.store.events import list_events
 from tests.services.members.hubs import Agent, Running, ran, running_hub, seen
 
 pytestmark = pytest.mark.anyio
+
+
+JOBS = 5
 
 
 async def watching(hub: Running) -> SilenceLoop:
@@ -18,16 +24,16 @@ async def watching(hub: Running) -> SilenceLoop:
     return SilenceLoop(hub.hub, hub.sync, lambda: term)
 
 
-def capacity(down_s: float | None = None) -> dict[str, Any]:
+def capacity(down_s: float | None = None, **more: str) -> dict[str, Any]:
     """A report of a member without nodes."""
     told: dict[str, Any] = {"pools_revision": 0, "pools": [], "bound": []}
     if down_s is not None:
-        told["api_server"] = {"reason": "Timeout: no answer", "down_s": down_s}
+        told["api_server"] = {"reason": "Timeout: no answer", "down_s": down_s} | more
     return told
 
 
-async def falls(agent: Agent, down_s: float = 5.0) -> None:
-    await agent.sync(capacity=capacity(down_s))
+async def falls(agent: Agent, down_s: float = 5.0, **more: str) -> None:
+    await agent.sync(capacity=capacity(down_s, **more))
 
 
 async def state(hub: Running, name: str) -> dict[str, Any]:
@@ -115,3 +121,95 @@ async def test_what_was_seen_there_stays(tmp_path: Path):
         await north.sync()
         await heartbeats.tick()
         assert (await hub.job(uid)).state == "Applied"
+
+
+@pytest.mark.parametrize(
+    ("cause", "said"),
+    [
+        ("NoAnswer", "its API server does not answer its agent: x"),
+        ("Unauthorized", "its API server rejects its agent's credential (401): x"),
+        ("Forbidden", "its API server refuses its agent (403 to its probe): x"),
+    ],
+)
+async def test_an_unhealthy_cluster_says_which_trouble_it_has(tmp_path: Path, cause, said):
+    """The reason is a field; the message names the fault."""
+    async with running_hub(tmp_path) as hub:
+        north = await hub.join("north")
+        await falls(north, cause=cause, reason="x")
+        told = await state(hub, "north")
+        assert (told["state"], told["reason"], told["message"]) == ("Unhealthy", cause, said)
+
+
+async def test_jobs_of_a_member_that_rejects_its_agent_stay_charged(tmp_path: Path):
+    """They say why, and what runs there is neither withdrawn nor moved (case p06)."""
+    async with running_hub(tmp_path) as hub:
+        heartbeats = await watching(hub)
+        north = await hub.join("north")
+        uid = await hub.placed("north")
+        await north.sync()
+        await north.sync(ran(uid, running_since="2026-05-01T00:00:01Z"))
+        await falls(north, cause="Unauthorized")
+        hub.clock.advance(300)
+        await north.sync()
+        await heartbeats.tick()
+        job = await hub.job(uid)
+        assert (job.state, job.reason, job.cluster) == ("Running", "ClusterUnhealthy", "north")
+        assert "rejects its agent's credential (401)" in job.message
+
+
+async def test_an_event_says_when_a_member_becomes_unhealthy_and_recovers(tmp_path: Path):
+    """One of each, however many turns the trouble lasts."""
+    async with running_hub(tmp_path) as hub:
+        heartbeats = await watching(hub)
+        north = await hub.join("north")
+        await falls(north)
+        await heartbeats.tick()
+        await heartbeats.tick()
+        await north.sync(capacity=capacity())
+        await heartbeats.tick()
+        told = await hub.hub.read(lambda tx: list_events(tx, kind="MemberCluster", name="north"))
+        assert [each.reason for each in told if each.reason.endswith("ealthy")] == [
+            "MemberClusterUnhealthy",
+            "MemberClusterHealthy",
+        ]
+
+
+async def offered(hub: Running, agent: Agent) -> list[str]:
+    """Jobs that the member was offered and never showed."""
+    uids = [await hub.placed("north", f"job-{n}") for n in range(JOBS)]
+    await agent.sync()
+    return uids
+
+
+async def withdrawn(hub: Running, uids: list[str]) -> int:
+    return sum([(await hub.job(uid)).state == "Withdrawing" for uid in uids])
+
+
+async def test_withdrawals_for_silence_are_damped(tmp_path: Path):
+    """With a budget of 2 a minute, 2 of 5 are asked back at once, and 2 more a minute later."""
+    settings = Settings(scheduling=Scheduling(silence_withdrawals_per_minute=2))
+    async with running_hub(tmp_path, limits=settings) as hub:
+        heartbeats = await watching(hub)
+        north = await hub.join("north")
+        uids = await offered(hub, north)
+        await falls(north, down_s=61.0)
+        await heartbeats.tick()
+        await heartbeats.tick()
+        assert await withdrawn(hub, uids) == 2
+        hub.clock.advance(60)
+        await north.sync()
+        await heartbeats.tick()
+        assert await withdrawn(hub, uids) == 4
+
+
+async def test_a_drain_is_not_damped(tmp_path: Path):
+    """What a person asks for takes nothing from the budget of silence, and is never held up by it."""
+    settings = Settings(scheduling=Scheduling(silence_withdrawals_per_minute=1))
+    async with running_hub(tmp_path, limits=settings) as hub:
+        heartbeats = await watching(hub)
+        north = await hub.join("north")
+        uids = await offered(hub, north)
+        await falls(north, down_s=61.0)
+        await heartbeats.tick()
+        await hub.write(lambda tx: drain_cluster(tx, "north", "admin", carry_out=True))
+        assert await withdrawn(hub, uids) == JOBS

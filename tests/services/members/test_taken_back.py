@@ -227,7 +227,8 @@ async def test_jobs_of_a_member_whose_server_is_down_say_so_until_it_is_up(tmp_p
             since = {"reason": f"no {name}", "since": (START - ago * SECOND).isoformat()}
             await db.write(call(clusters.set_capacity, name, b"{}", since))
         clock.advance(60)
-        assert await db.write(call(api_servers.tend, 100 * SECOND, (), term)) == {"c1", "c2"}
+        tended = await db.write(call(api_servers.tend, 100 * SECOND, (), term))
+        assert tended == api_servers.Tended(frozenset({"c1", "c2"}), 1)
         found = await said(db)
         words = {
             "c1": "c1: its API server has not answered since 2026-03-01T11:59:00+00:00 (no c1)",
@@ -246,7 +247,8 @@ async def test_jobs_of_a_member_whose_server_is_down_say_so_until_it_is_up(tmp_p
                 assert told == (state, "", "")
         await db.write(lambda tx: workloads.change(tx, [{"uid": "c1-Running", "reason": "Other"}]))
         await db.write(call(clusters.set_capacity, "c1", b"{}", None))
-        assert await db.write(call(api_servers.tend, 100 * SECOND, {"c1", "c2"}, term)) == {"c2"}
+        tended = await db.write(call(api_servers.tend, 100 * SECOND, {"c1", "c2"}, term))
+        assert tended == api_servers.Tended(frozenset({"c2"}), 0)
         found = await said(db)
         assert found["c1-Applied"] == ("Applied", "", "")
         assert found["c1-Running"][1] == "Other", "another reason came since: it stays"
@@ -257,7 +259,7 @@ async def test_while_all_servers_answer_nothing_is_done(tmp_path):
     """Not even by who leads no more."""
     async with opened(tmp_path) as db:
         term = await term_of(db)
-        assert await db.write(call(api_servers.tend, MINUTE, (), term - 1)) == frozenset()
+        assert await db.write(call(api_servers.tend, MINUTE, (), term - 1)) == api_servers.Tended()
 
 
 TIMES = {"state": State.RUNNING, "cluster_queue": "q"}

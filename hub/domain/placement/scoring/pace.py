@@ -9,23 +9,36 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from hub.domain.fleet.create_window import CreateAnswers, CreateWindows
 from hub.domain.workloads.states import State
 
 SATURATED: Final = 10
 HALF_LIFE_S: Final = 120.0
 KNOWN_AFTER_S: Final = 5.0
 
-_PENDING: Final = frozenset({str(State.PLACED), str(State.OFFERED), str(State.APPLIED)})
+_UNAPPLIED: Final = frozenset({str(State.PLACED), str(State.OFFERED)})
+_PENDING: Final = _UNAPPLIED | {str(State.APPLIED)}
 _STARTED: Final = frozenset({str(State.RUNNING), str(State.SUCCEEDED), str(State.FAILED)})
 _ENDED: Final = frozenset({str(State.SUCCEEDED), str(State.FAILED)})
 
 
 class Starts(NamedTuple):
-    """One member: starts pending, jobs running, starts per second (None: not known)."""
+    """One member: starts pending, jobs running, starts per second (None: not known).
+
+    `unapplied`: those of the pending that the member has not created yet. `window`: the most of them that
+    there may be, None for any number (`hub.domain.fleet.create_window`).
+    """
 
     pending: int = 0
     running: int = 0
     pace: float | None = None
+    unapplied: int = 0
+    window: int | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Are as many on their way there as may be?"""
+        return self.window is not None and self.unapplied >= self.window
 
 
 NO_STARTS: Final[Mapping[str, Starts]] = {}
@@ -38,12 +51,16 @@ class Paces:
         self.now: dt.datetime | None = None
         self._members: dict[str, _Member] = {}
         self._where: dict[str, tuple[str, bool]] = {}  # uid → member, and has it started?
+        self._unapplied: dict[str, str] = {}  # uid → member, not created there yet
+        self._windows = CreateWindows()
+        self._full: set[str] = set()  # members whose window was full since the last look
 
     def follow(self, uid: str, member: str, state: str) -> None:
         """A workload on a member is now in this state."""
+        self._follow_unapplied(uid, member if state in _UNAPPLIED else "")
         home, started = self._where.get(uid, ("", False))
         if home and home != member:
-            self.drop(uid)
+            self._leave(uid)
             home, started = "", False
         if state in _STARTED:
             if home and not started:
@@ -53,19 +70,62 @@ class Paces:
             if member:
                 self._where[uid] = (member, True)
             if state in _ENDED:
-                self.drop(uid)
+                self._leave(uid)
         elif state in _PENDING:
             if not home and member:
                 self._count(member, pending=1)
                 self._where[uid] = (member, False)
         elif state != State.UNKNOWN:  # of an unreachable member nothing is known anew
-            self.drop(uid)
+            self._leave(uid)
 
     def drop(self, uid: str) -> None:
         """A workload is on no member any more."""
+        self._follow_unapplied(uid, "")
+        self._leave(uid)
+
+    def _leave(self, uid: str) -> None:
         home, started = self._where.pop(uid, ("", False))
         if home:
             self._count(home, pending=0 if started else -1, running=-1 if started else 0)
+
+    def _follow_unapplied(self, uid: str, member: str) -> None:
+        """A workload is on its way to `member`; "": to none any more."""
+        before = self._unapplied.get(uid, "")
+        if before == member:
+            return
+        if before:
+            self._members[before].unapplied -= 1
+            del self._unapplied[uid]
+        if member:
+            self._members.setdefault(member, _Member()).unapplied += 1
+            self._unapplied[uid] = member
+            self._note_full(member)
+
+    def _note_full(self, member: str) -> None:
+        if self._is_full(member):
+            self._full.add(member)
+
+    def _is_full(self, member: str) -> bool:
+        window, known = self._windows.of(member), self._members.get(member)
+        return window is not None and known is not None and known.unapplied >= window
+
+    def report(self, member: str, told: CreateAnswers | None) -> None:
+        """A member's agent reported how creates are answered there; None: as they should be."""
+        known = self._members.get(member)
+        self._windows.report(member, told, 0 if known is None else known.unapplied)
+        self._note_full(member)
+
+    def forget(self, member: str) -> None:
+        """A member is gone."""
+        self._windows.drop(member)
+
+    def reopened(self) -> bool:
+        """Did a full create window get room again since the last call?"""
+        before, self._full = self._full, {name for name in self._full if self._is_full(name)}
+        return len(self._full) < len(before)
+
+    def _told(self, name: str, known: "_Member") -> Starts:
+        return known.told()._replace(window=self._windows.of(name))
 
     def _count(self, name: str, *, pending: int = 0, running: int = 0, starts: int = 0) -> None:
         member = self._members.get(name)
@@ -81,17 +141,18 @@ class Paces:
         """Every member that was ever given something, as of now."""
         for member in self._members.values():
             member.advance(now)
-        return {name: m.told() for name, m in self._members.items()}
+        return {name: self._told(name, known) for name, known in self._members.items()}
 
 
 class _Member:
     """Decayed counts of one member."""
 
-    __slots__ = ("at", "busy_s", "pending", "running", "starts")
+    __slots__ = ("at", "busy_s", "pending", "running", "starts", "unapplied")
 
     def __init__(self) -> None:
         self.pending = 0
         self.running = 0
+        self.unapplied = 0
         self.starts = 0.0  # while saturated, decayed
         self.busy_s = 0.0  # saturated for so long, decayed
         self.at: dt.datetime | None = None
@@ -109,4 +170,4 @@ class _Member:
         # One start is taken as due, so that a member that has started nothing has a pace above zero.
         known = self.busy_s >= KNOWN_AFTER_S
         pace = (self.starts + 1) / self.busy_s if known else None
-        return Starts(self.pending, self.running, pace)
+        return Starts(self.pending, self.running, pace, self.unapplied)

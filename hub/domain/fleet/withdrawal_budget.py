@@ -1,0 +1,34 @@
+"""The budget of withdrawals for silence: how many offered jobs the fleet asks back in a minute.
+
+When members fall silent one after another, each withdrawal moves load to the next one. The budget bounds
+how fast that continues. It is a bucket of a minute's withdrawals, which fills steadily. Nothing that a person
+or a rule asks for (cancel, drain, preemption, stop) takes from it.
+"""
+
+import datetime as dt
+
+_MINUTE_S = 60.0
+
+
+class WithdrawalBudget:
+    """Of one fleet. `per_minute` 0: there is no limit."""
+
+    def __init__(self, per_minute: int) -> None:
+        self._per_minute = per_minute
+        self._left = float(per_minute)
+        self._at: dt.datetime | None = None
+
+    def left(self, now: dt.datetime) -> int | None:
+        """Most jobs that may be asked back now; None: no limit."""
+        if not self._per_minute:
+            return None
+        if self._at is not None:
+            passed_s = max(0.0, (now - self._at).total_seconds())
+            filled = self._left + passed_s / _MINUTE_S * self._per_minute
+            self._left = min(float(self._per_minute), filled)
+        self._at = now
+        return int(self._left)
+
+    def spend(self, count: int) -> None:
+        """Count jobs that the hub asked back."""
+        self._left -= count

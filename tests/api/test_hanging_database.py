@@ -1,0 +1,50 @@
+"""A hub whose PostgreSQL hangs (SIGSTOP): not ready within about five seconds, and 503 for all that asks."""
+
+import time
+
+import httpx
+import pytest
+
+from tests import databases, waiting
+from tests.api.process import admin, running
+from tests.api.serving import a_job
+
+pytestmark = [pytest.mark.slow, pytest.mark.store("postgres")]
+WITHIN_S = 7.0  # 5, and a busy machine
+
+
+def is_refused(reply: httpx.Response) -> bool:
+    """503 as problem+json with a stable code and a time to come back."""
+    return (
+        reply.status_code == 503
+        and reply.headers["content-type"].startswith("application/problem+json")
+        and reply.json()["code"] == "Unavailable"
+        and int(reply.headers["retry-after"]) >= 1
+    )
+
+
+def test_a_hub_says_that_its_database_hangs(tmp_path, store):
+    """Readiness, reads and writes are refused, at once after the first; it lives, and goes on afterwards."""
+    with databases.own_server() as server:
+        url = server.database("hub")
+        with (
+            running(tmp_path, env={"ROADSTEAD_DATABASE": url}) as (_, address),
+            admin(tmp_path, address) as http,
+        ):
+            http.timeout = httpx.Timeout(30)
+            assert http.post("/v1/jobs", json=a_job("before")).status_code == 201
+            with server.paused():
+                began = time.monotonic()
+                assert is_refused(http.get("/readyz"))
+                assert time.monotonic() - began < WITHIN_S
+                began = time.monotonic()
+                for _ in range(10):
+                    assert is_refused(http.get("/readyz"))
+                    assert is_refused(http.get("/v1/jobs"))
+                    assert is_refused(http.post("/v1/jobs", json=a_job("refused")))
+                    assert http.get("/livez").status_code == 200
+                assert time.monotonic() - began < 3.0
+            waiting.until(lambda: http.get("/readyz").status_code == 200, "ready", within_s=30)
+            assert http.post("/v1/jobs", json=a_job("after")).status_code == 201
+            names = {job["name"] for job in http.get("/v1/jobs").json()["items"]}
+            assert names == {"before", "after"}

@@ -1,0 +1,54 @@
+"""The create window: an overloaded member gets less work."""
+
+import pytest
+
+from hub.domain.fleet.create_window import LEAST, CreateAnswers, CreateWindows, adjust
+
+
+def good(answered: int = 0, period: int = 1) -> CreateAnswers:
+    return CreateAnswers(period, answered, 0)
+
+
+def bad(period: int = 1) -> CreateAnswers:
+    return CreateAnswers(period, 5, 1)
+
+
+@pytest.mark.parametrize(
+    ("window", "unapplied", "after"),
+    [
+        (None, 100, 50),
+        (40, 100, 20),
+        (40, 10, 5),
+        (40, 1, LEAST),
+        (None, 0, LEAST),
+        (LEAST, 90, LEAST),
+    ],
+)
+def test_overload_halves_the_window(window, unapplied, after):
+    """From what is on its way at first, and never below the least."""
+    assert adjust(window, bad(), unapplied) == after
+
+
+@pytest.mark.parametrize(
+    ("window", "answered", "after"), [(10, 3, 13), (10, 50, 20), (10, 0, 10), (None, 7, None)]
+)
+def test_answered_creates_open_the_window(window, answered, after):
+    """By one each, and at most twice as far in one period."""
+    assert adjust(window, good(answered), 0) == after
+
+
+def test_a_report_that_was_taken_in_changes_nothing():
+    """A member's row is read again for other reasons: one period halves once."""
+    windows = CreateWindows()
+    windows.report("m", bad(), 100)
+    windows.report("m", bad(), 100)
+    assert windows.of("m") == 50
+
+
+def test_a_member_that_reports_nothing_has_no_window():
+    """A minute without overload ends it."""
+    windows = CreateWindows()
+    windows.report("m", bad(), 100)
+    windows.report("m", None, 100)
+    assert windows.of("m") is None
+    assert windows.of("other") is None
