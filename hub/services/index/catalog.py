@@ -82,6 +82,7 @@ class Routes:
         self._content: dict[str, tuple[Any, ...]] = {}  # uid → labels, spec … as last read
         self._selected: dict[str, str] = {}  # ClusterQueue → a placement that selects it
         self.unreadable: dict[str, str] = {}  # uid → fault
+        self.terminating: dict[str, str] = {}  # uid → name of a ClusterQueue that is being deleted
         self.stopped_in: Mapping[tuple[str, str], tuple[str, ...]] = {}  # LocalQueue → members
 
     @property
@@ -122,6 +123,8 @@ class Routes:
         self.drop(uid)
         self._idle = None
         self._content[uid] = content
+        if leaving:
+            self.terminating[uid] = row.name
         try:
             self._read(kind, row)
         except Exception as fault:  # noqa: BLE001 - one unusable object must not stop the others
@@ -137,6 +140,7 @@ class Routes:
             return False
         self._idle = None
         self.unreadable.pop(uid, None)
+        self.terminating.pop(uid, None)
         kind, namespace, name = self._known.pop(uid, ("", "", ""))
         match kind:
             case "ResourceFlavor":
