@@ -20,6 +20,7 @@ from hub.store.schedule import SchedulingRow
 from hub.store.transaction import Transaction
 
 Checks = Mapping[str, tuple[str, ...]]  # admission checks that were found to be required, by uid
+Stopped = Mapping[tuple[str, str], Sequence[str]]  # uids of what leaves, by reason and message
 _ANYTHING = Constraints()
 
 
@@ -115,3 +116,27 @@ def _still_ready(present: Present, grounds: Grounds, row: SchedulingRow, now: dt
         return False
     why = first_rejection(grounds.profile.filters, constraints, cluster, now)
     return why is None or why.reason == AWAITING_REPORT
+
+
+def still_drained(tx: Transaction, grounds: Grounds, drained: Stopped) -> Stopped:
+    """Of workloads that leave drained queues, those whose queues are drained in this transaction."""
+    present = grounds.in_transaction(tx, ())
+    if present is None or not present.rules_moved:
+        return drained
+    routes = present.routes
+    found: dict[tuple[str, str], list[str]] = {}
+    for row in present.rows([uid for uids in drained.values() for uid in uids]):
+        why = routes.drained_by(row.cluster_queue, row.namespace, row.queue)
+        if why is not None:
+            found.setdefault(why, []).append(row.uid)
+    return found
+
+
+def still_stopped(tx: Transaction, grounds: Grounds, stopped: Stopped) -> Stopped:
+    """Of reserved workloads of stopped queues, those whose queues are stopped in this transaction."""
+    present = grounds.in_transaction(tx, ()) if stopped else None
+    if present is None or not present.rules_moved:
+        return stopped
+    every = [uid for uids in stopped.values() for uid in uids]
+    left = {row.uid for row in present.rows(every) if present.route(row)[0].stopped}
+    return {why: [uid for uid in uids if uid in left] for why, uids in stopped.items()}

@@ -154,7 +154,8 @@ class Scheduler:
     async def _drain(self) -> None:
         """Evict what stopped queues admitted; remove Terminating queues from which all jobs have gone."""
         if leaving := drained(self.index.routes, self.index.holders):
-            await self._hub.write(preempt.drain, leaving, self._term())
+            grounds = Grounds.of(self.index, self._profile())
+            await self._hub.write(preempt.drain, leaving, self._term(), grounds)
             uids = frozenset(uid for those in leaving.values() for uid in those)
             await self.follow({"workloads": uids})
         names, holders = self.index.routes.terminating.values(), self.index.holders
