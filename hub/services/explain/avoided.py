@@ -38,7 +38,7 @@ def because(row: Workload, newest_first: Sequence[StoredEvent]) -> dict[str, Jso
 
 
 def _tells_why(event: StoredEvent) -> bool:
-    """Does the event say in the member's words why the job avoids it? A retry's cause is the member's code."""
+    """Does the event say in the member's words why the job avoids it? A retry has the member's code."""
     return event.reason == event.cause or (event.reason == RETRYING and bool(event.cause))
 
 

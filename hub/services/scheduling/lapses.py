@@ -7,10 +7,11 @@ if its grounds changed: the next turn decides.
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import orjson
 
-from hub.domain.cycle.recheck import recheck
+from hub.domain.cycle.recheck import Recheck
 from hub.domain.placement.framework import first_rejection
 from hub.domain.placement.plugins.consent import AWAITING_REPORT
 from hub.domain.plan import Lapse, Plan, Reason
@@ -38,7 +39,9 @@ def of_plan(
     if present is None:
         return {}
     standing = present.standing(decided, _demands(grounds, plan))
-    lapsed = recheck(plan, present.snapshot(), present.moved, standing, grounds.profile, tx.now)
+    picture, moved = present.snapshot(), present.moved
+    moved = replace(moved, roomy=present.roomy(picture.room))
+    lapsed = Recheck(plan, picture, moved, standing, grounds.profile, tx.now).lapsed()
     return _other_checks(present, plan, checks, reserved) | lapsed
 
 
