@@ -34,6 +34,7 @@ from hub.api.measures import observe_turn
 from hub.api.peers import Peers
 from hub.config import limits_from, unknown_variables
 from hub.controllers.chains import Chains
+from hub.controllers.class_values import ClassValues
 from hub.controllers.expiry import Expiry
 from hub.controllers.flavor_reach import FlavorReach
 from hub.controllers.heartbeats import SilenceLoop
@@ -234,6 +235,7 @@ async def _composed(
                 SilenceLoop(hub, sync, lease.term).run,
                 Lifetimes(hub, lease.term, observe_turn).run,
                 Chains(hub, lease.term, observe_turn).run,
+                ClassValues(hub, lease.term, observe_turn).run,
                 Placements(hub, lease.term, lambda: _promised(scheduling)).run,
                 LastLines(hub, app.state.open_streams, observe_turn).run,
                 Expiry(hub, lease.term, observe_turn).run,

@@ -231,7 +231,8 @@ class Deletions:
     async def _is_taken_back(self, obj: Object, term: int) -> bool:
         uid = obj["metadata"]["uid"]
         try:
-            done = await self._hub.write(mirrored.led, term, mirrored.delete_object, uid)
+            drain = _drains(obj)
+            done = await self._hub.write(mirrored.led, term, mirrored.delete_object, uid, drain)
         except Rejected as refusal:
             self._mirror.refusals[uid] = MirrorRefusal(refusal.code, refusal.detail)
             self._mirror.tell(uid)
@@ -260,6 +261,12 @@ class Deletions:
                 log.info("finalizer.stays", name=metadata["name"], error=str(refusal))
                 return
         self._mirror.leaving.discard(place)
+
+
+def _drains(obj: Object) -> bool:
+    """A ClusterQueue can be drained after `kubectl delete`, by its stopPolicy."""
+    spec = obj.get("spec") if obj["kind"] == "ClusterQueue" else None
+    return isinstance(spec, dict) and spec.get("stopPolicy") == "HoldAndDrain"
 
 
 def _uid(absence: Absence) -> str:

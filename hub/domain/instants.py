@@ -17,13 +17,19 @@ def from_micros(microseconds: int) -> dt.datetime:
     return EPOCH + microseconds * _MICROSECOND
 
 
-def told_instant(said: str | None, now: dt.datetime) -> dt.datetime | None:
-    """The instant that a member told in RFC 3339, at most `now`, for its clock may be ahead; else None."""
+def read_instant(said: str | None) -> dt.datetime | None:
+    """The instant that a member reports in RFC 3339, in UTC; None if it can not be read or has no zone."""
     try:
         at = dt.datetime.fromisoformat(said or "")
-        return min(at.astimezone(dt.UTC), now) if at.tzinfo is not None else None
+        return at.astimezone(dt.UTC) if at.tzinfo is not None else None
     except (ValueError, OverflowError):  # it is none, or not of the years that are counted
         return None
+
+
+def told_instant(said: str | None, now: dt.datetime) -> dt.datetime | None:
+    """The instant that a member reports, at most `now`, for its clock may be ahead; else None."""
+    at = read_instant(said)
+    return None if at is None else min(at, now)
 
 
 def stamp(instant: dt.datetime | None) -> str | None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from hub.domain.fleet.free_capacity import NodeAsk
 from hub.domain.quota.declared import FlavorResource, Usage
-from hub.domain.quota.holders import PendingWorkload
+from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload
 from hub.domain.workloads.apply_options import ApplyOptions
 from shared import quantity
 from shared.documents import Json
@@ -274,6 +274,8 @@ class Nominated(NamedTuple):
     message: str
     new: bool  # somebody was told to go for it in this cycle
     who: PendingWorkload | None = None  # as the cycle saw it
+    round: int = 0  # in which it had its turn
+    at: int = 0  # how many placements of the plan were decided before its turn
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -285,4 +287,10 @@ class Plan:
     evictions: tuple[Eviction, ...] = ()
     nominated: tuple[Nominated, ...] = ()
     notes: tuple[str, ...] = ()  # properties that did not parse, and the like
+    rounds: tuple[
+        int, ...
+    ] = ()  # of shared queues: how many placements were decided before each began
+    admitted: Mapping[str, AdmittedWorkload] = field(
+        default_factory=dict
+    )  # in these rounds, by uid
     unfinished: bool = False  # its time or its limit ran out: more may be possible at once

@@ -12,7 +12,7 @@ from sqlalchemy import delete, func, select
 
 from hub.store import events
 from hub.store.bulk import Bulk
-from hub.store.errors import LeftBehind
+from hub.store.errors import FeedTrimmed, LeftBehind
 from hub.store.feed import Change
 from hub.store.tables import changes
 from hub.store.transaction import Transaction
@@ -76,8 +76,14 @@ def merged(tx: Transaction, revision: int) -> list[Change]:
 def touched_since(tx: Transaction, revision: int, kinds: Collection[str]) -> dict[str, set[str]]:
     """Keys of `kinds` that commits after `revision` touched, or others earlier in this group commit.
 
-    One query. A record of these kinds that is not named here is as it was at `revision`.
+    A record of these kinds that is not named here is as it was at `revision`. Raises FeedTrimmed where some
+    of these commits are no longer kept: after a jump of the clock, retention takes newer rows than it should.
     """
+    oldest = oldest_revision(tx)
+    if oldest > revision + 1:
+        raise FeedTrimmed(
+            f"revision {oldest} is the oldest that is kept, {revision + 1} is needed"
+        )
     query = select(changes.c.kind, changes.c["keys"]).where(
         changes.c.revision > revision, changes.c.kind.in_(kinds)
     )

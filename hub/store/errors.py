@@ -8,6 +8,7 @@ StoreError
 │   ├── Damaged        … and will not: a part of the file is not what it should be
 │   ├── OutcomeUnknown … and nobody can say whether it has committed
 │   └── LeftBehind     others wrote more than is kept while this process stood still: start it anew
+├── FeedTrimmed        changes that a decision must know of are no longer kept: read, and decide again
 └── StaleTerm          a controller wrote under a term of leadership that has ended: it must stop
 """
 
@@ -32,6 +33,10 @@ class Damaged(StoreUnavailable):
 
 class UnusableDatabase(StoreError):
     """Nothing can be done with the file; said at start, in one line."""
+
+
+class FeedTrimmed(StoreError):
+    """The feed no longer names what was touched since a revision; the transaction is rolled back."""
 
 
 class StaleTerm(StoreError):

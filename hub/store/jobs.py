@@ -16,8 +16,8 @@ from sqlalchemy import (
 )
 
 from hub.domain.access import UNKNOWN
-from hub.domain.workloads.states import CHARGED, State
-from hub.store import manifests, scoping
+from hub.domain.workloads.states import CHARGED, TERMINAL, State
+from hub.store import manifests, scoping, workloads as workload_rows
 from hub.store.columns import StateColumn
 from hub.store.dialect import CHUNK, Query
 from hub.store.records.lists import ListedJob
@@ -174,6 +174,18 @@ def charged_to(tx: Transaction, queue: str) -> list[str]:
     return list(found)
 
 
+def of_other_priority(tx: Transaction, named: str, value: int, limit: int) -> list[str]:
+    """Uids of Jobs of one WorkloadPriorityClass that may yet run, with another priority than `value`."""
+    c = workloads.c
+    query = select(c.uid).where(
+        c.state.in_(_MAY_RUN),
+        c.kind != workload_rows.BARE,
+        c.priority_class == named,
+        c.priority != value,
+    )
+    return list(tx.conn.execute(query.limit(limit)).scalars())
+
+
 def reserved_by_cluster(tx: Transaction) -> dict[str, dict[str, int]]:
     """What the charged jobs of each cluster ask together, by resource; `pods` among them."""
     c = workloads.c
@@ -206,6 +218,8 @@ def _kept(name: str, asked: str) -> str:
 
 
 _CHARGED = sorted(state.value for state in CHARGED)
+# A deactivated one may be released.
+_MAY_RUN = sorted(s.value for s in State if s not in TERMINAL or s == State.DEACTIVATED)
 
 
 def _shown() -> ColumnElement[bool]:

@@ -142,7 +142,7 @@ _STANDING: Final = Lookup(
         .with_for_update()
     )
 )
-_IF: Final = frozenset({"if_state", "if_generation"})
+_NO_COLUMNS: Final = frozenset({"if_state", "if_generation", "cause"})
 _FIRST = frozenset({"applied_at", "started_at", "pods_ready_at"})  # kept once set, until freed
 
 
@@ -162,17 +162,19 @@ def transition(tx: Transaction, name: Transition, rows: Sequence[WorkloadMove]) 
     by one; states that wait are freed of cluster and quota; times of states are set to the unit's. A
     workload that is being deleted gives its name back with whatever end it comes to. Where a row carries
     `if_state` or `if_generation`, it moves only what is in that state, or of that generation: what was
-    decided of something else is left out.
+    decided of something else is left out. `cause` is the event's code of why, where that is not `reason`.
     """
     allowed = frozenset(sources(name))
     known = _standing(tx, [row["uid"] for row in rows])
     moved: dict[str, Json] = {}  # columns
+    causes: dict[str, str] = {}
     for row in rows:
         standing = known.get(row["uid"])
         if standing is None or standing.epoch != row["epoch"] or not _as_decided(row, standing):
             continue
         if State(standing.state) in allowed and row["uid"] not in moved:
-            moved[row["uid"]] = {k: v for k, v in row.items() if k not in _IF}
+            moved[row["uid"]] = {k: v for k, v in row.items() if k not in _NO_COLUMNS}
+            causes[row["uid"]] = row.get("cause", "")
     if not moved:
         return []
     changed = [_columns(tx, name, given, known[uid]) for uid, given in moved.items()]
@@ -180,7 +182,8 @@ def transition(tx: Transaction, name: Transition, rows: Sequence[WorkloadMove]) 
         _update(keys, freed=target(name) in QUEUED).run(tx.conn, alike)
     tx.touch("workloads", *moved)
     for given, columns in zip(moved.values(), changed, strict=True):
-        _say(tx, name, given, known[given["uid"]], columns)
+        cause = causes[given["uid"]]
+        _say(tx, name, given, known[given["uid"]], columns, cause)
     return list(moved)
 
 
@@ -346,14 +349,16 @@ def _update(keys: tuple[str, ...], *, freed: bool) -> Bulk:
     )
 
 
-def _say(tx: Transaction, name: Transition, row: Json, standing: _Standing, columns: Json) -> None:
+def _say(
+    tx: Transaction, name: Transition, row: Json, standing: _Standing, columns: Json, cause: str
+) -> None:
     reason, default = EVENTS[
         "admit" if name == Transition.PLACE and standing.kind == BARE else name
     ]
     facts = EventFacts(
         cluster=row.get("cluster") or standing.cluster,
         epoch=int(columns.get("new_epoch") or row["epoch"]),
-        cause=columns["reason"],
+        cause=cause or columns["reason"],
         member_at=columns.get("ran_until") or columns.get("ran_from"),
     )
     message = default.format(cluster=facts.cluster, epoch=facts.epoch)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hub.bridge.bridge import Bridge
+from hub.controllers.class_values import ClassValues
 from hub.controllers.placements import Placements
 from hub.services.context import leadership
 from hub.services.context.settings import Settings
@@ -104,7 +105,8 @@ async def world(
 
         bridge = Bridge(hub.hub, lambda: term, hubs_own)
         placements = Placements(hub.hub, lambda: term)
-        tasks = [asyncio.create_task(each.run()) for each in (bridge, placements)]
+        classes = ClassValues(hub.hub, lambda: term)
+        tasks = [asyncio.create_task(each.run()) for each in (bridge, placements, classes)]
         try:
             yield World(cluster, kube, hub, bridge)
         finally:

@@ -137,3 +137,25 @@ async def test_the_class_of_a_workload_follows_the_label_of_its_job(tmp_path: Pa
 
         later = await until(held)
         assert later["metadata"]["generation"] == first["metadata"]["generation"] + 1
+
+
+async def test_the_number_of_a_workload_follows_its_class(tmp_path: Path):
+    """`kubectl edit workloadpriorityclass`: the Workload of a Job that waits shows the new value."""
+    async with world(tmp_path) as it:
+        await it.apply(URGENT)
+        await until(lambda: urgent(it))
+        await apply_guide(it)
+        row = await until(lambda: workload(it, "mock-workload"))
+        await it.hub.write(hold.hold_job, row.uid, "ann")
+        label: Any = {"metadata": {"labels": {"kueue.x-k8s.io/priority-class": "urgent"}}}
+        await it.kube.merge_patch(
+            "batch/v1", "Job", NAMESPACE, "mock-workload", label, field_manager="kubectl-label"
+        )
+
+        async def has(value: int) -> bool:
+            found = await shown(it)
+            return bool(found) and found["spec"].get("priority") == value
+
+        await until(lambda: has(7))
+        await it.apply(URGENT.replace("7", "9"))
+        await until(lambda: has(9))

@@ -65,6 +65,24 @@ async def test_a_deletion_that_is_refused_says_why(tmp_path: Path):
         assert labels.FINALIZER in (await it.live(made))["metadata"]["finalizers"]
 
 
+async def test_a_deleted_queue_is_drained_by_its_stop_policy(tmp_path: Path):
+    """`kubectl edit clusterqueue` after `kubectl delete`: its jobs are taken back, as in Kueue."""
+    async with on_simulated(tmp_path, [*KINDS, QUEUE]) as (it, _):
+        made = await it.create(a_queue("busy"))
+        await it.take()
+        await it.level(made)
+        uid = await charge(it, "busy")
+        await it.kube.delete(made["apiVersion"], "ClusterQueue", "", "busy")
+        await it.level(made)
+        await it.take()
+        assert (await it.hub.job(uid)).state != "Pending"
+        await it.patch(made, {"spec": {"stopPolicy": "HoldAndDrain"}})
+        await it.level(made)
+        await it.take()
+        row = await it.hub.job(uid)
+        assert (row.state, (row.evicted or {})["reason"]) == ("Pending", "ClusterQueueStopped")
+
+
 @pytest.mark.parametrize(
     ("of", "missing", "stops"), [(20, 4, False), (20, 5, True), (4, 3, False), (4, 4, True)]
 )
@@ -104,12 +122,13 @@ async def test_a_stop_that_was_lifted_does_not_come_back_for_the_same_reason(tmp
         assert not it.condition.stopped
 
 
-async def charge(it: Parts, queue: str) -> None:
-    """A job holds quota of the queue."""
+async def charge(it: Parts, queue: str) -> str:
+    """A job holds quota of the queue; its uid."""
     uid = await it.hub.submit("holder")
     await it.hub.add_cluster("north")
     await it.hub.place(uid, "north")
     await it.hub.write(lambda tx: workloads.change(tx, [{"uid": uid, "cluster_queue": queue}]))
+    return uid
 
 
 async def vanish(it: Parts, stub: Stub, names: list[str]) -> None:

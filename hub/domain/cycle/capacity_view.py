@@ -186,6 +186,37 @@ class LiveFleet:
         at = self._room.layout.position[cluster]
         return self._fits(who.uid, at, self._needs(pod_sets, asks), gone)
 
+    def stand(self, uid: str, needs: _Needs, cluster: str, *, certainly: bool = False) -> bool:
+        """Take room on this cluster, as it was decided; False where it does not fit.
+
+        `certainly`: also where it does not.
+        """
+        at = self._room.layout.position[cluster]
+        if self._claims.get(uid) == at:
+            if not certainly and not self._fits(uid, at, needs, ()):
+                return False
+            del self._claims[uid]  # the room stays taken
+            return True
+        if not self._room.take_all(needs, at):
+            if not certainly:
+                return False
+            for need, count in needs:
+                self._room.promise(need, count, at)
+        self._taken[uid] = Taken(at, needs)
+        return True
+
+    def keep(
+        self,
+        who: PendingWorkload,
+        assignment: Assignment,
+        cluster: str,
+        gone: Sequence[AdmittedWorkload],
+    ) -> None:
+        """Keep room of this cluster for it, as it was decided: it fits there once `gone` are."""
+        if who.uid not in self._claims:
+            needs = self._needs(sized(who.pod_sets, assignment), assignment.asks)
+            self._claim(who.uid, self._room.layout.position[cluster], needs, gone)
+
     def _by_cluster(self, gone: Iterable[AdmittedWorkload]) -> dict[int, list[AdmittedWorkload]]:
         found: dict[int, list[AdmittedWorkload]] = {}
         for holder in gone:

@@ -109,5 +109,7 @@ class _Cycle:
             tuple(shared_rounds.evictions.values()),
             tuple(shared_rounds.nominated.values()),
             self._clusters.notes(),
+            tuple(shared_rounds.starts),
+            shared_rounds.admitted,
             self._is_unfinished,
         )

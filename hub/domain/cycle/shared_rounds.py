@@ -7,6 +7,7 @@ that depend on nobody (`is_plain`) take their turns in between, in the same orde
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
 
+from hub.domain.cycle.admit import RoundState
 from hub.domain.cycle.attempt import Attempt, Ending, progressed
 from hub.domain.cycle.capacity_view import LiveFleet
 from hub.domain.cycle.plain_rounds import Order, is_plain
@@ -20,7 +21,7 @@ from hub.domain.plan import Eviction, Nominated, Placement, Reason, Refusal
 from hub.domain.queueing.eligibility import Hold
 from hub.domain.queueing.lane_queue import LaneQueue
 from hub.domain.queueing.requeue import Outcome, Where
-from hub.domain.quota.holders import PendingWorkload, QuotaState
+from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, QuotaState
 from hub.domain.quota.queue_policy import QueuePolicy
 from hub.domain.quota.tree import QuotaTree
 
@@ -82,9 +83,13 @@ class SharedRounds(Rounds):
         self.refusals: dict[str, Refusal] = {}
         self.evictions: dict[str, Eviction] = {}
         self.nominated: dict[str, Nominated] = {}
+        self.starts: list[int] = []  # how many placements were decided before each round
+        self.admitted: dict[str, AdmittedWorkload] = {}  # as they hold quota since their round
+        self._turns: dict[str, int] = {}  # uid → how many placements were decided before its turn
 
     def round(self) -> bool:
         """One round, plain queues in between; False if nothing changed for a while."""
+        self.starts.append(len(self._placements))
         attempts = self.run(self._instant)
         for attempt in attempts:
             self._note(attempt)
@@ -114,12 +119,21 @@ class SharedRounds(Rounds):
             yield attempt
         self._plain(None)
 
+    def admit(self, attempt: Attempt, state: RoundState) -> None:
+        """As for any rounds; placements are decided in the order of turns."""
+        self._turns[attempt.who.uid] = len(self._placements)
+        super().admit(attempt, state)
+        if attempt.ending is Ending.ADMITTED:
+            self._place(attempt)
+
     def _note(self, attempt: Attempt) -> None:
         who = attempt.who
         demand = who.demand
         assert demand is not None
         if attempt.ending is Ending.ADMITTED:
-            self._admitted(attempt)
+            self.admitted[who.uid] = self.quota_state.holder(who.queue, who.uid)
+            if self._ranks is not None and self.quota_state.policies[who.queue].by_usage:
+                self._ranks.penalise(f"{who.namespace}/{who.local_queue}", attempt.usage)
             return
         waits = attempt.outcome is Outcome.PENDING_PREEMPTION
         if waits:
@@ -135,13 +149,11 @@ class SharedRounds(Rounds):
                 )
                 self.refusals.setdefault(behind.key, refusal)
 
-    def _admitted(self, attempt: Attempt) -> None:
+    def _place(self, attempt: Attempt) -> None:
         who, assigned = attempt.who, attempt.search.assignment
         demand = who.demand
         assert demand is not None
         assert assigned is not None
-        if self._ranks is not None and self.quota_state.policies[who.queue].by_usage:
-            self._ranks.penalise(f"{who.namespace}/{who.local_queue}", assigned.charge)
         choice = NOWHERE if who.quota_only else self.live_fleet.choices[who.uid]
         self._placements.append(
             Placement(
@@ -162,6 +174,7 @@ class SharedRounds(Rounds):
         self.nominated[who.uid] = Nominated(
             who.uid, attempt.cluster or "", assigned,
             tuple(holder.uid for holder in attempt.awaited), attempt.message, new, who,
+            len(self.starts) - 1, self._turns[who.uid],
         )  # fmt: skip
 
     def _spared_until(self) -> dt.datetime | None:

@@ -239,6 +239,15 @@ class Room:
             self.growth.nodes_of(at)[:] = other.growth.nodes_of(at)
         self._stamps[at] = next(self._stamp)
 
+    def has_all_of(self, other: "Room", at: int) -> bool:
+        """Has each node of cluster `at` at least as much as in `other`? False where nodes lie otherwise."""
+        if self.layout is not other.layout:
+            return False
+        return bool(
+            (self.nodes_of(at) >= other.nodes_of(at)).all()
+            and (self.left[:, at] >= other.left[:, at]).all()
+        )
+
     def nodes_of(self, at: int) -> IntArray:
         """Resources × nodes of cluster `at`: what is free, on nodes there are and on those to come."""
         there = self.free[:, self.layout.bounds[at] : self.layout.bounds[at + 1]]

@@ -244,6 +244,10 @@ class QuotaState:
         if holder.queue in self.tree.queues:
             self.tree.charge(holder.queue, holder.usage)
 
+    def hold(self, holder: AdmittedWorkload) -> None:
+        """It holds quota that is charged already."""
+        self._mine(holder.queue).put(holder)
+
     def remove(self, holder: AdmittedWorkload) -> None:
         """It holds no quota any more."""
         self._mine(holder.queue).drop(holder.uid)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from hub.domain.instants import stamp
 from hub.domain.workloads.demand import FOR_GOOD, NAME_CONFLICT
 from hub.domain.workloads.refusals import is_member
+from hub.services.works.retries import RETRYING
 from hub.store.records.history import StoredEvent
 from hub.store.records.workloads import Workload
 from shared.documents import Json
@@ -31,9 +32,14 @@ def because(row: Workload, newest_first: Sequence[StoredEvent]) -> dict[str, Jso
     found: dict[str, Json] = {}
     avoided = frozenset(filter(is_member, row.set_aside or ()))
     for event in newest_first:
-        if event.cluster in avoided and event.reason == event.cause:
+        if event.cluster in avoided and _tells_why(event):
             found.setdefault(event.cluster, {"reason": event.reason, "message": event.message})
     return found
+
+
+def _tells_why(event: StoredEvent) -> bool:
+    """Does the event say in the member's words why the job avoids it? A retry has the member's code."""
+    return event.reason == event.cause or (event.reason == RETRYING and bool(event.cause))
 
 
 def with_causes(waiting: Json, causes: Mapping[str, Json]) -> Json:

@@ -82,6 +82,7 @@ class Routes:
         self._content: dict[str, tuple[Any, ...]] = {}  # uid → labels, spec … as last read
         self._selected: dict[str, str] = {}  # ClusterQueue → a placement that selects it
         self.unreadable: dict[str, str] = {}  # uid → fault
+        self.terminating: dict[str, str] = {}  # uid → name of a ClusterQueue that is being deleted
         self.stopped_in: Mapping[tuple[str, str], tuple[str, ...]] = {}  # LocalQueue → members
 
     @property
@@ -122,6 +123,8 @@ class Routes:
         self.drop(uid)
         self._idle = None
         self._content[uid] = content
+        if leaving:
+            self.terminating[uid] = row.name
         try:
             self._read(kind, row)
         except Exception as fault:  # noqa: BLE001 - one unusable object must not stop the others
@@ -137,6 +140,7 @@ class Routes:
             return False
         self._idle = None
         self.unreadable.pop(uid, None)
+        self.terminating.pop(uid, None)
         kind, namespace, name = self._known.pop(uid, ("", "", ""))
         match kind:
             case "ResourceFlavor":
@@ -243,6 +247,26 @@ class Routes:
             return False
         return eligibility.may_admit_from(namespace, target, self.namespaces).admits
 
+    @property
+    def drains(self) -> bool:
+        """Is any queue held and drained?"""
+        every = (*self.queues.values(), *self.local.values())
+        return any(queue.stop_policy == DRAIN for queue in every)
+
+    def drained_by(
+        self, cluster_queue: str, namespace: str, local_queue: str
+    ) -> tuple[str, str] | None:
+        """Reason and message for which a workload admitted through these leaves; None: it stays."""
+        queue = self.queues.get(cluster_queue)
+        local = self.local.get((namespace, local_queue or DEFAULT_QUEUE))
+        if queue is not None and queue.stop_policy == DRAIN:
+            kind, name = "ClusterQueue", cluster_queue
+        elif local is not None and local.stop_policy == DRAIN:
+            kind, name = "LocalQueue", local_queue or DEFAULT_QUEUE
+        else:
+            return None
+        return f"{kind}Stopped", f"{kind} {name} is stopped: its workloads are drained"
+
     def gate(self) -> Gate:
         """The checks that admissions must pass now."""
         return self.checks.gate(self.queue_policies)
@@ -275,19 +299,12 @@ def drained(
     routes: Routes, holders: Mapping[str, Mapping[str, AdmittedWorkload]]
 ) -> dict[tuple[str, str], list[str]]:
     """Workloads admitted through queues that are held and drained, by (reason, message)."""
-    queues = {q.name for q in routes.queues.values() if q.stop_policy == DRAIN}
-    local_queues = {key for key, q in routes.local.items() if q.stop_policy == DRAIN}
     found: dict[tuple[str, str], list[str]] = {}
-    if not queues and not local_queues:
+    if not routes.drains:
         return found
     for name, held in holders.items():
         for holder in held.values():
-            local_queue = (holder.namespace, holder.local_queue or DEFAULT_QUEUE)
-            if holder.evicted or not (name in queues or local_queue in local_queues):
-                continue
-            kind, said = (
-                ("ClusterQueue", name) if name in queues else ("LocalQueue", local_queue[1])
-            )
-            why = f"{kind}Stopped", f"{kind} {said} is stopped: its workloads are drained"
-            found.setdefault(why, []).append(holder.uid)
+            why = routes.drained_by(name, holder.namespace, holder.local_queue)
+            if why is not None and not holder.evicted:
+                found.setdefault(why, []).append(holder.uid)
     return found

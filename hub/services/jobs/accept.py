@@ -220,7 +220,7 @@ def missing_classes(tx: Transaction, drafts: Sequence[Draft]) -> dict[str, str]:
     present = resolve_priorities(tx, drafts)
     return {
         given.uid: f"metadata.labels[{keys.PRIORITY_CLASS}]: WorkloadPriorityClass {named} does not "
-        "exist: the priority is 0; make the class, then the Job anew"
+        "exist: the priority is 0 until somebody makes the class"
         for given in drafts
         if (named := priority_class(given)) and named not in present
     }

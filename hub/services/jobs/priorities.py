@@ -19,7 +19,7 @@ from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.labels import PRIORITY_CLASS, QUEUE_NAME
 from shared.reject_codes import RejectCode
 
-_WORKLOAD_CLASS: Final = (KUEUE, "WorkloadPriorityClass")
+WORKLOAD_CLASS: Final = (KUEUE, "WorkloadPriorityClass")
 _POD_CLASS: Final = ("scheduling.k8s.io", "PriorityClass")
 _NAMED_CLASSES: Final = 10
 DEFAULT_CLASS: Final = "default"
@@ -102,7 +102,7 @@ class Priorities:
         key = (group, kind, name)
         if key not in self._values:
             rows = objects.list_kind(self._tx, group, kind, names=[name])
-            self._values[key] = _integer(rows[0].manifest.get("value")) if rows else None
+            self._values[key] = integer(rows[0].manifest.get("value")) if rows else None
         return self._values[key]
 
 
@@ -143,20 +143,20 @@ def default_class(tx: Transaction) -> int | None:
     """The value of WorkloadPriorityClass `default`, which Jobs without a class get; None: no such class."""
 
     def read() -> int | None:
-        rows = objects.list_kind(tx, *_WORKLOAD_CLASS, names=[DEFAULT_CLASS])
-        return _integer((rows[0].spec or {}).get("value")) if rows else None
+        rows = objects.list_kind(tx, *WORKLOAD_CLASS, names=[DEFAULT_CLASS])
+        return integer((rows[0].spec or {}).get("value")) if rows else None
 
     return tx.remembered("objects", "default priority class", read)
 
 
-def _integer(value: object) -> int | None:
+def integer(value: object) -> int | None:
     """The value of a class; None: an earlier release stored one that can not be read."""
     if value is None:
         return 0
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def no_such_class(tx: Transaction, named: str, of: tuple[str, str] = _WORKLOAD_CLASS) -> str:
+def no_such_class(tx: Transaction, named: str, of: tuple[str, str] = WORKLOAD_CLASS) -> str:
     """The message for a priority class that does not exist: it names some of those that do."""
     names = [row.name for row in objects.list_kind(tx, *of)]
     if named in names:

@@ -59,7 +59,7 @@ def revise_job(tx: Transaction, given: Draft, row: Workload, intake: Intake) -> 
         raise Rejected(fault.code, f"{fault.field}: {fault.message}", fault.field, (fault,))
     _refuse_immutable(old, given, row)
     columns = WorkloadColumns()
-    if priority_class(given) != _class_of(old):  # a class whose value was edited changes nothing
+    if priority_class(given) != _class_of(old):  # an edited value: `queues.class_values`
         named, priority = given_priority(tx, given, resolve_priorities(tx, [given]))
         columns = {"priority_class": named, "priority": priority}
     generation = keep_next(tx, given, row, before, intake, columns)

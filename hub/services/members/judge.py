@@ -25,13 +25,19 @@ from hub.domain.workloads.states import (
 )
 from hub.services.members.verdicts.judgement import RECORD, Judgement
 from hub.services.members.verdicts.plain_text import REASON_CHARS, plain
-from hub.services.members.verdicts.retrying import failures, is_tried_again, retry, retry_later
+from hub.services.members.verdicts.retrying import (
+    failures,
+    is_allowed,
+    is_wanted,
+    retry,
+    retry_later,
+)
 from hub.services.members.verdicts.run_times import run_times
 from hub.services.works import restored
 from hub.services.works.avoiding import SET_ASIDE, set_aside
 from hub.services.works.later_epochs import NEWER_EPOCH
 from hub.services.works.overlap import overlap_of
-from hub.services.works.retries import may_retry, why_not
+from hub.services.works.retries import why_not
 from hub.store.records.workloads import CountedPods, JobProgress, MoveColumns
 from hub.store.records.works import StandingWork
 from shared.consent import NOT_ACCEPTED
@@ -70,7 +76,8 @@ def judge(entry: Observed, work: StandingWork, cluster: str, now: dt.datetime) -
     if entry.reason == NEWER_EPOCH:
         return RECORD if state is State.WITHDRAWING else _behind(entry, work, cluster)
     if entry.job is not None and entry.job.result is not None:
-        return _ended(entry.job, work, state, cluster, now)
+        allowed = is_allowed(entry.job, work)
+        return _ended(entry.job, work, state, cluster, now, allowed=allowed)
     if state is State.WITHDRAWING:
         return RECORD
     if entry.phase == "Missing":
@@ -144,8 +151,9 @@ def _gone(
 ) -> Judgement:
     """Nothing of this epoch is left in the member, neither the Job nor a pod, and how it ended."""
     job = entry.job
-    if job is not None and job.result is not None and not is_tried_again(job, work):
-        ended = _ended(job, work, state, cluster, now)
+    allowed = job is not None and job.result is not None and is_allowed(job, work)
+    if job is not None and job.result is not None and not (allowed and is_wanted(work)):
+        ended = _ended(job, work, state, cluster, now, allowed=allowed)
         return replace(ended, record=False, action="Remove")
     if state is not State.WITHDRAWING:
         if job is not None and job.result is not None:  # it failed, may be retried, and is gone
@@ -186,6 +194,7 @@ def _gone(
                 columns=columns,
                 action="Remove",
                 detail=failure.detail,
+                cause=failure.cause,
             )
         case after:
             name = Transition.HOLD if after == WithdrawTo.HELD else Transition.REQUEUE
@@ -196,6 +205,7 @@ def _gone(
                 columns=again,
                 action="Remove",
                 detail=failure.detail,
+                cause=failure.cause,
             )
 
 
@@ -210,10 +220,19 @@ def _never_started(entry: Observed, work: StandingWork) -> bool:
 
 
 def _ended(
-    job: JobStatus, work: StandingWork, state: State, cluster: str, now: dt.datetime
+    job: JobStatus,
+    work: StandingWork,
+    state: State,
+    cluster: str,
+    now: dt.datetime,
+    *,
+    allowed: bool,
 ) -> Judgement:
-    """The Job has ended. A result stands, whatever else was wished for meanwhile."""
-    if is_tried_again(job, work):
+    """The Job has ended. A result stands, whatever else was wished for meanwhile.
+
+    `allowed`: it failed, and another epoch is allowed.
+    """
+    if allowed and is_wanted(work):
         # A new epoch begins when nothing of this one is left: a failed Job's last pods may still run.
         if state is not State.WITHDRAWING:
             return retry(job, work, cluster, now)
@@ -235,9 +254,9 @@ def _ended(
             transition=Transition.SUCCEED, columns=columns, action="Withdraw" if going else "Keep"
         )
     columns["reason"] = plain(job.reason, REASON_CHARS) or "Failed"
-    tried, rules = work.attempt(), work.annotations()
-    wanted = may_retry(job, tried, rules)  # … and somebody wishes otherwise
-    said = "; ".join(filter(None, (job.message, "" if wanted else why_not(job, tried, rules))))
+    # If it is allowed, somebody wishes otherwise.
+    why = "" if allowed else why_not(job, work.attempt(), work.annotations())
+    said = "; ".join(filter(None, (job.message, why)))
     columns["message"] = plain(f"{cluster}: {said}" if said else "")
     return Judgement(
         transition=Transition.FAIL, columns=columns, action="Withdraw" if going else "Keep"

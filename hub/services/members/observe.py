@@ -292,7 +292,7 @@ def _gather_changes(cluster: str, work: StandingWork, verdict: Judgement, writes
             counts_of(work.uid, work.epoch, verdict.counts, all_ready=verdict.all_ready)
         )
     if verdict.detail and not verdict.code:
-        facts = EventFacts(cluster, work.epoch, RETRYING)
+        facts = EventFacts(cluster, work.epoch, verdict.cause)
         writes.said.append(_Said(work, RETRYING, verdict.detail, facts, warning=False))
     if verdict.admission is not None:
         writes.charges.append({"uid": work.uid, "admission": verdict.admission})

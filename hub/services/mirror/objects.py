@@ -70,7 +70,7 @@ def uids_of_kind(tx: Transaction, group: str, kind: str) -> dict[str, tuple[str,
     return bare | {
         row.uid: (row.namespace, row.name)
         for row in objects.list_kind(tx, group, kind)
-        if row.origin == Origin.HUB_CLUSTER and (row.deleted_at is None or _drains(row))
+        if row.origin == Origin.HUB_CLUSTER and row.deleted_at is None
     }
 
 
@@ -118,11 +118,12 @@ def delete_jobs(tx: Transaction, uids: Sequence[str]) -> set[str]:
     }
 
 
-def delete_object(tx: Transaction, uid: str) -> bool:
+def delete_object(tx: Transaction, uid: str, drain: bool = False) -> bool:
     """An object of the hub cluster is being deleted; True once nothing of it is left.
 
     Raises Rejected where something still depends on it: its finalizer stays until that has ended. A
-    ClusterQueue that is in use is marked first: from then on it admits nothing.
+    ClusterQueue that is in use is marked first: from then on it admits nothing. `drain`: its stopPolicy
+    is HoldAndDrain by now.
     """
     row = objects.get(tx, uid)
     if row is None or (row.api_group, row.kind) == ("", "Namespace"):
@@ -131,10 +132,14 @@ def delete_object(tx: Transaction, uid: str) -> bool:
         delete_jobs(tx, [uid])  # a bare Workload
     if row is None:
         return not _held(tx, uid)
-    if _drains(row) and row.deleted_at is None and jobs.charged_to(tx, row.name):
-        terminating.begin(tx, row)
+    queue = (row.api_group, row.kind) == terminating.KIND
+    if queue and (row.deleted_at is None or drain) and jobs.charged_to(tx, row.name):
+        if row.deleted_at is None:
+            terminating.begin(tx, row)
+        if drain:
+            terminating.drain(tx, row)
         return False
-    if row.deleted_at is None or _drains(row):
+    if row.deleted_at is None or queue:
         result = delete.delete_object(
             tx,
             row.api_group,
@@ -146,11 +151,6 @@ def delete_object(tx: Transaction, uid: str) -> bool:
         )
         return result["result"] == "deleted" and not _held(tx, uid)
     return False
-
-
-def _drains(row: StoredObject) -> bool:
-    """Does it stay, and admit nothing, until what it has admitted has ended?"""
-    return (row.api_group, row.kind) == (KUEUE, "ClusterQueue")
 
 
 def job_facts(tx: Transaction, uids: Iterable[str]) -> dict[str, JobFacts]:

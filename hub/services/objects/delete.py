@@ -10,9 +10,9 @@ from hub.services.jobs.bare import KIND
 from hub.services.objects import effects, leave
 from hub.services.objects.hand_over import refuse_meanwhile
 from hub.services.questions.objects import find_shown
+from hub.services.queues import terminating
 from hub.services.removals import before
 from hub.services.works import accounted
-from hub.services.works.evict import evict
 from hub.store import audit, jobs, objects, on_members, workloads
 from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
@@ -43,16 +43,18 @@ def delete_object(
 ) -> Json:
     """Delete one object; {"result": "deleted" | "deleting", "members": what that does there, read before}.
 
-    `drain`: what a ClusterQueue runs goes first. `dry_run`: only say what follows ("result": "wouldDelete",
-    or "ownedElsewhere" with "message" that says where to delete the object).
+    `drain`: a ClusterQueue goes when what it has admitted has left. `dry_run`: only say what follows
+    ("result": "wouldDelete", or "ownedElsewhere" with "message" that says where to delete the object).
 
     A placement is only marked: it goes when what it caused is gone; so does a member that is to be emptied
     first (`policy`: Delete or Abandon; "" as its spec says). Raises Rejected: NotFound,
     OwnedElsewhere, PreconditionFailed (another uid), NamespaceNotEmpty, ClusterNotEmpty, QueueNotEmpty.
     """
     row = _find_deletable(tx, (group, kind, namespace, name), principal)
-    elsewhere = _refuse_kept(row, origin, expected, dry_run=dry_run)
-    drains = drain and (group, kind) == (KUEUE, "ClusterQueue")
+    drains = drain and (group, kind) == terminating.KIND
+    elsewhere = ""
+    if not (drains and terminating.is_terminating(row)):  # kubectl may have deleted it already
+        elsewhere = _refuse_kept(row, origin, expected, dry_run=dry_run)
     if not drains:
         _refuse_if_used(tx, row)
     # The bridge tells nobody what a deletion does in members: it reads nothing for that.
@@ -61,9 +63,9 @@ def delete_object(
     if dry_run:
         result = "ownedElsewhere" if elsewhere else "wouldDelete"
         return {"uid": row.uid, "result": result, "message": elsewhere, "members": members}
-    if drains:
-        _drain(tx, name)
     audit.add(tx, principal, "delete", _path(row), f"origin {origin}")
+    if drains and _drain(tx, row):
+        return {"uid": row.uid, "result": "deleting", "members": members}
     if group == PLACEMENT and kind in PLACEMENT_KINDS:
         if row.deleted_at is None:
             objects.change(tx, row.uid, deleted_at=tx.now)
@@ -158,10 +160,14 @@ def _before(
     return before.before_deletion(tx, row, cleans=leave.cleans_up(row, policy))
 
 
-def _drain(tx: Transaction, queue: str) -> None:
-    """Take back what a ClusterQueue has admitted."""
-    message = f"ClusterQueue {queue} is deleted: its workloads are drained"
-    evict(tx, jobs.charged_to(tx, queue), "ClusterQueueStopped", message)
+def _drain(tx: Transaction, row: StoredObject) -> bool:
+    """Take back what a ClusterQueue has admitted; True if it is Terminating until that is done."""
+    terminating.drain(tx, row)
+    if not jobs.charged_to(tx, row.name):
+        return False
+    if row.deleted_at is None:
+        terminating.begin(tx, row)
+    return True
 
 
 def _refuse_if_used(tx: Transaction, row: StoredObject) -> None:
@@ -187,16 +193,22 @@ def _refuse_if_used(tx: Transaction, row: StoredObject) -> None:
                     f"cluster {name} {owed}: settle that first (roadstead restored), or, if it is "
                     f"destroyed, roadstead clusters fence {name} --destroyed",
                 )
-        case (group, "ClusterQueue") if group == KUEUE:
+        case kind if kind == terminating.KIND:
             charged = jobs.charged_to(tx, name)
             if charged:
                 raise Rejected(
                     RejectCode.QUEUE_NOT_EMPTY,
                     f"{len(charged)} jobs are charged to ClusterQueue {name}: let them end, or "
-                    "delete it with drain=true",
+                    f"{_how_to_drain(row)}",
                 )
         case _:
             return
+
+
+def _how_to_drain(row: StoredObject) -> str:
+    if row.deleted_at is None:
+        return "delete it with drain=true"
+    return f"drain it: roadstead queues stop --drain {row.name}, or stopPolicy HoldAndDrain"
 
 
 def _provided(row: StoredObject) -> bool:

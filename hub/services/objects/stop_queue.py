@@ -10,6 +10,7 @@ from hub.services.context.settings import Settings
 from hub.services.objects.apply import CONFIGURED, REJECTED, apply_documents
 from hub.services.questions import queues
 from hub.services.questions.pages.previews import find_queue, stop_policy_of
+from hub.services.queues import terminating
 from hub.services.reading.draft import draft
 from hub.store import audit
 from hub.store.records.objects import StoredObject
@@ -35,7 +36,8 @@ def set_stop_policy(
 ) -> Json:
     """The queue as it stands then; without `namespace` a ClusterQueue. Done again, nothing changes.
 
-    Raises Rejected: NotFound, Forbidden, and what its manifest is refused for: OwnedElsewhere where it came
+    A ClusterQueue that is Terminating can be drained, whichever way it was deleted. Raises Rejected:
+    NotFound, Forbidden, BeingDeleted, and what its manifest is refused for: OwnedElsewhere where it came
     from the hub cluster.
     """
     row = find_queue(tx, namespace, name)
@@ -44,7 +46,9 @@ def set_stop_policy(
             f"no role that {principal} has allows to change queues of namespace {namespace[:64]}"
         )
         raise Rejected(RejectCode.FORBIDDEN, said)
-    if stop_policy_of(row) != policy:
+    if terminating.is_terminating(row):
+        _drain(tx, row, policy, principal)
+    elif stop_policy_of(row) != policy:
         by = row.annotations.get(labels.SUBMITTED_BY, "")
         given = draft(_with_policy(row, policy), tx.now, submitted_by=by)
         applied = apply_documents(tx, [given], settings.intake)[0]
@@ -57,6 +61,18 @@ def set_stop_policy(
     if namespace:
         return queues.get_local_queue(tx, namespace, name)
     return queues.get_cluster_queue(tx, name)
+
+
+def _drain(tx: Transaction, row: StoredObject, policy: StopPolicy, principal: str) -> None:
+    """Take back what a Terminating ClusterQueue has admitted; any other policy changes nothing of it."""
+    if policy != terminating.DRAIN:
+        said = (
+            f"ClusterQueue {row.name} is being deleted and admits nothing: it can only be drained"
+        )
+        raise Rejected(RejectCode.BEING_DELETED, said)
+    if stop_policy_of(row) != policy:
+        terminating.drain(tx, row)
+        audit.add(tx, principal, "stop", f"{row.kind} {row.name} {row.uid}", policy)
 
 
 def _with_policy(row: StoredObject, policy: StopPolicy) -> Parsed:

@@ -18,6 +18,7 @@ from hub.domain.cycle.profile import Profile
 from hub.domain.cycle.recheck import Moved, Standing
 from hub.domain.cycle.snapshot import Snapshot
 from hub.domain.fleet.clusters import Cluster
+from hub.domain.fleet.free_capacity import Room
 from hub.domain.fleet.promises import Members
 from hub.domain.plan import Lapse, Reason
 from hub.domain.quota.declared import ClusterQueue, Usage, read_usage
@@ -251,6 +252,16 @@ class Present:
             namespaces=routes.namespaces,
             inactive=routes.idle_queues(),
         )
+
+    def roomy(self, room: Room) -> frozenset[str]:
+        """Clusters that reported and on whose every node at least as much is free as the cycle saw."""
+        was = self._grounds.snapshot
+        assert was is not None
+        places = room.layout.position
+        return frozenset(
+            name for name in self._told
+            if name in places and room.has_all_of(was.room, places[name])
+        )  # fmt: skip
 
     def standing(
         self, decided: Mapping[str, tuple[int, int]], demands: Mapping[str, Demand]

@@ -7,10 +7,11 @@ if its grounds changed: the next turn decides.
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import orjson
 
-from hub.domain.cycle.recheck import recheck
+from hub.domain.cycle.recheck import Recheck
 from hub.domain.placement.framework import first_rejection
 from hub.domain.placement.plugins.consent import AWAITING_REPORT
 from hub.domain.plan import Lapse, Plan, Reason
@@ -20,6 +21,7 @@ from hub.store.schedule import SchedulingRow
 from hub.store.transaction import Transaction
 
 Checks = Mapping[str, tuple[str, ...]]  # admission checks that were found to be required, by uid
+Stopped = Mapping[tuple[str, str], Sequence[str]]  # uids of what leaves, by reason and message
 _ANYTHING = Constraints()
 
 
@@ -37,7 +39,9 @@ def of_plan(
     if present is None:
         return {}
     standing = present.standing(decided, _demands(grounds, plan))
-    lapsed = recheck(plan, present.snapshot(), present.moved, standing, grounds.profile, tx.now)
+    picture, moved = present.snapshot(), present.moved
+    moved = replace(moved, roomy=present.roomy(picture.room))
+    lapsed = Recheck(plan, picture, moved, standing, grounds.profile, tx.now).lapsed()
     return _other_checks(present, plan, checks, reserved) | lapsed
 
 
@@ -115,3 +119,27 @@ def _still_ready(present: Present, grounds: Grounds, row: SchedulingRow, now: dt
         return False
     why = first_rejection(grounds.profile.filters, constraints, cluster, now)
     return why is None or why.reason == AWAITING_REPORT
+
+
+def still_drained(tx: Transaction, grounds: Grounds, drained: Stopped) -> Stopped:
+    """Of workloads that leave drained queues, those whose queues are drained in this transaction."""
+    present = grounds.in_transaction(tx, ())
+    if present is None or not present.rules_moved:
+        return drained
+    routes = present.routes
+    found: dict[tuple[str, str], list[str]] = {}
+    for row in present.rows([uid for uids in drained.values() for uid in uids]):
+        why = routes.drained_by(row.cluster_queue, row.namespace, row.queue)
+        if why is not None:
+            found.setdefault(why, []).append(row.uid)
+    return found
+
+
+def still_stopped(tx: Transaction, grounds: Grounds, stopped: Stopped) -> Stopped:
+    """Of reserved workloads of stopped queues, those whose queues are stopped in this transaction."""
+    present = grounds.in_transaction(tx, ()) if stopped else None
+    if present is None or not present.rules_moved:
+        return stopped
+    every = [uid for uids in stopped.values() for uid in uids]
+    left = {row.uid for row in present.rows(every) if present.route(row)[0].stopped}
+    return {why: [uid for uid in uids if uid in left] for why, uids in stopped.items()}

@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from hub.domain.plan import Eviction, Nominated, Reason
 from hub.domain.workloads.states import State
+from hub.services.scheduling import lapses
+from hub.services.scheduling.grounds import Grounds
+from hub.services.scheduling.lapses import Stopped
 from hub.services.works.evict import evict
 from hub.store import workloads
 from hub.store.records.workloads import WorkloadChange
@@ -20,10 +23,13 @@ _CAUSES: Mapping[str, str] = {
 }
 
 
-def drain(tx: Transaction, drained: Mapping[tuple[str, str], Sequence[str]], term: int) -> None:
-    """Take back what stopped queues admitted, by (reason, message). Raises StaleTerm."""
+def drain(tx: Transaction, drained: Stopped, term: int, grounds: Grounds) -> None:
+    """Take back what stopped queues admitted, by (reason, message). Raises StaleTerm.
+
+    What a queue admitted that was resumed meanwhile stays.
+    """
     tx.require_term(term)
-    for (reason, message), uids in drained.items():
+    for (reason, message), uids in lapses.still_drained(tx, grounds, drained).items():
         evict(tx, uids, reason, message)
 
 

@@ -34,7 +34,8 @@ def carry_out(
 ) -> list[str]:
     """Place, give back, evict and ask anew; the uids placed. Raises StaleTerm."""
     tx.require_term(term)
-    for (reason, message), uids in settled.stopped.items():
+    stopped = lapses.still_stopped(tx, grounds, settled.stopped)
+    for (reason, message), uids in stopped.items():
         evict(tx, uids, reason, message)
     _give_back(tx, settled.back)
     here = _reserved(tx, [*settled.asked, *settled.told])

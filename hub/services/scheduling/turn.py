@@ -31,6 +31,7 @@ from hub.services.index.index import ScheduleIndex
 from hub.services.index.reader import PART, Affected, News
 from hub.services.jobs import resize
 from hub.services.questions import gauges as queue_gauges
+from hub.services.queues import terminating
 from hub.services.scheduling import commit, preempt, settle
 from hub.services.scheduling.commit import PreparedPlan
 from hub.services.scheduling.grounds import Grounds
@@ -122,10 +123,7 @@ class Scheduler:
         """One cycle; True if there is more to do at once."""
         await self._ask_agents()
         await self._sample()
-        if leaving := drained(self.index.routes, self.index.holders):
-            await self._hub.write(preempt.drain, leaving, self._term())
-            uids = frozenset(uid for those in leaving.values() for uid in those)
-            await self.follow({"workloads": uids})
+        await self._drain()
         await self._settle_reservations()
         limits = self._hub.settings.scheduling
         now = self._hub.clock.now()
@@ -152,6 +150,18 @@ class Scheduler:
             uids = frozenset(grown)
             await self.follow({"workloads": uids, TERMS: uids})
         return unfinished or bool(self.index.pending_reasons)
+
+    async def _drain(self) -> None:
+        """Evict what stopped queues admitted; remove Terminating queues from which all jobs have gone."""
+        if leaving := drained(self.index.routes, self.index.holders):
+            grounds = Grounds.of(self.index, self._profile())
+            await self._hub.write(preempt.drain, leaving, self._term(), grounds)
+            uids = frozenset(uid for those in leaving.values() for uid in those)
+            await self.follow({"workloads": uids})
+        names, holders = self.index.routes.terminating.values(), self.index.holders
+        if empty := [name for name in names if not holders.get(name)]:
+            removed = await self._hub.write(terminating.finish, empty, self._term())
+            await self.follow({"objects": frozenset(removed)})
 
     async def _commit(
         self, prepared: PreparedPlan, grounds: Grounds, gate: Gate, now: dt.datetime

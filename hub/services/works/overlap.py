@@ -8,6 +8,7 @@ nothing; it is looked at for what it says about this (invariant R-05).
 import datetime as dt
 from typing import Final
 
+from hub.domain.instants import read_instant
 from hub.domain.workloads.states import ON_CLUSTER, TERMINAL, State
 from hub.store.records.works import StandingWork
 from shared.documents import JsonView
@@ -50,8 +51,9 @@ def overlap_of(entry: Observed, work: StandingWork, state: State, cluster: str) 
 
 
 def _is_after(ended: str, started_at: dt.datetime) -> bool:
-    """Whether it may have gone on after that start: clocks of two clusters are compared, to tell people."""
-    try:
-        return dt.datetime.fromisoformat(ended) > started_at
-    except (ValueError, TypeError):  # it does not say when, or without a zone
-        return True
+    """Whether it may have gone on after that start: clocks of two clusters are compared, to tell people.
+
+    Also of one that does not say when it ended.
+    """
+    at = read_instant(ended)
+    return at is None or at > started_at

@@ -293,6 +293,7 @@ class MoveColumns(WorkloadColumns, total=False):
     new_epoch: int  # replaces its epoch
     if_state: str
     if_generation: int
+    cause: str  # of the event alone
 
 
 class WorkloadMove(MoveColumns, total=False):

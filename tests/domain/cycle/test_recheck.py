@@ -8,7 +8,7 @@ import pytest
 from hub.domain.admission.flavors import FlavorCatalog
 from hub.domain.cycle.cycle import schedule
 from hub.domain.cycle.profile import Profile
-from hub.domain.cycle.recheck import Moved, recheck
+from hub.domain.cycle.recheck import ROOM_LOOKS, Moved, Recheck
 from hub.domain.cycle.snapshot import Nomination, Snapshot
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.fleet.free_capacity import Layout, Room
@@ -53,7 +53,7 @@ def lapsed(
 ) -> dict[str, Reason]:
     """Reasons by uid, where everybody asks for the same; `absent` wait no longer."""
     uids = {*(p.uid for p in plan.placements), *(n.uid for n in plan.nominated)} - {*absent}
-    found = recheck(plan, present, moved, dict.fromkeys(uids, demand), Profile(), NOW)
+    found = Recheck(plan, present, moved, dict.fromkeys(uids, demand), Profile(), NOW).lapsed()
     assert all(lapse.message for lapse in found.values())
     return {uid: lapse.reason for uid, lapse in found.items()}
 
@@ -153,6 +153,28 @@ def test_room_that_is_left_goes_to_the_first_of_the_plan() -> None:
     snapshot, plan = planned(demand, "a", "b", "c")
     present = of_clusters(snapshot, a_cluster(a_pool(cpu=2)))
     assert lapsed(plan, present, ON_C, demand) == {"c": Reason.NO_CLUSTER_FITS}
+
+
+def test_a_cluster_with_at_least_the_room_of_before_is_not_laid_out_again() -> None:
+    """What the cycle packed fits there still: the commit is short though all members reported."""
+    demand = a_demand()
+    snapshot, plan = planned(demand, "a", "b", "c")
+    present = of_clusters(snapshot, a_cluster(a_pool(cpu=2)))
+    moved = replace(ON_C, roomy=frozenset({"c"}))
+    assert lapsed(plan, present, moved, demand) == {}
+
+
+def test_a_commit_looks_at_the_room_of_a_bounded_number_of_placements() -> None:
+    """Where clusters have less room than the cycle saw: the others wait for the next cycle."""
+    demand, many = a_demand(), ROOM_LOOKS + 2
+    lane = a_lane(demand, *(f"j{number:05}" for number in range(many)))
+    pools = [a_pool(nodes=many, cpu=1)]
+    snapshot = a_snapshot([lane], [a_cluster(*pools)], a_queue(cpu=many))
+    plan = schedule(snapshot, NOW, Profile())
+    assert len(plan.placements) == many
+    found = lapsed(plan, snapshot, ON_C, demand)
+    late = [placement.uid for placement in plan.placements[ROOM_LOOKS:]]
+    assert found == dict.fromkeys(late, Reason.PENDING_EVALUATION)
 
 
 def test_a_claim_to_room_is_kept_from_others() -> None:
@@ -263,5 +285,5 @@ def test_who_waits_for_victims_since_an_earlier_cycle_is_charged_as_if_they_were
     plan = replace(placed, nominated=(claim._replace(new=False),))
     present = of_queues(snapshot, a_queue(cpu=quota))
     standing = {"a": low, "high": high}
-    found = recheck(plan, present, EVERYTHING, standing, Profile(), NOW)
+    found = Recheck(plan, present, EVERYTHING, standing, Profile(), NOW).lapsed()
     assert {uid: lapse.reason for uid, lapse in found.items()} == left

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from hub.domain.cycle.profile import Profile
 from hub.services.context.settings import Queueing, Settings
 from hub.services.index.catalog import drained
 from hub.services.scheduling import preempt
+from hub.services.scheduling.grounds import Grounds
 from tests.services.build import WITHIN, in_cohort, start, states, submit, told, urgent
 from tests.services.hubs import Running, a_job, a_pool, a_queue, running
 
@@ -297,7 +299,8 @@ async def test_one_that_a_drain_gave_back_tells_at_once_how_its_queue_goes_on(
         await hub.apply(*a_queue("gold", spec={"stopPolicy": "HoldAndDrain"}))
         await hub.follow()
         index = hub.scheduler.index
-        await hub.hub.write(preempt.drain, drained(index.routes, index.holders), 1)
+        leaving, grounds = drained(index.routes, index.holders), Grounds.of(index, Profile())
+        await hub.hub.write(preempt.drain, leaving, 1, grounds)
         assert (await hub.job(uid)).reason == "ClusterQueueStopped"
         found = await told(hub, uid)
         assert (found["state"], found["reason"]) == ("Pending", "QueueStopped")

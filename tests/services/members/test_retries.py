@@ -8,6 +8,7 @@ from hypothesis import given, strategies as st
 
 from hub.services.jobs import hold
 from hub.services.works.evict import evict
+from hub.store import events
 from shared.kinds import retry_on
 from tests.api.serving import a_job, served
 from tests.services.members.hubs import ran, running_hub, seen
@@ -131,6 +132,22 @@ async def test_a_refusal_of_what_may_have_started_is_no_failure(tmp_path: Path):
         await east.sync(ran(uid, 2, **FAILED))
         job = await hub.job(uid)
         assert (job.state, job.reason, job.retries) == ("Withdrawing", "Retrying", 1)
+
+
+@pytest.mark.parametrize("preempted", [False, True], ids=["alone", "beside a preemption"])
+async def test_the_event_of_a_retry_has_the_member_s_code_as_a_field(
+    tmp_path: Path, preempted: bool
+):
+    """Rules and pages read `cause`; the message is for people."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        uid = await hub.placed("north", metadata={"annotations": {"roadstead.dev/retry": "2"}})
+        await agent.sync()
+        if preempted:
+            await hub.write(evict, [uid], "Preempted", "for another")
+        await agent.sync(ran(uid, **{**FAILED, "reason": "DeadlineExceeded"}))
+        (event,) = await hub.hub.read(events.about, uid, "Retrying", 9)
+        assert (event.cluster, event.epoch, event.cause) == ("north", 1, "DeadlineExceeded")
 
 
 CODE_42: dict[str, Any] = {**FAILED, "failures": ["42/Error"]}

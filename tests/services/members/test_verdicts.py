@@ -230,6 +230,7 @@ def test_a_failure_that_may_be_tried_again_is_taken_back_first(phase):
             "withdraw_to": WithdrawTo.PENDING,
             "reason": "Retrying",
             "message": "epoch 1 failed in north (R): m",
+            "cause": "R",
             "failed": 3,
             "set_aside": {"east": LATER, "north": IN_HALF_A_MINUTE},
         }
@@ -245,11 +246,13 @@ def test_a_failure_of_what_is_taken_back_to_run_again_is_no_end(to):
     work = leaving(to, **TOLD_TWICE)
     decision = RETRIED | {"set_aside": {"east": LATER, "north": IN_HALF_A_MINUTE}}
     said = "epoch 1 failed in north (Failed): "
-    assert verdict(ran("u", **failed), work) == Judgement(decided=decision, detail=said)
+    assert verdict(ran("u", **failed), work) == Judgement(
+        decided=decision, detail=said, cause="Failed"
+    )
     move = Transition.HOLD if to == WithdrawTo.HELD else Transition.REQUEUE
     again: Any = WHY | decision | {"succeeded": 0}
     assert verdict(seen("u", "Gone", job=failed), work) == Judgement(
-        record=False, transition=move, columns=again, action="Remove", detail=said
+        record=False, transition=move, columns=again, action="Remove", detail=said, cause="Failed"
     )
     known = leaving(to, **TOLD_TWICE, **RETRIED)
     assert verdict(ran("u", **failed), known) == RECORD, "it is told once"

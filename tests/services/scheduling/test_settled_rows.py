@@ -11,7 +11,14 @@ from hub.services.index.reservations import Settlement
 from hub.services.scheduling.preempt import drain
 from hub.store import schedule, workloads, works
 from shared.clock import ManualClock
-from tests.services.scheduling.reservations import RETRIED, fill, reserved, row, settled
+from tests.services.scheduling.reservations import (
+    RETRIED,
+    as_decided,
+    fill,
+    reserved,
+    row,
+    settled,
+)
 from tests.store.build import START, a_work, a_workload, call, opened
 
 pytestmark = pytest.mark.anyio
@@ -106,7 +113,7 @@ async def test_a_stopped_queue_gives_back_all_that_it_has(tmp_path: Path, stop: 
         if stop == "settled":
             await settled(db, Settlement(stopped=why))
         else:
-            await db.write(call(drain, why, 1))
+            await db.write(call(drain, why, 1, as_decided(db)))
         for uid in ("one", "two"):
             after = await row(db, uid)
             assert (after.state, after.reason, after.message) == (

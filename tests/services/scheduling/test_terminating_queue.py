@@ -1,6 +1,6 @@
 """A ClusterQueue that kubectl deletes while it is in use is Terminating, as in Kueue, and admits nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,9 @@ import pytest
 from hub.domain.quota.declared import FlavorResource
 from hub.domain.workloads.origin import Origin
 from hub.services.mirror import objects as mirrored
+from hub.services.objects import delete
 from hub.services.objects.apply import apply_documents
+from hub.services.objects.stop_queue import set_stop_policy
 from hub.services.reading.draft import draft
 from hub.store import objects
 from hub.store.records.objects import StoredObject
@@ -20,8 +22,10 @@ from shared.kinds.kueue_v1beta2 import GROUP
 from shared.kinds.registry import parse
 from tests.services.hubs import Running, a_job, a_pool, a_queue, running
 from tests.services.scheduling.plans import decided, written
+from tests.services.steps import gone, lively, reported
 
 pytestmark = pytest.mark.anyio
+Apply = Callable[[Running, Sequence[dict[str, Any]]], Awaitable[list[str]]]
 
 
 async def kubectl_apply(hub: Running, manifests: Sequence[dict[str, Any]]) -> list[str]:
@@ -61,13 +65,14 @@ async def test_a_queue_that_is_being_deleted_admits_nothing_and_goes_when_it_is_
         assert hub.scheduler.index.ledger.used("w2", FlavorResource("w2-flavor", "cpu")) == 1000
         with pytest.raises(Rejected, match="1 jobs are charged"):
             await hub.hub.write(mirrored.delete_object, uid)
+        assert (await hub.job(waits)).reason == "Misconfigured"
+        assert "Terminating" in (await hub.job(waits)).message
         await hub.transition("unplace", long)
         await hub.settle()
-        for job in await hub.jobs([long, waits]):
-            assert (job.state, job.reason) == ("Pending", "Misconfigured")
-            assert "Terminating" in job.message
         assert await hub.hub.write(mirrored.delete_object, uid)
         assert await of_uid(hub, uid) is None
+        for job in await hub.jobs([long, waits]):
+            assert (job.state, job.reason) == ("Pending", "QueueNotFound")
 
 
 async def test_a_plan_places_nothing_in_a_queue_that_is_being_deleted_by_then(
@@ -92,3 +97,116 @@ async def test_an_unused_queue_goes_at_once(tmp_path: Path) -> None:
         (_, uid, _) = await kubectl_apply(hub, a_queue("w2"))
         assert await hub.hub.write(mirrored.delete_object, uid)
         assert uid not in await hub.hub.read(mirrored.uids_of_kind, GROUP, "ClusterQueue")
+
+
+async def in_use(hub: Running, apply: Apply) -> tuple[str, str]:
+    """A ClusterQueue with a job that its member runs: their uids."""
+    await hub.cluster("c1", a_pool(cpu="64"))
+    (_, queue, _) = await apply(hub, a_queue("w2", quota={"cpu": "2"}))
+    (uid,) = await hub.apply(a_job("long", queue="w2"))
+    await hub.settle()
+    await lively(hub, uid)
+    return queue, uid
+
+
+async def by_rest(hub: Running, manifests: Sequence[dict[str, Any]]) -> list[str]:
+    return await hub.apply(*manifests)
+
+
+def rest_delete(tx: Transaction, drain: bool = True) -> str:
+    """`DELETE …/ClusterQueue/w2?drain=true`; the result."""
+    told = delete.delete_object(
+        tx, GROUP, "ClusterQueue", "", "w2", origin=Origin.REST, principal="ann", drain=drain
+    )
+    return str(told["result"])
+
+
+async def assert_drains_and_goes(hub: Running, queue: str, job: str) -> None:
+    """The job leaves its member; until it has, the queue is there and its quota is charged."""
+    await hub.settle()
+    row = await hub.job(job)
+    assert (row.state, row.reason) == ("Withdrawing", "ClusterQueueStopped")
+    assert await of_uid(hub, queue) is not None
+    assert hub.scheduler.index.ledger.used("w2", FlavorResource("w2-flavor", "cpu")) == 1000
+    await gone(hub, job)
+    await hub.settle()
+    assert await of_uid(hub, queue) is None
+    row = await hub.job(job)
+    assert (row.state, row.reason) == ("Pending", "QueueNotFound")
+
+
+async def test_a_deletion_with_drain_goes_when_the_last_job_has_left(tmp_path: Path) -> None:
+    """REST: the queue is Terminating until then; asked again, it still is."""
+    async with running(tmp_path) as hub:
+        queue, job = await in_use(hub, by_rest)
+        assert await hub.hub.write(rest_delete) == "deleting"
+        row = await of_uid(hub, queue)
+        assert row is not None
+        assert row.deleted_at is not None
+        assert await hub.hub.write(rest_delete) == "deleting"
+        await assert_drains_and_goes(hub, queue, job)
+
+
+@pytest.mark.parametrize("way", ["kubectl", "stop", "delete"])
+async def test_a_queue_that_kubectl_deleted_can_be_drained(tmp_path: Path, way: str) -> None:
+    """By its stopPolicy, as in Kueue, by `roadstead queues stop --drain`, or by a deletion with drain."""
+    async with running(tmp_path) as hub:
+        queue, job = await in_use(hub, kubectl_apply)
+        assert not await hub.hub.write(mirrored.delete_object, queue)
+        settings = hub.hub.settings
+        if way == "kubectl":
+            assert not await hub.hub.write(mirrored.delete_object, queue, drain=True)
+        elif way == "stop":
+            for _ in range(2):
+                told = await hub.hub.write(
+                    set_stop_policy, "", "w2", "HoldAndDrain", settings, "ann"
+                )
+                assert told["name"] == "w2"
+        else:
+            assert await hub.hub.write(rest_delete) == "deleting"
+        await assert_drains_and_goes(hub, queue, job)
+        assert await hub.hub.write(mirrored.delete_object, queue)
+
+
+@pytest.mark.parametrize("policy", ["None", "Hold"])
+async def test_a_queue_that_is_being_deleted_can_not_be_resumed(
+    tmp_path: Path, policy: Any
+) -> None:
+    """It admits nothing any more: the refusal says what can be done."""
+    async with running(tmp_path) as hub:
+        queue, _ = await in_use(hub, kubectl_apply)
+        assert not await hub.hub.write(mirrored.delete_object, queue)
+        with pytest.raises(Rejected, match="can only be drained"):
+            await hub.hub.write(set_stop_policy, "", "w2", policy, hub.hub.settings, "ann")
+        with pytest.raises(Rejected, match="queues stop --drain w2"):
+            await hub.hub.write(mirrored.delete_object, queue)
+
+
+async def test_a_queue_without_its_finalizer_goes_when_its_jobs_have_ended(tmp_path: Path) -> None:
+    """Somebody took it off by force: nobody tells of the deletion again; the job keeps its charge."""
+    async with running(tmp_path) as hub:
+        queue, job = await in_use(hub, kubectl_apply)
+        assert not await hub.hub.write(mirrored.delete_object, queue)
+        assert queue not in await hub.hub.read(mirrored.uids_of_kind, GROUP, "ClusterQueue")
+        await hub.settle()
+        assert (await hub.job(job)).state == "Running"
+        assert hub.scheduler.index.ledger.used("w2", FlavorResource("w2-flavor", "cpu")) == 1000
+        await reported(hub, job, succeeded=1, result="Succeeded")
+        await hub.settle()
+        assert await of_uid(hub, queue) is None
+
+
+async def test_a_hub_that_starts_removes_what_is_empty_by_then(tmp_path: Path) -> None:
+    """The last job left while no hub ran its scheduler; a queue that can not be read goes too."""
+    async with running(tmp_path) as hub:
+        queue, job = await in_use(hub, kubectl_apply)
+        assert not await hub.hub.write(mirrored.delete_object, queue)
+        await reported(hub, job, succeeded=1, result="Succeeded")
+
+        def spoil(tx: Transaction) -> None:
+            objects.change(tx, queue, spec={"resourceGroups": "none"})
+
+        await hub.hub.write(spoil)
+        hub.scheduler.loaded = False
+        await hub.settle()
+        assert await of_uid(hub, queue) is None

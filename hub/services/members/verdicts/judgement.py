@@ -22,6 +22,7 @@ class Judgement:
     action: str = ""
     code: str = ""
     detail: str = ""  # of the refusal; without a code: which failure is tried again
+    cause: str = ""  # with such a detail: the member's code of that failure
     overlap: str = ""  # words for it, where an earlier epoch ran beside the present one
 
 

@@ -22,15 +22,18 @@ def failures(job: JobStatus, work: StandingWork) -> int:
     return min(_MOST, (work.failed or 0) + max(0, job.failed - before))
 
 
-def is_tried_again(job: JobStatus, work: StandingWork) -> bool:
-    """Whether a result is a failure after which another epoch is allowed and still wanted."""
+def is_allowed(job: JobStatus, work: StandingWork) -> bool:
+    """Whether a result is a failure after which the job's annotations allow another epoch."""
     # Hubs of the releases before 2026_11_30 write their decision as the reason alone.
     before = work.state == State.WITHDRAWING and work.workload_reason == RETRYING
     known = work.is_retried() or before  # decided by an earlier report
-    if not (known and job.result == "Failed") and not may_retry(
-        job, work.attempt(), work.annotations()
-    ):
-        return False
+    if known and job.result == "Failed":
+        return True
+    return may_retry(job, work.attempt(), work.annotations())
+
+
+def is_wanted(work: StandingWork) -> bool:
+    """Whether a job that may be tried again is to wait for that, or to be held; nobody wishes its end."""
     return (work.withdraw_to or WithdrawTo.PENDING) in {WithdrawTo.PENDING, WithdrawTo.HELD}
 
 
@@ -40,7 +43,7 @@ def retry_later(job: JobStatus, work: StandingWork, cluster: str, now: dt.dateti
     if not columns:
         return RECORD
     columns["set_aside"] = set_aside(work.set_aside(), cluster, now, RETRY_SET_ASIDE)
-    return Judgement(decided=columns, detail=_failed(job, work, cluster))
+    return Judgement(decided=columns, detail=_failed(job, work, cluster), cause=_code(job))
 
 
 def retry(job: JobStatus, work: StandingWork, cluster: str, now: dt.datetime) -> Judgement:
@@ -49,6 +52,7 @@ def retry(job: JobStatus, work: StandingWork, cluster: str, now: dt.datetime) ->
         "withdraw_to": WithdrawTo.PENDING,
         "reason": RETRYING,
         "message": _failed(job, work, cluster),
+        "cause": _code(job),
         "failed": failures(job, work),
         "set_aside": set_aside(work.set_aside(), cluster, now, RETRY_SET_ASIDE),
         **decided(work),
@@ -57,5 +61,9 @@ def retry(job: JobStatus, work: StandingWork, cluster: str, now: dt.datetime) ->
 
 
 def _failed(job: JobStatus, work: StandingWork, cluster: str) -> str:
-    reason = plain(job.reason, REASON_CHARS) or "Failed"
-    return plain(f"epoch {work.epoch} failed in {cluster} ({reason}): {plain(job.message)}")
+    return plain(f"epoch {work.epoch} failed in {cluster} ({_code(job)}): {plain(job.message)}")
+
+
+def _code(job: JobStatus) -> str:
+    """The reason that the member gives for the failure."""
+    return plain(job.reason, REASON_CHARS) or "Failed"
