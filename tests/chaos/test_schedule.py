@@ -2,12 +2,15 @@
 
 import inspect
 import itertools
+import random
 
 import pytest
 
-from tests.chaos import run
+from tests.chaos import owners, run
 from tests.chaos.links import MODES
 from tests.chaos.schedule import LEADER, LENGTH_S, schedule
+from tests.simulation.owners import acts
+from tests.simulation.owners.locals import Locals
 
 SEEDS = range(1, 201)
 
@@ -68,3 +71,12 @@ def test_every_hub_and_the_leader_is_hurt():
         if action.do in {"kill", "stop"}
     }
     assert {LEADER, "hub", "hub-2"} <= hurt
+
+
+def test_every_act_of_the_owners_can_be_played_on_processes():
+    """Each act of many seeds is one of the locals' or one that the player does, with what it takes."""
+    for seed in SEEDS:
+        for act in acts.draw(random.Random(seed)):
+            name = act.what.replace("-", "_")
+            owner = Locals if hasattr(Locals, name) else owners._Player
+            inspect.signature(getattr(owner, name)).bind(None, *act.given)
