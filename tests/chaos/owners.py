@@ -19,8 +19,8 @@ from shared.kube.client import KubeClient
 from tests import waiting
 from tests.chaos import manifests, owned_member
 from tests.chaos.fleet import Fleet, Hubs, running
-from tests.chaos.judge import Violation
 from tests.chaos.member import Member
+from tests.chaos.sighted import Violation
 from tests.e2e.running import REPOSITORY
 from tests.simulation.owners import acts
 from tests.simulation.owners.acts import MEMBERS, PLACED, PLACEMENTS, SPACES, Act
