@@ -21,7 +21,7 @@ def _restored(draw: Draw, at: float) -> None:
     draw.submit(at - before, rng.randint(2, 4), run_s=rng.uniform(4, 8), most_s=1)
     draw.add(at - before + 0.4, rng.choice(["hold", "hold", "cancel"]), count=3, states=_LIVES)
     draw.add(at, "backup")
-    lost = rng.uniform(2.5, 8)
+    lost = rng.uniform(4, 9)
     for _ in range(rng.randint(2, 4)):
         verb, states = rng.choice(
             [("release", _WAITS), ("release", _WAITS), ("hold", _LIVES), ("delete", _LIVES)]

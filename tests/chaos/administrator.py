@@ -42,6 +42,7 @@ class Administrator:
         self._queues = threading.RLock()
         self._open: dict[str, Window] = {}
         self._sure_from = 0.0
+        self._copying = threading.Lock()
         self._copy: tuple[float, Path] | None = None
         self._placed: dict[str, str] = {}  # path by name
         self._declared = self.is_busy = False
@@ -52,6 +53,10 @@ class Administrator:
 
     def back_up(self) -> None:
         """Take a backup while hubs run."""
+        with self._copying:
+            self._back_up()
+
+    def _back_up(self) -> None:
         began, file = time.time(), self._fleet.folder / "hub.backup"
         self._fleet.run(
             "roadstead.cli", "admin", "backup", str(file), "--database", self._fleet.database
@@ -60,8 +65,9 @@ class Administrator:
 
     def restore(self) -> float:
         """Put the backup in the database's place; when it was taken, 0 if there is none."""
-        if self._copy is None:
-            return 0.0
+        with self._copying:
+            if self._copy is None:
+                return 0.0
         self.is_busy = True
         with contextlib.suppress(RoadsteadError, OSError):
             self.read_events()
