@@ -85,7 +85,9 @@ class Administrator:
         fleet.run("roadstead.cli", *asked)
         for name in fleet.hubs.names:
             fleet.bring_up(name)
-        self.ledger.restores.append(Restore(backup=began, stopped=stopped, up=0.0, jobs={}))
+        self.ledger.restores.append(
+            Restore(backup=began, stopped=stopped, up=0.0, accepted=0.0, jobs={})
+        )
         return began
 
     def go_on(self, join: Callable[[], None], accept_after: float, acts: list[Any]) -> None:
@@ -146,6 +148,7 @@ class Administrator:
     def _accept_now(self) -> None:
         if self._fleet.request("GET", "/v1/restored")["stopped"]:
             self._fleet.request("POST", "/v1/restored:accept")
+            self.ledger.restores[-1]["accepted"] = time.time()
 
     def _decide(self, verb: str, count: int) -> int:
         """Adopt or forget Jobs of before; how many are listed. Raises RoadsteadError."""

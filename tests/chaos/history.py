@@ -75,6 +75,7 @@ class Restore(TypedDict):
     backup: float  # when it was begun
     stopped: float
     up: float
+    accepted: float  # 0: not yet
     jobs: dict[str, Json]  # uid → state, cluster and epoch
 
 

@@ -1,19 +1,28 @@
 """What a restored hub can not know: which ends and runs of the lost time bind nobody. Pure."""
 
-from tests.chaos.history import History, Json
-from tests.chaos.sighted import TERMINAL, Copy
+from tests.chaos.history import History, Json, Restore
+from tests.chaos.sighted import STAMP_S, TERMINAL, Copy
 
 _ENDED = TERMINAL - {"Deactivated"}  # that may have been released in the lost time
 _THERE = frozenset({"Offered", "Applied", "Running", "Unknown", "Withdrawing"})
 
 
 def is_unknown(history: History, copy: Copy) -> bool:
-    """Was this Job made before a restore, of a job that the restored hub did not have in that member?"""
+    """Can a restored hub not know of this Job, or of how it ended?
+
+    It was made before the restore, of a job that the hub then did not have in that member; or it ended in the
+    lost time, and was deleted before the database was accepted: agents do until then as they were told.
+    """
     return any(
         not 0.0 < restore["up"] < copy.created
-        and not _knows(restore["jobs"].get(copy.owner), copy)
+        and (not _knows(restore["jobs"].get(copy.owner), copy) or _came_and_went(restore, copy))
         for restore in history.ledger.restores
     )
+
+
+def _came_and_went(restore: Restore, copy: Copy) -> bool:
+    told = restore["backup"] - STAMP_S <= copy.ended <= restore["stopped"]
+    return told and copy.gone and 0.0 < copy.deleting <= (restore["accepted"] or restore["up"])
 
 
 def _knows(job: Json | None, copy: Copy) -> bool:
