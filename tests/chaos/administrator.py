@@ -27,7 +27,7 @@ Json = dict[str, Any]
 _LATE_S = 30.0  # within which a request without an answer takes effect, if ever
 _MEND_S = 5.0
 _UP_S = 60.0
-_ADOPTING_LOOKS = 4  # after so many looks everything that is left is removed
+_ADOPTING_LOOKS = 4  # looks that adopt; later ones remove what is left
 _WAITS = ["Held", "Deactivated"]
 _STATES = {"release": _WAITS, "hold": ["Running", "Applied", "Offered", "Pending"]}
 
@@ -254,7 +254,7 @@ class Administrator:
     # --- the end -------------------------------------------------------------------------------------
 
     def mend(self) -> None:
-        """Queues as they were, placements gone, and what is left of before decided. Raises RoadsteadError."""
+        """Restore the queues, delete the placements, and decide the Jobs that the restore left. Raises RoadsteadError."""
         if self.is_busy:
             return
         if time.monotonic() - self._mended > _MEND_S:
@@ -279,7 +279,7 @@ class Administrator:
             self.declare()
 
     def read_events(self) -> list[Json]:
-        """All events of jobs that the hubs told of so far. Raises RoadsteadError."""
+        """All events of jobs that the hubs have shown up to now. Raises RoadsteadError."""
         query: Json = {"limit": 500}
         while True:
             page = self._fleet.request("GET", "/v1/events", query=query)
@@ -292,7 +292,7 @@ class Administrator:
             query["continue"] = page["continue"]
 
     def left(self, members: dict[str, Member]) -> list[str]:
-        """What of placements is not as it should be in the end. Raises RoadsteadError, OSError."""
+        """ConfigMaps that are in a member and should not be, or the reverse. Raises RoadsteadError, OSError."""
         if not self._declared:
             return []
         maps: dict[str, Json] = {}

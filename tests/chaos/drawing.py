@@ -1,4 +1,4 @@
-"""What scenes are drawn with: one number's dice, and the actions that come of them. Pure."""
+"""The dice of one number, and the actions that scenes draw with them. Pure."""
 
 import json
 import random
@@ -8,7 +8,7 @@ from typing import Any
 
 Json = dict[str, Any]
 LENGTH_S = 42.0
-LEADER = "leader"  # a part that is found out when the action is done
+LEADER = "leader"  # a part that the player looks up when it does the action
 
 
 @dataclass(frozen=True, order=True)

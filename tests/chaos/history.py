@@ -61,11 +61,11 @@ class Ledger:
 
 
 class Window(TypedDict):
-    """What an acknowledged change of the tight queue forbids, and from when until when."""
+    """An acknowledged change of the tight queue, and from when until when it binds."""
 
     what: str  # "stopped", "deleted" or "resized"
     since: float  # when the change had been acknowledged
-    until: float  # when something else was asked for, 0 for never
+    until: float  # when the next change was requested, 0 for never
     cores: float  # of "resized"
 
 

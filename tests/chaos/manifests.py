@@ -11,7 +11,7 @@ NAMESPACE = "team-a"
 TIGHT = "tight"
 STEERED = "steered"  # a queue that placements select at times
 KUEUE = "kueue.x-k8s.io/v1beta2"
-MAPS = ("c0", "c1", "c2")  # ConfigMaps; another `c0` is somebody else's in the first member
+MAPS = ("c0", "c1", "c2")  # ConfigMaps of the hub; the first member has a `c0` of its own
 KEPT = "k0"
 
 
@@ -22,7 +22,7 @@ def pools() -> list[Json]:
 
 
 def queues(quota: int) -> bytes:
-    """The namespace, its queues, of which `tight` has so many cores, and two priorities."""
+    """The namespace, its queues, and two priorities. `quota`: cores of the queue `tight`."""
     documents: list[Json] = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
         {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "any"}, "spec": {}},
@@ -38,7 +38,7 @@ def queues(quota: int) -> bytes:
 
 
 def cluster_queue(name: str, quota: int, stop: str = "None") -> Json:
-    """A ClusterQueue of so many cores in which higher priorities preempt."""
+    """A ClusterQueue with a quota of cores in which higher priorities preempt."""
     flavor = {"name": "any", "resources": [{"name": "cpu", "nominalQuota": quota}]}
     spec = {
         "namespaceSelector": {},

@@ -65,7 +65,7 @@ class Member:
         return self.request("POST", path, manifest)["metadata"]["uid"]
 
     def plant_map(self, namespace: str, manifest: Json) -> str:
-        """Create somebody else's ConfigMap; its uid."""
+        """Create a ConfigMap of the member's own people; its uid."""
         return self.request("POST", f"/api/v1/namespaces/{namespace}/configmaps", manifest)[
             "metadata"
         ]["uid"]

@@ -40,7 +40,7 @@ def of_queues(history: History, copies: list[Copy]) -> Iterator[Violation]:
 def _beyond(
     window: Window, until: float, inside: list[Json], copies: list[Copy]
 ) -> Iterator[Violation]:
-    """What was placed under a quota never runs beyond it while that is the quota."""
+    """Jobs that were placed under a quota never run beyond it while it is the quota."""
     epochs = {(each["uid"], each["epoch"]) for each in inside}
     runs = [
         Run(run.uid, run.started, min(run.ended or until, until), run.cpu)
@@ -76,7 +76,7 @@ def of_placements(history: History) -> Iterator[Violation]:
 
 
 def _theirs(history: History, key: str, uid: str) -> Iterator[Violation]:
-    """R-11: somebody else's ConfigMap, which a placement meets, too."""
+    """R-11: a ConfigMap of the member's own people, which placements meet."""
     found = history.ending.maps.get(key)
     if found is None or found["uid"] != uid:
         yield Violation("R-11", key, "a ConfigMap that is not ours was deleted")

@@ -237,7 +237,7 @@ class _Player:
         self._apply(job)
 
     def remake(self, space: str) -> None:
-        """Somebody deletes a Namespace with everything in it, and makes another of its name."""
+        """A user deletes a Namespace with everything in it, and makes another of its name."""
         self.unsubmit(space)
         self.empty(space, _TRIES)
 
@@ -255,7 +255,7 @@ class _Player:
         self._apply(a_namespace(space), *(declared(space, *each, 0) for each in PLACED))
 
     def _delete(self, path: str) -> bool:
-        """Whether the hub has it no more."""
+        """True once the hub no longer has it."""
         try:
             self.fleet.request("DELETE", f"/v1/objects/{path}")
         except NotFound:

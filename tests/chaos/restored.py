@@ -1,4 +1,4 @@
-"""What a restored hub can not know: which ends and runs of the lost time bind nobody. Pure."""
+"""Ends and runs of the lost time that a restored hub can not know. Pure."""
 
 from tests.chaos.history import History, Json, Restore
 from tests.chaos.sighted import STAMP_S, TERMINAL, Copy

@@ -102,7 +102,7 @@ class _Player:
         self._count = itertools.count()
         self._load: list[subprocess.Popen[Any]] = []
         self._forgotten: set[str] = set()
-        self._joined: dict[str, float] = {}  # when agents that forgot joined anew
+        self._joined: dict[str, float] = {}  # when agents that lost their folder joined again
         self._stopped: set[str] = set()
 
     def play(self, schedule: Schedule) -> None:
@@ -151,7 +151,7 @@ class _Player:
                 what()
             except (RoadsteadError, OSError):
                 return
-            except Exception as fault:  # noqa: BLE001 - of the campaign: it is told with the verdict
+            except Exception as fault:  # noqa: BLE001 - of the campaign: printed beside the verdict
                 self._user.ledger.notes.append(f"{type(fault).__name__}: {fault}"[:400])
 
         self._pool.submit(attempt)

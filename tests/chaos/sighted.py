@@ -1,4 +1,4 @@
-"""What the sightings of a history say: Job objects, their pods, and when each certainly ran. Pure."""
+"""The sightings of a history as Job objects, their pods, and when each certainly ran. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator

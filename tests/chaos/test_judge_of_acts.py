@@ -55,7 +55,7 @@ def test_a_job_that_was_placed_before_the_acknowledgement_is_silent():
 
 
 def test_a_job_that_is_placed_once_the_queue_may_admit_again_is_silent():
-    """From when the resume was asked for."""
+    """From the instant of the request that resumes it."""
     assert placed(14.0, "stopped", 12.5, 13.0).invariants() == []
 
 
@@ -101,7 +101,7 @@ def test_a_missing_object_of_a_placement_that_stands_is_found():
 
 @pytest.mark.parametrize("change", [{"uid": "new"}, {"ours": True}, {"data": {"of": "hub"}}])
 def test_somebody_elses_config_map_that_was_touched_is_found(change):
-    """Made anew, marked as ours, or overwritten."""
+    """Made again, marked as ours, or overwritten."""
     assert with_maps(**{"m1/c0": {**THEIRS["m1/c0"], **change}}).invariants() == ["R-11"]
 
 
@@ -133,7 +133,7 @@ def test_a_completion_that_no_member_has_any_more_is_not_known_to_a_restored_hub
 
 
 def test_a_job_that_runs_again_while_its_completed_job_is_there_is_found():
-    """The member would have told of it."""
+    """The member would have reported it."""
     story = restored().copy("m1", "u1", complete=20).pod("m1", "p1", "u1", 11, 19)
     story.copy("m2", "u2", epoch=9, made=50, complete=60).pod("m2", "p2", "u2", 51, 59)
     assert story.told("Succeeded", cluster="m2", epoch=9).invariants() == ["R-04"]
@@ -156,7 +156,7 @@ def test_a_completion_binds_the_hub_that_knew_where_the_job_was(state, found):
 
 
 def test_an_end_that_the_lost_hub_was_told_of_may_be_gone_with_its_job():
-    """Until the database is accepted agents do what they were told in the lost time."""
+    """Until the database is accepted agents carry out orders of the lost time."""
     story = restored(state="Withdrawing", cluster="m1")
     story.copy("m1", "u1", complete=20, gone=True, deleting=21).pod("m1", "p1", "u1", 11, 19)
     assert story.told("Cancelled").invariants() == []

@@ -1,8 +1,7 @@
 """The hub cluster's Workload objects of jobs, beside a hub that goes back to an older copy of itself.
 
 The bridge's own words (`hub.bridge.workload_words`) over objects in memory, which outlive the restore. It
-writes spec and conditions in two requests, of which the second may be refused. People set `spec.active` now
-and then.
+writes spec and conditions in two requests, of which the second may be refused. People set `spec.active`, too.
 """
 
 import random

@@ -228,7 +228,7 @@ class RestoredRun(WholeRun):
         self.world.at(copied, self.hub.back_up)  # type: ignore[attr-defined]
         self.world.at(back, self.hub.restore)  # type: ignore[attr-defined]
         self.world.at(self.accepted, self.hub.accept)  # type: ignore[attr-defined]
-        # In some seeds members have more Jobs of before than the store keeps.
+        # In some seeds members have more earlier Jobs than the store keeps.
         self._most = leftovers.MOST_OF_MEMBER
         leftovers.MOST_OF_MEMBER = 0 if scenario.seed % 5 == 0 else self._most  # type: ignore[misc]
         self.hub_cluster: HubCluster | None = None
