@@ -254,7 +254,7 @@ class Administrator:
     # --- the end -------------------------------------------------------------------------------------
 
     def mend(self) -> None:
-        """Restore the queues, delete the placements, and decide the Jobs that the restore left. Raises RoadsteadError."""
+        """Queues as they were, no placement, each Job of before the restore decided. Raises RoadsteadError."""
         if self.is_busy:
             return
         if time.monotonic() - self._mended > _MEND_S:
@@ -292,7 +292,7 @@ class Administrator:
             query["continue"] = page["continue"]
 
     def left(self, members: dict[str, Member]) -> list[str]:
-        """ConfigMaps that are in a member and should not be, or the reverse. Raises RoadsteadError, OSError."""
+        """ConfigMaps that are where they should not be, or the reverse. Raises RoadsteadError, OSError."""
         if not self._declared:
             return []
         maps: dict[str, Json] = {}
