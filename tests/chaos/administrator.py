@@ -254,7 +254,7 @@ class Administrator:
     # --- the end -------------------------------------------------------------------------------------
 
     def mend(self) -> None:
-        """Queues as they were, no placement, each Job of before the restore decided. Raises RoadsteadError."""
+        """Queues as before, no placement, each Job of before the restore decided. Raises RoadsteadError."""
         if self.is_busy:
             return
         if time.monotonic() - self._mended > _MEND_S:
