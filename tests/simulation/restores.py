@@ -186,23 +186,17 @@ class Restorable(Whole):
         return self.folder / name
 
 
-def _retried_beside_a_hold(scenario: Scenario) -> Scenario:
-    """In some seeds a failure that is tried again is held too, and its agent restarts as the Job goes."""
-    die = random.Random(scenario.seed ^ 0xA8)
-    if not scenario.seed % 2 or die.random() > 0.3:  # only odd seeds ask for exit codes
-        return scenario
-    held = Fault(die.random() * 0.5, "hold", "w0", 20.0, die.random(), "withdraw")
-    moment = die.choice(("deleted", "delete", "withdraw"))
-    dies = Fault(
-        die.random() * die.choice((0.0, 0.5, 3.0)),
-        "agent dies",
-        "",
-        die.random() * 5.0,
-        0.0,
-        moment,
-    )
-    faults = [*scenario.faults, held, dies]
-    return replace(scenario, retries=3, failing=0.9, run_s=3.0, faults=faults)
+def _is_held_beside_a_retry(seed: int) -> bool:
+    """In one seed of ten; only odd ones ask for exit codes."""
+    return seed % 2 == 1 and random.Random(seed ^ 0xA8).random() < 0.2
+
+
+def _held_beside_a_retry(scenario: Scenario) -> Scenario:
+    """A failure that is tried again is held too, and its agent restarts as the Job goes."""
+    die = random.Random(scenario.seed ^ 0xA8A8)
+    held = Fault(die.random() * 0.3, "hold", "w0", 20.0, die.random(), "withdraw")
+    dies = Fault(0.0, "agent dies", "", die.random() * 5.0, 0.0, "deleted")
+    return replace(scenario, retries=3, failing=0.9, run_s=3.0, trouble=0.0, faults=[held, dies])
 
 
 class RestoredRun(WholeRun):
@@ -217,9 +211,11 @@ class RestoredRun(WholeRun):
         long = (
             60.0 if die.random() < 0.4 else scenario.run_s
         )  # it may run throughout the lost time
-        super().__init__(_retried_beside_a_hold(replace(scenario, run_s=long)), tell=tell)
+        scenario, beside = replace(scenario, run_s=long), _is_held_beside_a_retry(scenario.seed)
+        super().__init__(_held_beside_a_retry(scenario) if beside else scenario, tell=tell)
         # Half of the copies are of the first moments, in which jobs wait that run in the lost time.
         copied = 0.3 + die.random() * (1.5 if die.random() < 0.5 else 25.0)
+        copied += 20.0 * beside
         back = copied + 0.5 + die.random() ** 2 * _LONGEST_LOST_S
         self.accepted = back + die.random() ** 2 * 30.0
         if die.random() < 0.7:
