@@ -265,8 +265,11 @@ class RestoredRun(WholeRun):
             "cancel",
         )
         for _ in range(die.randrange(4, 24)):
-            at = self.accepted + die.random() ** 2 * _BLIND_S
-            self.world.at(at, self._act, die.choice(acts), die.random())
+            at, act = self.accepted + die.random() ** 2 * _BLIND_S, die.choice(acts)
+            which = die.random()
+            self.world.at(at, self._act, act, which)
+            if act in {"forget", "hold"}:  # and at once the release
+                self.world.at(at + die.random() * 3.0, self._act, "release", which)
 
     def _silence(self) -> None:
         """One member is not heard from the restore until long after the acceptance."""
