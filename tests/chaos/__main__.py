@@ -17,9 +17,10 @@ from typing import Any
 
 from tests import databases
 from tests.chaos import owners
-from tests.chaos.judge import Violation, judge
+from tests.chaos.judge import judge
 from tests.chaos.run import play
 from tests.chaos.schedule import Schedule, schedule
+from tests.chaos.sighted import Violation
 from tests.e2e.running import REPOSITORY
 
 Json = dict[str, Any]
@@ -86,6 +87,10 @@ def _one(planned: Schedule, traces: Path, *, keep: bool, source: Path) -> Json:
         told["violations"] = [_told(each) for each in violations]
         told["jobs"] = len(history.ending.jobs)
         told["settled_s"] = history.ending.waited_s
+        told["restores"] = len(history.ledger.restores)
+        told["windows"] = len(history.ledger.windows)
+        if history.ledger.notes:
+            told["notes"] = history.ledger.notes
     told["seconds"] = round(time.monotonic() - began, 1)
     if told["violations"] or told.get("error") or keep:
         told["trace"] = str(folder)

@@ -179,6 +179,28 @@ class Fleet:
         part.armed, part.down_until, part.ends = point, 0.0, []
         self._spawn(part)
 
+    def run(self, module: str, *arguments: str) -> None:
+        """Run a command to its end. AssertionError where it fails."""
+        done = subprocess.run(
+            [sys.executable, "-m", module, *arguments], cwd=self._source, env=self._env,
+            text=True, capture_output=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{module} {arguments}: {done.stdout}{done.stderr}"
+
+    def keep_down(self, name: str) -> None:
+        """kill -9; it stays down until `bring_up`."""
+        part = self.parts[name]
+        part.wanted = False
+        self.signal(name, signal.SIGKILL)
+        if part.process is not None:
+            part.process.wait(60)
+
+    def bring_up(self, name: str) -> None:
+        """Start a part that was kept down."""
+        part = self.parts[name]
+        part.wanted, part.down_until = True, 0.0
+        self._spawn(part)
+
     def leader(self) -> str | None:
         """The hub that leads, as the database has it. None where it cannot be asked."""
         server = self.hubs.server
@@ -267,6 +289,13 @@ class Fleet:
             if not page.get("continue"):
                 return found
             query["continue"] = page["continue"]
+
+    @property
+    def database(self) -> str:
+        """The address of the hubs' database, past any link."""
+        if self.hubs.server is not None:
+            return self.hubs.server.address("hub")
+        return f"sqlite:///{self.folder / 'hub' / 'hub.db'}"
 
     # --- internals -----------------------------------------------------------------------------------
 

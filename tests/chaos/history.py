@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 Json = dict[str, Any]
 
@@ -44,6 +44,39 @@ class Ledger:
     by_hand: set[str] = field(default_factory=set)  # "<member>/<uid>" deleted in the member
     strangers: set[str] = field(default_factory=set)  # "<member>/<uid>" of Jobs not ours
     tight: set[str] = field(default_factory=set)  # names of jobs in the queue of limited quota
+    steered: set[str] = field(
+        default_factory=set
+    )  # names of jobs in a queue that placements select
+    windows: list["Window"] = field(default_factory=list)
+    restores: list["Restore"] = field(default_factory=list)
+    lost: set[str] = field(
+        default_factory=set
+    )  # uids acknowledged between a backup and its restore
+    maps: dict[str, str] = field(
+        default_factory=dict
+    )  # "<member>/<name>" of ConfigMaps not ours → uid
+    seized: bool = False  # some placement may take over what is not ours
+    notes: list[str] = field(default_factory=list)  # what the campaign itself could not do
+    keeps: bool = False  # the placement that stays was acknowledged
+
+
+class Window(TypedDict):
+    """An acknowledged change of the tight queue, and from when until when it binds."""
+
+    what: str  # "stopped", "deleted" or "resized"
+    since: float  # when the change had been acknowledged
+    until: float  # when the next change was requested, 0 for never
+    cores: float  # of "resized"
+
+
+class Restore(TypedDict):
+    """A backup that was taken and restored, and what the hub then knew of each job."""
+
+    backup: float  # when it was begun
+    stopped: float
+    up: float
+    accepted: float  # 0: not yet
+    jobs: dict[str, Json]  # uid → state, cluster and epoch
 
 
 @dataclass
@@ -53,6 +86,7 @@ class Ending:
     jobs: list[Json] = field(default_factory=list)  # as GET /v1/jobs shows them
     charged: dict[str, float] = field(default_factory=dict)  # ClusterQueue/resource → usage
     present: set[str] = field(default_factory=set)  # "<member>/<uid>" of Jobs and pods
+    maps: dict[str, Json] = field(default_factory=dict)  # "<member>/<name>" → uid, ours, data
     settled: bool = True
     waited_s: float = 0.0
     at: float = 0.0
@@ -66,7 +100,8 @@ class History:
     ledger: Ledger = field(default_factory=Ledger)
     ending: Ending = field(default_factory=Ending)
     gaps: list[str] = field(default_factory=list)  # members whose watch lost events
-    quota: float = 0.0  # cores of the queue of limited quota
+    quota: float = 0.0  # the most cores that the queue of limited quota ever had
+    events: list[Json] = field(default_factory=list)  # of jobs: at, uid, reason, cause, epoch
 
     def save(self, folder: Path) -> None:
         """Write `sightings.jsonl` and `rest.json` into a folder."""
@@ -78,6 +113,7 @@ class History:
             "ending": _plain(asdict(self.ending)),
             "gaps": self.gaps,
             "quota": self.quota,
+            "events": self.events,
         }
         (folder / "rest.json").write_text(json.dumps(rest, indent=1, sort_keys=True))
 
@@ -92,6 +128,7 @@ def load(folder: Path) -> History:
         ending=Ending(**_sets(rest["ending"], Ending)),
         gaps=rest["gaps"],
         quota=rest["quota"],
+        events=rest.get("events", []),
     )
 
 

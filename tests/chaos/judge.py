@@ -6,91 +6,50 @@ those of docs/reference/chaos.md.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from itertools import combinations, permutations
 
-from tests.chaos.history import History, Json, Sighting
-
-TERMINAL = frozenset({"Succeeded", "Failed", "Cancelled", "Deactivated"})
-_STAMP_S = 1.0  # what a stamp of whole seconds leaves open
-
-
-@dataclass(frozen=True, order=True)
-class Violation:
-    """One broken promise: its number, the job or place, and the evidence as a sentence."""
-
-    invariant: str
-    subject: str
-    detail: str
-
-
-@dataclass
-class Run:
-    """One pod that started: `ended` is the earliest end that the sightings allow, None if it runs."""
-
-    uid: str
-    started: float
-    ended: float | None
-    cpu: float = 0.0
-
-    def __str__(self) -> str:
-        return f"pod {self.uid[:8]} {_clock(self.started)}–{_clock(self.ended)}"
-
-
-@dataclass
-class Copy:
-    """One Job object in one member."""
-
-    member: str
-    uid: str
-    name: str
-    owner: str
-    epoch: int
-    created: float
-    deleting: float = 0.0
-    result: str = ""
-    ended: float = 0.0
-    gone: bool = False
-    runs: list[Run] = field(default_factory=list)
-
-    @property
-    def key(self) -> str:
-        return f"{self.member}/{self.uid}"
-
-    def __str__(self) -> str:
-        text = (
-            f"epoch {self.epoch} in {self.member} (Job {self.uid[:8]}, made {_clock(self.created)}"
-        )
-        if self.result:
-            text += f", {self.result} {_clock(self.ended)}"
-        runs = ", ".join(str(run) for run in sorted(self.runs, key=lambda r: r.started)[:3])
-        return f"{text}{', ' + runs if runs else ''})"
+from tests.chaos.history import History, Json
+from tests.chaos.of_acts import of_placements, of_queues
+from tests.chaos.restored import completed_for, is_unknown
+from tests.chaos.sighted import (
+    STAMP_S,
+    TERMINAL,
+    Copy,
+    Run,
+    Violation,
+    clock,
+    copies_of,
+    most_at_once,
+)
 
 
 def judge(history: History) -> list[Violation]:
     """Every broken promise that the history proves, sorted."""
-    copies = list(_copies(history))
+    copies = list(copies_of(history))
     of_job: dict[str, list[Copy]] = defaultdict(list)
     for copy in copies:
         if copy.owner:
             of_job[copy.owner].append(copy)
     found: list[Violation] = []
     for uid, held in of_job.items():
-        found += _runs_twice(uid, sorted(held, key=lambda c: (c.epoch, c.created, c.uid)))
+        ordered = sorted(held, key=lambda c: (c.epoch, c.created, c.uid))
+        found += _runs_twice(history, uid, ordered)
     found += _acknowledged(history)
     found += _results(history, of_job)
     found += _unsettled(history)
     found += _orphans(history, copies)
     found += _strangers(history)
     found += _quota(history, copies)
+    found += of_queues(history, copies)
+    found += of_placements(history)
     return sorted(set(found))
 
 
 # --- R-04 and R-06: never two --------------------------------------------------------------------
 
 
-def _runs_twice(uid: str, copies: list[Copy]) -> Iterator[Violation]:
+def _runs_twice(history: History, uid: str, copies: list[Copy]) -> Iterator[Violation]:
     name = copies[0].name
     subject = f"{name} ({uid})"
     for a, b in combinations(copies, 2):
@@ -101,10 +60,11 @@ def _runs_twice(uid: str, copies: list[Copy]) -> Iterator[Violation]:
         if a.epoch == b.epoch and a.runs and b.runs:
             yield Violation("R-04", subject, f"started twice in one epoch: {a} and {b}")
     for first, later in permutations(copies, 2):
-        if first.result == "Complete" and later.epoch > first.epoch and later.runs:
+        completed = first.result == "Complete" and completed_for(history, first, later)
+        if completed and later.epoch > first.epoch and later.runs:
             text = f"executed again although it had completed: {first}, then {later}"
             yield Violation("R-04", subject, text)
-        late = later.created >= first.created + _STAMP_S
+        late = later.created >= first.created + STAMP_S
         if first.epoch > later.epoch and late and later.runs:
             text = f"started in an epoch that had been given up: {later} after {first}"
             yield Violation("R-06", subject, text)
@@ -113,7 +73,7 @@ def _runs_twice(uid: str, copies: list[Copy]) -> Iterator[Violation]:
 def _overlap(a: Run, b: Run) -> bool:
     """Whether both certainly ran at one instant."""
     ends = [run.ended for run in (a, b) if run.ended is not None]
-    return not ends or max(a.started, b.started) + _STAMP_S <= min(ends)
+    return not ends or max(a.started, b.started) + STAMP_S <= min(ends)
 
 
 # --- R-01, R-02, R-07: nothing lost, nothing made up -----------------------------------------------
@@ -123,7 +83,7 @@ def _acknowledged(history: History) -> Iterator[Violation]:
     ledger = history.ledger
     held = {job["uid"]: job for job in history.ending.jobs}
     for uid, name in ledger.acknowledged.items():
-        if uid not in held and uid not in ledger.deleted:
+        if uid not in held and uid not in ledger.deleted | ledger.lost:
             yield Violation(
                 "R-01", f"{name} ({uid})", "acknowledged, and the hub does not know it"
             )
@@ -148,14 +108,19 @@ def _results(history: History, of_job: dict[str, list[Copy]]) -> Iterator[Violat
             continue  # nobody asks how it ended
         copies = of_job.get(job["uid"], [])
         subject = f"{job['name']} ({job['uid']})"
-        completed = next((c for c in copies if c.result == "Complete"), None)
+        ended = (c for c in copies if c.result == "Complete" and not is_unknown(history, c))
+        completed = next(ended, None)
         told = f"{job['state']}/{job['reason']}"
         if completed and job["state"] in TERMINAL - {"Succeeded"}:
             yield Violation("R-07", subject, f"completed as {completed}, told as {told}")
-        elif job["state"] == "Succeeded" and not completed and not history.gaps:
+        elif job["state"] == "Succeeded" and not (history.gaps or _any_completed(copies)):
             yield Violation("R-07", subject, f"told as {told}; no member showed it Complete")
         elif job["state"] == "Failed" and not _may_fail(history, copies):
             yield Violation("R-07", subject, f"told as {told}; nothing of it failed in a member")
+
+
+def _any_completed(copies: list[Copy]) -> bool:
+    return any(copy.result == "Complete" for copy in copies)
 
 
 def _may_fail(history: History, copies: list[Copy]) -> bool:
@@ -217,68 +182,8 @@ def _quota(history: History, copies: list[Copy]) -> Iterator[Violation]:
             if amount:
                 yield Violation("R-09", name, f"{amount:g} charged, and every job has ended")
     tight = [c for c in copies if c.owner and c.name in history.ledger.tight]
-    runs = [run for copy in tight for run in copy.runs]
-    most, at = _most_at_once(runs)
+    runs = [run for copy in tight if not is_unknown(history, copy) for run in copy.runs]
+    most, at = most_at_once(runs)
     if history.quota and most > history.quota:
-        text = f"{most:g} cores ran at {_clock(at)}, {history.quota:g} are allowed"
+        text = f"{most:g} cores ran at {clock(at)}, {history.quota:g} are allowed"
         yield Violation("R-09", "queue of limited quota", text)
-
-
-def _most_at_once(runs: Iterable[Run]) -> tuple[float, float]:
-    """The most cores that certainly ran at one instant, and when."""
-    steps: list[tuple[float, int, float]] = []
-    for run in runs:
-        begins = run.started + _STAMP_S
-        if run.ended is None:
-            steps.append((begins, 1, run.cpu))
-        elif begins < run.ended:
-            steps += [(begins, 1, run.cpu), (run.ended, 0, -run.cpu)]
-    now = most = at = 0.0
-    for when, _, change in sorted(steps):
-        now += change
-        if now > most:
-            most, at = now, when
-    return most, at
-
-
-# --- what the sightings say ------------------------------------------------------------------------
-
-
-def _copies(history: History) -> Iterator[Copy]:
-    copies: dict[str, Copy] = {}
-    pods: dict[str, list[Sighting]] = defaultdict(list)
-    for each in history.sightings:
-        if each.kind == "Pod":
-            pods[f"{each.member}/{each.uid}"].append(each)
-            continue
-        copy = copies.get(f"{each.member}/{each.uid}")
-        if copy is None:
-            copy = Copy(each.member, each.uid, each.name, each.owner, each.epoch, each.created)
-            copies[copy.key] = copy
-        copy.deleting = copy.deleting or each.deleting
-        copy.gone = copy.gone or each.change == "DELETED"
-        if each.result and not copy.result:
-            copy.result, copy.ended = each.result, each.ended
-    for versions in pods.values():
-        owner = copies.get(f"{versions[0].member}/{versions[0].owner}")
-        run = _run(versions)
-        if owner is not None and run is not None:
-            owner.runs.append(run)
-    yield from copies.values()
-
-
-def _run(versions: list[Sighting]) -> Run | None:
-    started = next((each.started for each in versions if each.started), 0.0)
-    if not started:
-        return None
-    ends = [each.ended for each in versions if each.ended]
-    ends += [each.deleting for each in versions if each.deleting]
-    if not ends and any(each.change == "DELETED" for each in versions):
-        ends = [started]  # it is gone; nothing says how long it ran
-    ended = max(started, min(ends)) if ends else None
-    return Run(versions[0].uid, started, ended, versions[0].cpu)
-
-
-def _clock(at: float | None) -> str:
-    """A time as minutes and seconds of its hour."""
-    return "now" if at is None else f"{int(at) // 60 % 60:02d}:{int(at) % 60:02d}"

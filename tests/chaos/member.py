@@ -10,6 +10,8 @@ from typing import Any
 
 import yaml
 
+from shared import labels
+
 _ANSWER_S = 5.0
 _CONTAINER = {"name": "main", "image": "example.com/task:1"}
 Json = dict[str, Any]
@@ -61,6 +63,24 @@ class Member:
         self.make_namespace(namespace)
         path = f"/apis/batch/v1/namespaces/{namespace}/jobs"
         return self.request("POST", path, manifest)["metadata"]["uid"]
+
+    def plant_map(self, namespace: str, manifest: Json) -> str:
+        """Create a ConfigMap of the member's own people; its uid."""
+        return self.request("POST", f"/api/v1/namespaces/{namespace}/configmaps", manifest)[
+            "metadata"
+        ]["uid"]
+
+    def maps(self, namespace: str) -> dict[str, Json]:
+        """ "<member>/<name>" → uid, data and whether it is ours, of every ConfigMap. Raises OSError."""
+        listing = self.request("GET", f"/api/v1/namespaces/{namespace}/configmaps")
+        return {
+            f"{self.name}/{each['metadata']['name']}": {
+                "uid": each["metadata"]["uid"],
+                "ours": labels.MANAGED_BY in (each["metadata"].get("labels") or {}),
+                "data": each.get("data") or {},
+            }
+            for each in listing["items"]
+        }
 
     def make_namespace(self, namespace: str) -> None:
         """Create a namespace where there is none."""

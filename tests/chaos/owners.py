@@ -13,18 +13,18 @@ from typing import Any
 
 import yaml
 
-from roadstead.errors import RoadsteadError
+from roadstead.errors import NotFound, Rejected, RoadsteadError
 from shared.kinds.placement_v1 import GROUP as PLACEMENT
 from shared.kube.client import KubeClient
 from tests import waiting
 from tests.chaos import manifests, owned_member
 from tests.chaos.fleet import Fleet, Hubs, running
-from tests.chaos.judge import Violation
 from tests.chaos.member import Member
+from tests.chaos.sighted import Violation
 from tests.e2e.running import REPOSITORY
 from tests.simulation.owners import acts
-from tests.simulation.owners.acts import MEMBERS, PLACED, SPACES, Act
-from tests.simulation.owners.ledger import CANARY
+from tests.simulation.owners.acts import MEMBERS, PLACED, PLACEMENTS, SPACES, Act
+from tests.simulation.owners.ledger import CANARY, MADE
 from tests.simulation.owners.locals import Locals
 from tests.simulation.owners.users import a_class, a_placement, a_timed_job, declared
 
@@ -32,6 +32,7 @@ Json = dict[str, Any]
 _PACE = 0.6  # of the simulation's seconds
 _SETTLED_S = 60.0
 _REAPPLY_S = 3.0
+_TRIES, _AGAIN_S = 6, 2.0  # of a namespace that is made again, in the simulation's seconds
 _USERS = ("agent", "people", "tool")
 _KEPT_BYTES = 64
 
@@ -51,6 +52,11 @@ def play(seed: int, folder: Path, source: Path = REPOSITORY) -> list[Violation]:
         fleet.agent_tokens[name] = f"token-{name}-agent"
     with running(fleet):
         return asyncio.run(_Player(fleet, folder, drawn).play())
+
+
+def a_namespace(name: str) -> Json:
+    """A Namespace of the hub."""
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
 def _rules_of(drawn: list[Act]) -> set[str]:
@@ -147,6 +153,7 @@ class _Player:
         self.locals = Locals(self)
         self.placed: set[str] = set()
         self.found: list[Violation] = []
+        self._numbers = dict.fromkeys(SPACES, 0)  # how often each namespace was made again
         self._due: list[tuple[float, str, tuple[Any, ...]]] = []
         self._calm = False
 
@@ -202,11 +209,10 @@ class _Player:
         self.fleet.request("POST", "/v1/apply", body=json.dumps(list(documents)).encode())
 
     def _open(self) -> None:
-        spaces = [
-            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": s}} for s in SPACES
-        ]
         self._apply(
-            *spaces, *(declared(s, *each, 0) for s in SPACES for each in PLACED), a_class()
+            *map(a_namespace, SPACES),
+            *(declared(s, *each, 0) for s in SPACES for each in PLACED),
+            a_class(),
         )
 
     def place(self, name: str, policy: str, apply: Any, end: str, scope: str) -> None:
@@ -226,7 +232,37 @@ class _Player:
         self.fleet.request("POST", f"/v1/clusters/{member}/uncordon")
 
     def submit(self, space: str, name: str, seconds: int) -> None:
-        self._apply(a_timed_job(space, name, round(seconds * _PACE)))
+        job = a_timed_job(space, name, round(seconds * _PACE))
+        job["metadata"]["annotations"] = {MADE: str(self._numbers[space])}
+        self._apply(job)
+
+    def remake(self, space: str) -> None:
+        """A user deletes a Namespace with everything in it, and makes another of its name."""
+        self.unsubmit(space)
+        self.empty(space, _TRIES)
+
+    def empty(self, space: str, tries: int) -> None:
+        """The new one is made when the old one is gone; until then what it holds is deleted again."""
+        held = [(f"core/{kind}", name) for _, kind, name in PLACED]
+        placed = [each.partition("/")[2] for each in PLACEMENTS if each.startswith(f"{space}/")]
+        held += [(f"{PLACEMENT}/ResourcePlacement", name) for name in sorted(set(placed))]
+        paths = [f"{kind}/namespaces/{space}/{name}" for kind, name in held]
+        gone = [self._delete(path) for path in (*paths, f"core/Namespace/{space}")][-1]
+        if not gone and tries > 1:
+            self.later(_AGAIN_S, "empty", (space, tries - 1))
+            return
+        self._numbers[space] += gone
+        self._apply(a_namespace(space), *(declared(space, *each, 0) for each in PLACED))
+
+    def _delete(self, path: str) -> bool:
+        """True once the hub no longer has it."""
+        try:
+            self.fleet.request("DELETE", f"/v1/objects/{path}")
+        except NotFound:
+            return True
+        except Rejected:
+            return False
+        return True
 
     def unsubmit(self, space: str = "") -> None:
         for job in self.fleet.jobs():

@@ -17,22 +17,25 @@ from roadstead.cli import ports
 from roadstead.errors import RoadsteadError
 from tests import databases
 from tests.chaos import manifests
+from tests.chaos.administrator import Administrator
+from tests.chaos.drawing import LEADER, LENGTH_S
 from tests.chaos.fleet import Fleet, Hubs, running
 from tests.chaos.history import Ending, History, Ledger
-from tests.chaos.judge import TERMINAL
 from tests.chaos.member import Member
 from tests.chaos.recorder import Recorder
-from tests.chaos.schedule import LEADER, LENGTH_S, Schedule
+from tests.chaos.schedule import Schedule
+from tests.chaos.sighted import TERMINAL
 from tests.chaos.user import User
 from tests.e2e.running import REPOSITORY
 
 _TURN_S = 0.02
-_USERS = 6
+_USERS = 8
 # Healed, everything has to settle; it may take longer as long as it gets on.
 _STUCK_S = 60.0
 _LONGEST_S = 150.0
 _CALM_S = 1.5
 _USER_VERBS = frozenset({"hold", "release", "cancel", "delete", "prioritise", "replace"})
+ADMINISTRATOR_VERBS = frozenset({"queue", "declare", "place", "unplace"})
 _SPIN = "import os, sys\nos.nice(int(sys.argv[1]))\nwhile os.getppid() == int(sys.argv[2]): pass"
 Json = dict[str, Any]
 
@@ -56,10 +59,14 @@ def _play(schedule: Schedule, folder: Path, source: Path, hubs: Hubs) -> History
         for name in ("b01-00", "b02-01"):
             uid = members["m1"].plant(manifests.NAMESPACE, manifests.stranger(name))
             ledger.strangers.add(f"m1/{uid}")
+        theirs = manifests.config_map(manifests.MAPS[0], of="people")
+        name = f"m1/{manifests.MAPS[0]}"
+        ledger.maps[name] = members["m1"].plant_map(manifests.NAMESPACE, theirs)
         kubeconfigs = {name: fleet.kubeconfig(name) for name in names}
         with Recorder(kubeconfigs, manifests.NAMESPACE) as recorder:
             user = User(fleet, recorder, ledger)
-            player = _Player(fleet, members, user, recorder)
+            administrator = Administrator(fleet, user, schedule.quota)
+            player = _Player(fleet, members, user, administrator, recorder)
             try:
                 player.play(schedule)
                 ending = player.settle()
@@ -67,7 +74,12 @@ def _play(schedule: Schedule, folder: Path, source: Path, hubs: Hubs) -> History
                 player.close()
             recorder.catch_up(members.values())
             return History(
-                recorder.sightings(), ledger, ending, list(recorder.gaps), schedule.quota
+                sightings=recorder.sightings(),
+                ledger=ledger,
+                ending=ending,
+                gaps=list(recorder.gaps),
+                quota=max([schedule.quota, *(each["cores"] for each in ledger.windows)]),
+                events=administrator.read_events(),
             )
 
 
@@ -75,15 +87,22 @@ class _Player:
     """Does the actions of one schedule, each in its time, and undoes them."""
 
     def __init__(
-        self, fleet: Fleet, members: dict[str, Member], user: User, recorder: Recorder
+        self,
+        fleet: Fleet,
+        members: dict[str, Member],
+        user: User,
+        administrator: Administrator,
+        recorder: Recorder,
     ) -> None:
         self._fleet, self._members, self._user = fleet, members, user
+        self._administrator = administrator
         self._recorder = recorder
         self._pool = ThreadPoolExecutor(_USERS)
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._count = itertools.count()
         self._load: list[subprocess.Popen[Any]] = []
         self._forgotten: set[str] = set()
+        self._joined: dict[str, float] = {}  # when agents that lost their folder joined again
         self._stopped: set[str] = set()
 
     def play(self, schedule: Schedule) -> None:
@@ -119,6 +138,8 @@ class _Player:
         if what in _USER_VERBS:
             states = given.pop("states", ["Held"])
             self._ask(lambda: self._user.act(what, states=states, **given))
+        elif what in ADMINISTRATOR_VERBS:
+            self._ask(lambda: getattr(self._administrator, what)(**given))
         else:
             getattr(self, f"_do_{what}")(**given)
 
@@ -130,6 +151,8 @@ class _Player:
                 what()
             except (RoadsteadError, OSError):
                 return
+            except Exception as fault:  # noqa: BLE001 - of the campaign: printed beside the verdict
+                self._user.ledger.notes.append(f"{type(fault).__name__}: {fault}"[:400])
 
         self._pool.submit(attempt)
 
@@ -201,9 +224,28 @@ class _Player:
         self._forgotten.add(member)
         self._join_again(member)
 
+    def _do_backup(self) -> None:
+        self._ask(self._administrator.back_up)
+
+    def _do_restore(self, accept_after: float, acts: list[Any]) -> None:
+        taken = self._administrator.restore()
+        if not taken:
+            return  # the backup has failed
+        for member in [name for name, at in self._joined.items() if at > taken]:
+            self._fleet.parts[f"agent-{member}"].wanted = False
+            self._fleet.forget_agent(member)
+            self._forgotten.add(member)
+
+        def join() -> None:
+            for member in sorted(self._forgotten):
+                self._join_again(member)
+
+        self._ask(lambda: self._administrator.go_on(join, accept_after, acts))
+
     def _join_again(self, member: str) -> None:
         def join() -> None:
             self._fleet.join(member)
+            self._joined[member] = time.time()
             self._forgotten.discard(member)
             self._fleet.parts[f"agent-{member}"].wanted = True
 
@@ -250,16 +292,19 @@ class _Player:
             for member in self._members.values():
                 member.clear_faults()
             self._user.cordon(list(self._members), on=False)
+            self._administrator.mend()
             self._user.submit_unanswered()
             self._user.release_all()
             jobs = self._fleet.jobs()
             charged = self._charged()
+            wrong = self._administrator.left(self._members)
         except (RoadsteadError, OSError) as fault:
             return f"no answer: {type(fault).__name__}", False
         picture = sorted((j["uid"], j["state"], j["epoch"]) for j in jobs)
         left = [s.uid for s in self._recorder.live() if s.deleting or not s.result]
+        left += wrong
         ended = all(job["state"] in TERMINAL for job in jobs)
-        calm = ended and not left and not any(charged.values())
+        calm = ended and not left and not any(charged.values()) and not self._administrator.is_busy
         return repr((picture, left)), calm
 
     def _charged(self) -> dict[str, float]:
@@ -274,12 +319,15 @@ class _Player:
         waited = time.monotonic() - began
         self._user.submit_all_again()
         present: set[str] = set()
+        maps: dict[str, Json] = {}
         for member in self._members.values():
             present |= member.present(manifests.NAMESPACE)
+            maps |= member.maps(manifests.NAMESPACE)
         return Ending(
             jobs=self._fleet.jobs(),
             charged=self._charged(),
             present=present,
+            maps=maps,
             settled=settled,
             waited_s=round(waited, 1),
             at=time.time(),

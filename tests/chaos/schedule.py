@@ -9,28 +9,14 @@ gives the same schedule on every machine, though not the same history.
 import hashlib
 import json
 import random
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-Json = dict[str, Any]
-LENGTH_S = 42.0
+from tests.chaos import acts_of_people
+from tests.chaos.drawing import LEADER, LENGTH_S, Action, Draw, Scene
+
 _FIRST_SCENE_S = 3.0
 _LAST_SCENE_S = 30.0
 _LONGEST_HANG_S = 14.0
-LEADER = "leader"  # a part that is found out when the action is done
-
-
-@dataclass(frozen=True, order=True)
-class Action:
-    """At `at` seconds after the start: `do` with `args` (as JSON text, so that actions compare)."""
-
-    at: float
-    do: str
-    args: str = "{}"
-
-    def given(self) -> Json:
-        return json.loads(self.args)
 
 
 @dataclass(frozen=True)
@@ -57,7 +43,7 @@ class Schedule:
 
 def schedule(seed: int, hubs: int = 1) -> Schedule:
     """The schedule of a number; for several hubs it has scenes of theirs beside fewer of the others."""
-    draw = _Draw(seed, hubs)
+    draw = Draw(seed, hubs)
     rng = draw.rng
     for _ in range(rng.randint(2, 3)):
         draw.submit(rng.uniform(0, LENGTH_S / 2), rng.randint(4, 12))
@@ -65,6 +51,8 @@ def schedule(seed: int, hubs: int = 1) -> Schedule:
         draw.load()
     for scene in _drawn(rng, _SCENES, rng.randint(5, 8) if hubs == 1 else rng.randint(2, 4)):
         scene(draw, round(rng.uniform(_FIRST_SCENE_S, _LAST_SCENE_S), 2))
+    for scene in _drawn(rng, acts_of_people.SCENES, rng.randint(1, 3)):
+        scene(draw, round(rng.uniform(_FIRST_SCENE_S, acts_of_people.LAST_S), 2))
     for scene in _drawn(rng, _OF_HUBS, rng.randint(3, 5)) if hubs > 1 else ():
         scene(draw, round(rng.uniform(_FIRST_SCENE_S, _LAST_SCENE_S), 2))
     silence = rng.choice([(3, 4), (3, 4), (6, 8), (20, 25)])
@@ -82,66 +70,15 @@ def schedule(seed: int, hubs: int = 1) -> Schedule:
     )
 
 
-def _drawn(
-    rng: random.Random, scenes: "tuple[tuple[Scene, float], ...]", count: int
-) -> "list[Scene]":
+def _drawn(rng: random.Random, scenes: tuple[tuple[Scene, float], ...], count: int) -> list[Scene]:
     weights = [weight for _, weight in scenes]
     return rng.choices([each for each, _ in scenes], weights, k=count)
-
-
-class _Draw:
-    """A schedule in the making."""
-
-    def __init__(self, seed: int, hubs: int = 1) -> None:
-        self.rng = random.Random(seed)
-        self.hubs = hubs
-        self.members = self.rng.choice([2, 2, 3])
-        self.actions: list[Action] = []
-        self._bursts = 0
-
-    def add(self, at: float, do: str, **args: Any) -> None:
-        self.actions.append(Action(round(at, 2), do, json.dumps(args, sort_keys=True)))
-
-    def member(self) -> str:
-        return f"m{self.rng.randint(1, self.members)}"
-
-    def hub(self) -> str:
-        """One of the hubs, or whichever leads then."""
-        return self.rng.choice([LEADER, "hub", *(f"hub-{n}" for n in range(2, self.hubs + 1))])
-
-    def submit(self, at: float, count: int, *, run_s: float = 0.0, **more: Any) -> None:
-        """A burst of jobs; `run_s` 0: short ones, and now and then a longer one."""
-        rng = self.rng
-        self._bursts += 1
-        jobs = []
-        for index in range(count):
-            seconds = run_s or rng.choice([0.3, 0.6, 1.0, 1.5, 2.0, 5.0])
-            jobs.append(
-                {
-                    "name": f"b{self._bursts:02d}-{index:02d}",
-                    "run_s": round(seconds * rng.uniform(0.8, 1.3), 2),
-                    "indexes": rng.choice([1, 1, 1, 2, 3]),
-                    "tight": rng.random() < 0.35,
-                    "priority": rng.choice(["", "low", "high"]),
-                    **more,
-                }
-            )
-        self.add(at, "submit", key=f"burst-{self._bursts}", jobs=jobs)
-
-    def load(self) -> None:
-        rng = self.rng
-        for _ in range(rng.randint(1, 3)):
-            at, seconds = rng.uniform(0, LENGTH_S * 0.7), round(rng.uniform(4, 15), 1)
-            self.add(at, "load", seconds=seconds, nice=rng.choice([0, 0, 10]))
-
-
-Scene = Callable[[_Draw, float], None]
 
 
 # --- scenes: what goes wrong together ---------------------------------------------------------------
 
 
-def _hang_while_taken_back(draw: _Draw, at: float) -> None:
+def _hang_while_taken_back(draw: Draw, at: float) -> None:
     """A member hangs, jobs are offered to it, held and let go again; then it wakes up."""
     rng, member = draw.rng, draw.member()
     seconds = rng.uniform(5, _LONGEST_HANG_S)
@@ -155,7 +92,7 @@ def _hang_while_taken_back(draw: _Draw, at: float) -> None:
     draw.add(held + rng.uniform(2.5, 4), "release", count=9)
 
 
-def _hang_while_preempted(draw: _Draw, at: float) -> None:
+def _hang_while_preempted(draw: Draw, at: float) -> None:
     """A member hangs with jobs offered to it, and higher priorities take their quota."""
     rng, member = draw.rng, draw.member()
     _hang(draw, at, member, rng.uniform(6, _LONGEST_HANG_S))
@@ -164,7 +101,7 @@ def _hang_while_preempted(draw: _Draw, at: float) -> None:
     draw.submit(at + rng.uniform(2, 3.5), 6, run_s=rng.uniform(1, 2), priority="high", **both)
 
 
-def _hang(draw: _Draw, at: float, member: str, seconds: float) -> None:
+def _hang(draw: Draw, at: float, member: str, seconds: float) -> None:
     """The member's API server hangs: on the way to it, or as a stopped process."""
     if draw.rng.random() < 0.7:
         draw.add(at, "link", link=f"api-{member}", mode="hang", seconds=round(seconds, 2))
@@ -172,7 +109,7 @@ def _hang(draw: _Draw, at: float, member: str, seconds: float) -> None:
         draw.add(at, "stop", part=f"sim-{member}", seconds=round(seconds, 2))
 
 
-def _stale_watch_while_taken_back(draw: _Draw, at: float) -> None:
+def _stale_watch_while_taken_back(draw: Draw, at: float) -> None:
     """The agent's watch says nothing while jobs complete; they are held, or deleted by hand."""
     rng, member = draw.rng, draw.member()
     draw.submit(at, rng.randint(8, 14), run_s=rng.uniform(0.8, 1.6), indexes=1)
@@ -188,7 +125,7 @@ def _stale_watch_while_taken_back(draw: _Draw, at: float) -> None:
     draw.add(stall + seconds + 2, "release", count=15)
 
 
-def _burst_of_ends(draw: _Draw, at: float) -> None:
+def _burst_of_ends(draw: Draw, at: float) -> None:
     """Jobs complete and are deleted by hand at once, while their agent sleeps, is slow or is dead."""
     rng, member = draw.rng, draw.member()
     draw.submit(at, rng.randint(6, 12), run_s=rng.uniform(0.5, 1.5), indexes=1)
@@ -208,7 +145,7 @@ def _burst_of_ends(draw: _Draw, at: float) -> None:
         draw.add(hurt + seconds + 2, "release", count=15)
 
 
-def _throttled_and_superseded(draw: _Draw, at: float) -> None:
+def _throttled_and_superseded(draw: Draw, at: float) -> None:
     """An agent is throttled and cut off from the hub; a second one takes its credential over."""
     rng, member = draw.rng, draw.member()
     count = rng.randint(8, 30)
@@ -225,19 +162,19 @@ def _throttled_and_superseded(draw: _Draw, at: float) -> None:
     draw.add(held + rng.uniform(4, 7), "release", count=15)
 
 
-def _killed(draw: _Draw, at: float) -> None:
+def _killed(draw: Draw, at: float) -> None:
     """kill -9 of a part."""
     part = draw.rng.choice(["hub", f"agent-{draw.member()}", f"sim-{draw.member()}"])
     draw.add(at, "kill", part=part, seconds=round(draw.rng.choice([0, 0, 1, 4, 8]), 2))
 
 
-def _stopped(draw: _Draw, at: float) -> None:
+def _stopped(draw: Draw, at: float) -> None:
     """SIGSTOP … SIGCONT of a part."""
     part = draw.rng.choice(["hub", f"agent-{draw.member()}", f"sim-{draw.member()}"])
     draw.add(at, "stop", part=part, seconds=round(draw.rng.uniform(1, 8), 2))
 
 
-def _link_broken(draw: _Draw, at: float) -> None:
+def _link_broken(draw: Draw, at: float) -> None:
     """A link misbehaves for a while."""
     side = draw.rng.choice(["hub", "api"])
     mode = draw.rng.choice(["cut", "hang", "mute", "lose", "slow"])
@@ -245,7 +182,7 @@ def _link_broken(draw: _Draw, at: float) -> None:
     draw.add(at, "link", link=f"{side}-{draw.member()}", mode=mode, seconds=seconds)
 
 
-def _server_faults(draw: _Draw, at: float) -> None:
+def _server_faults(draw: Draw, at: float) -> None:
     """A member's API server refuses, delays or answers wrongly."""
     rng = draw.rng
     actions = [
@@ -270,19 +207,19 @@ def _server_faults(draw: _Draw, at: float) -> None:
     draw.submit(at + 0.5, rng.randint(3, 8))
 
 
-def _second_agent(draw: _Draw, at: float) -> None:
+def _second_agent(draw: Draw, at: float) -> None:
     """A second agent with the same credential, copied or from the same folder."""
     kind = draw.rng.choice(["copy", "same"])
     seconds = round(draw.rng.uniform(3, 9), 2)
     draw.add(at, "twin", member=draw.member(), kind=kind, linked=True, seconds=seconds)
 
 
-def _agent_forgets(draw: _Draw, at: float) -> None:
+def _agent_forgets(draw: Draw, at: float) -> None:
     """An agent loses its folder and joins anew."""
     draw.add(at, "forget", member=draw.member())
 
 
-def _resized(draw: _Draw, at: float) -> None:
+def _resized(draw: Draw, at: float) -> None:
     """Jobs are applied with one pod and at once with many, or with fewer while they run."""
     rng = draw.rng
     draw.submit(at, 4, run_s=2, indexes=1, tight=True, grows=True)
@@ -290,7 +227,7 @@ def _resized(draw: _Draw, at: float) -> None:
         draw.add(at + delay, "resize", count=4, to=rng.choice([1, 2, 3]))
 
 
-def _by_the_user(draw: _Draw, at: float) -> None:
+def _by_the_user(draw: Draw, at: float) -> None:
     """Holds, cancels, deletions, other priorities, and a name used again."""
     rng = draw.rng
     draw.submit(at, rng.randint(4, 8))
@@ -306,7 +243,7 @@ def _by_the_user(draw: _Draw, at: float) -> None:
 # --- scenes of several hubs -------------------------------------------------------------------------
 
 
-def _leader_killed(draw: _Draw, at: float) -> None:
+def _leader_killed(draw: Draw, at: float) -> None:
     """kill -9 of the hub that leads, while jobs come; perhaps of the next one too."""
     rng = draw.rng
     draw.submit(at + rng.uniform(-1, 0.5), rng.randint(4, 8))
@@ -315,7 +252,7 @@ def _leader_killed(draw: _Draw, at: float) -> None:
         draw.add(at + rng.uniform(0.5, 10), "kill", part=draw.hub(), seconds=1)
 
 
-def _hub_paused(draw: _Draw, at: float) -> None:
+def _hub_paused(draw: Draw, at: float) -> None:
     """A hub is stopped, mostly the one that leads, for less or more than its lease."""
     rng = draw.rng
     part = LEADER if rng.random() < 0.7 else draw.hub()
@@ -323,7 +260,7 @@ def _hub_paused(draw: _Draw, at: float) -> None:
     draw.add(at, "stop", part=part, seconds=round(rng.choice([2, 5, 9, 12]), 2))
 
 
-def _hub_without_database(draw: _Draw, at: float) -> None:
+def _hub_without_database(draw: Draw, at: float) -> None:
     """The way from one hub to the database is cut, hangs, or loses what the database answers."""
     rng = draw.rng
     mode = rng.choice(["cut", "cut", "hang", "mute", "lose", "slow"])
@@ -331,7 +268,7 @@ def _hub_without_database(draw: _Draw, at: float) -> None:
     draw.add(at, "unbase", hub=draw.hub(), mode=mode, seconds=round(rng.uniform(1, 12), 2))
 
 
-def _database_restarted(draw: _Draw, at: float) -> None:
+def _database_restarted(draw: Draw, at: float) -> None:
     """PostgreSQL ends in one of its three ways, or ends all connections, and is there again."""
     rng = draw.rng
     draw.submit(at + rng.uniform(-0.5, 0.2), rng.randint(4, 8))
@@ -339,7 +276,7 @@ def _database_restarted(draw: _Draw, at: float) -> None:
     draw.add(at, "database", how=how, seconds=round(rng.choice([0, 0.5, 3, 6]), 2))
 
 
-def _parted(draw: _Draw, at: float) -> None:
+def _parted(draw: Draw, at: float) -> None:
     """An agent reaches all hubs but one; perhaps that one is killed, or the others are, meanwhile."""
     rng = draw.rng
     seconds = round(rng.uniform(3, 12), 2)

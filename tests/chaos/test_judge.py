@@ -1,6 +1,6 @@
 """The judge of the campaign: what is proved is told, what is only possible is not."""
 
-from tests.chaos.history import Ending, History, Ledger, Sighting, load
+from tests.chaos.history import Ending, History, Json, Ledger, Sighting, load
 from tests.chaos.judge import judge
 from tests.chaos.recorder import sighting
 
@@ -18,8 +18,12 @@ class Story:
         self.charged: dict[str, float] = {}
         self.quota = 0.0
         self.gaps: list[str] = []
+        self.events: list[Json] = []
+        self.maps: dict[str, Json] = {}
 
-    def copy(self, member, uid, *, epoch=1, made=10.0, complete=0.0, owner=A, gone=False):
+    def copy(
+        self, member, uid, *, epoch=1, made=10.0, complete=0.0, owner=A, gone=False, deleting=0.0
+    ):
         """A Job object; `complete`: when it completed; `gone`: seen DELETED at its end."""
         result = "Complete" if complete else ""
         base = {"member": member, "kind": "Job", "uid": uid, "name": "a", "owner": owner}
@@ -29,7 +33,8 @@ class Story:
             ended = {**seen, "at": complete, "result": result, "ended": complete}
             self.sightings.append(Sighting(change="MODIFIED", **ended))
         if gone:
-            self.sightings.append(Sighting(change="DELETED", **{**seen, "result": result}))
+            last = {**seen, "result": result, "deleting": deleting}
+            self.sightings.append(Sighting(change="DELETED", **last))
         else:
             self.present.add(f"{member}/{uid}")
         return self
@@ -51,8 +56,10 @@ class Story:
         return sorted({each.invariant for each in judge(self.history())})
 
     def history(self):
-        ending = Ending(self.jobs, self.charged, self.present, settled=True, waited_s=30, at=200)
-        return History(self.sightings, self.ledger, ending, self.gaps, self.quota)
+        ending = Ending(
+            self.jobs, self.charged, self.present, self.maps, settled=True, waited_s=30, at=200
+        )
+        return History(self.sightings, self.ledger, ending, self.gaps, self.quota, self.events)
 
 
 def _job(uid, state, cluster, epoch):

@@ -2,12 +2,17 @@
 
 import inspect
 import itertools
+import random
 
 import pytest
 
-from tests.chaos import run
+from tests.chaos import owners, run
+from tests.chaos.administrator import Administrator
+from tests.chaos.drawing import LEADER, LENGTH_S
 from tests.chaos.links import MODES
-from tests.chaos.schedule import LEADER, LENGTH_S, schedule
+from tests.chaos.schedule import schedule
+from tests.simulation.owners import acts
+from tests.simulation.owners.locals import Locals
 
 SEEDS = range(1, 201)
 
@@ -24,6 +29,13 @@ def test_every_action_is_known_and_has_what_it_needs():
     for seed, hubs in itertools.product(SEEDS, (1, 2)):
         for action in schedule(seed, hubs).actions:
             if action.do in run._USER_VERBS:
+                continue
+            if action.do in run.ADMINISTRATOR_VERBS:
+                given = {
+                    k: v for k, v in action.given().items() if action.do != "queue" or k != "what"
+                }
+                verb = f"_{action.given()['what']}" if action.do == "queue" else action.do
+                inspect.signature(getattr(Administrator, verb)).bind(None, **given)
                 continue
             signature = inspect.signature(getattr(player, f"_do_{action.do}"))
             signature.bind(None, **action.given())
@@ -56,7 +68,7 @@ def test_one_hub_meets_nothing_that_several_would():
     of_hubs = {"unbase", "part", "database"}
     assert not of_hubs & {a.do for seed in SEEDS for a in schedule(seed).actions}
     assert of_hubs <= {a.do for seed in SEEDS for a in schedule(seed, 2).actions}
-    assert schedule(1).hash == "f3e5d5fb6093bc09"
+    assert schedule(1).hash == "999978416612a9aa"
 
 
 def test_every_hub_and_the_leader_is_hurt():
@@ -68,3 +80,12 @@ def test_every_hub_and_the_leader_is_hurt():
         if action.do in {"kill", "stop"}
     }
     assert {LEADER, "hub", "hub-2"} <= hurt
+
+
+def test_every_act_of_the_owners_can_be_played_on_processes():
+    """Each act of many seeds is one of the locals' or one that the player does, with what it takes."""
+    for seed in SEEDS:
+        for act in acts.draw(random.Random(seed)):
+            name = act.what.replace("-", "_")
+            owner = Locals if hasattr(Locals, name) else owners._Player
+            inspect.signature(getattr(owner, name)).bind(None, *act.given)

@@ -32,6 +32,7 @@ class User:
         self._manifests: dict[str, Json] = {}  # by name
         self._bursts: dict[str, list[Json]] = {}  # by key
         self._unanswered: set[str] = set()  # keys
+        self._answered: dict[str, float] = {}  # when each uid was acknowledged first
         self._replaced: set[str] = set()  # names that were deleted and submitted anew
 
     # --- submissions ---------------------------------------------------------------------------------
@@ -42,6 +43,7 @@ class User:
             self._bursts[key] = [manifests.job(each) for each in jobs]
             self._unanswered.add(key)
             self.ledger.tight |= {each["name"] for each in jobs if each.get("tight")}
+            self.ledger.steered |= {each["name"] for each in jobs if each.get("queue")}
             self.ledger.unanswered |= {each["name"] for each in jobs}
             for manifest in self._bursts[key]:
                 self._manifests[manifest["metadata"]["name"]] = manifest
@@ -71,16 +73,32 @@ class User:
             for manifest, item in zip(self._bursts[key], answer["items"], strict=True):
                 self._acknowledged(manifest["metadata"]["name"], item)
 
+    def lose(self, known: set[str], since: float) -> None:
+        """The hub went back to a time `since`: it need not know what it acknowledged from then on."""
+        with self._lock:
+            uids = {u for u, at in self._answered.items() if at >= since and u not in known}
+            self.ledger.lost |= uids
+            names = {self.ledger.acknowledged[uid] for uid in uids}
+            self.ledger.unanswered |= names
+            for key, burst in self._bursts.items():
+                if names & {each["metadata"]["name"] for each in burst}:
+                    self._unanswered.add(key)
+
     def _acknowledged(self, name: str, item: Json) -> None:
         uid = item.get("uid")
         if name not in self._replaced:
             self.ledger.unanswered.discard(name)
-            known = next((u for u, n in self.ledger.acknowledged.items() if n == name), uid)
+            before = [u for u, n in self.ledger.acknowledged.items() if n == name]
+            known = next((u for u in before if u not in self.ledger.lost), uid)
             if uid and known != uid:
                 change = {"name": name, "first": known, "second": uid}
                 self.ledger.changed_uids.append(change)
         if uid:
-            self.ledger.acknowledged[uid] = name
+            self._note(uid, name)
+
+    def _note(self, uid: str, name: str) -> None:
+        self.ledger.acknowledged[uid] = name
+        self._answered.setdefault(uid, time.time())
 
     # --- what is done to jobs ------------------------------------------------------------------------
 
@@ -140,7 +158,7 @@ class User:
         with self._lock:
             for item in answer["items"]:
                 if item["result"] == "created":
-                    self.ledger.acknowledged[item["uid"]] = name
+                    self._note(item["uid"], name)
 
     def _delete(self, uid: str) -> None:
         with self._lock:
@@ -166,7 +184,7 @@ class User:
                 time.sleep(4 * _EVERY_S)
                 continue
             with self._lock:
-                self.ledger.acknowledged[made["uid"]] = name
+                self._note(made["uid"], name)
                 self.ledger.unanswered.discard(name)
             return
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from tests.chaos import manifests
 from tests.chaos.fleet import Fleet, running
 from tests.chaos.history import Ending, History, Json, Ledger, Sighting
-from tests.chaos.judge import TERMINAL, Violation, judge
+from tests.chaos.judge import judge
 from tests.chaos.member import Member
 from tests.chaos.recorder import Recorder
+from tests.chaos.sighted import TERMINAL, Violation
 from tests.e2e.running import until
 
 LEASE_S = 4.0

@@ -21,9 +21,10 @@ from tests import databases
 from tests.chaos import manifests
 from tests.chaos.fleet import Fleet, Hubs, running
 from tests.chaos.history import Ending, History, Json, Ledger
-from tests.chaos.judge import TERMINAL, Violation, judge
+from tests.chaos.judge import judge
 from tests.chaos.member import Member
 from tests.chaos.recorder import Recorder
+from tests.chaos.sighted import TERMINAL, Violation
 from tests.e2e import running as waits
 
 MEMBERS = ("m1", "m2")

@@ -25,6 +25,7 @@ each invariant says: docs/reference/invariants.md.
 | R-14 durable answers | no disks: tests/e2e/test_kills.py, tests/store/test_full_disk.py | - |
 | R-15 a store that went back | noticed: `Checks.offered`, `ordered`, `touched` | model |
 | | accepted: nothing that people release without a look breaks R-04 or R-07 | restores |
+| | `HubCluster._hear`: nothing but a person's `spec.active` holds or releases (R-12) | restores |
 | R-16 gaps in watches | streams lag, break and are listed anew, each on its own | both |
 | R-17 one hung cluster | no load: tests/e2e/test_hanging_member.py | - |
 | R-18 poison | webhooks that refuse; hostile input: tests/bad_inputs, tests/attack | both |

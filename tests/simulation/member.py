@@ -332,7 +332,8 @@ class Member:
             started = pod["status"].get("startTime") or self.world.wall().strftime(
                 "%Y-%m-%dT%H:%M:%SZ"
             )
-            after["status"] = {"phase": phase, "startTime": started, **ended(pod, phase)}
+            how = ended(pod, phase, self.world.seed)
+            after["status"] = {"phase": phase, "startTime": started, **how}
         return self._stored("Pod", "MODIFIED", after)
 
     def _run_pod(self, uid: str) -> None:

@@ -18,10 +18,12 @@ from hub.services.context import identity, timeline
 from hub.services.jobs import adopt
 from hub.services.members.sync import AgentSync
 from hub.services.works import restored
+from hub.store import leftovers
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from tests.simulation.checks import Checks, Object, uid_and_epoch
-from tests.simulation.faults import Scenario
+from tests.simulation.faults import Fault, Scenario
+from tests.simulation.hub_cluster import HubCluster
 from tests.simulation.services import Whole, WholeRun
 from tests.simulation.world import Violation
 
@@ -184,6 +186,19 @@ class Restorable(Whole):
         return self.folder / name
 
 
+def _is_held_beside_a_retry(seed: int) -> bool:
+    """In one seed of ten; only odd ones ask for exit codes."""
+    return seed % 2 == 1 and random.Random(seed ^ 0xA8).random() < 0.2
+
+
+def _held_beside_a_retry(scenario: Scenario) -> Scenario:
+    """A failure that is tried again is held too, and its agent restarts as the Job goes."""
+    die = random.Random(scenario.seed ^ 0xA8A8)
+    held = Fault(die.random() * 0.3, "hold", "w0", 20.0, die.random(), "withdraw")
+    dies = Fault(0.0, "agent dies", "", die.random() * 5.0, 0.0, "deleted")
+    return replace(scenario, retries=3, failing=0.9, run_s=3.0, trouble=0.0, faults=[held, dies])
+
+
 class RestoredRun(WholeRun):
     """A scenario in which the store goes back once."""
 
@@ -196,9 +211,11 @@ class RestoredRun(WholeRun):
         long = (
             60.0 if die.random() < 0.4 else scenario.run_s
         )  # it may run throughout the lost time
-        super().__init__(replace(scenario, run_s=long), tell=tell)
+        scenario, beside = replace(scenario, run_s=long), _is_held_beside_a_retry(scenario.seed)
+        super().__init__(_held_beside_a_retry(scenario) if beside else scenario, tell=tell)
         # Half of the copies are of the first moments, in which jobs wait that run in the lost time.
         copied = 0.3 + die.random() * (1.5 if die.random() < 0.5 else 25.0)
+        copied += 20.0 * beside
         back = copied + 0.5 + die.random() ** 2 * _LONGEST_LOST_S
         self.accepted = back + die.random() ** 2 * 30.0
         if die.random() < 0.7:
@@ -207,6 +224,12 @@ class RestoredRun(WholeRun):
         self.world.at(copied, self.hub.back_up)  # type: ignore[attr-defined]
         self.world.at(back, self.hub.restore)  # type: ignore[attr-defined]
         self.world.at(self.accepted, self.hub.accept)  # type: ignore[attr-defined]
+        # In some seeds members have more earlier Jobs than the store keeps.
+        self._most = leftovers.MOST_OF_MEMBER
+        leftovers.MOST_OF_MEMBER = 0 if scenario.seed % 5 == 0 else self._most  # type: ignore[misc]
+        self.hub_cluster: HubCluster | None = None
+        if random.Random(scenario.seed ^ 0x4C0B).random() < 0.4:
+            self.hub_cluster = HubCluster(self.hub, scenario.seed, self.accepted + _BLIND_S)
         self.silent = ("", 0.0)  # a member, and until when
         if die.random() < 0.7:
             longest = _HOURS_S if die.random() < 0.2 else 200.0
@@ -242,8 +265,11 @@ class RestoredRun(WholeRun):
             "cancel",
         )
         for _ in range(die.randrange(4, 24)):
-            at = self.accepted + die.random() ** 2 * _BLIND_S
-            self.world.at(at, self._act, die.choice(acts), die.random())
+            at, act = self.accepted + die.random() ** 2 * _BLIND_S, die.choice(acts)
+            which = die.random()
+            self.world.at(at, self._act, act, which)
+            if act in {"forget", "hold"}:  # and at once the release
+                self.world.at(at + die.random() * 3.0, self._act, "release", which)
 
     def _silence(self) -> None:
         """One member is not heard from the restore until long after the acceptance."""
@@ -272,8 +298,15 @@ class RestoredRun(WholeRun):
         uid = uids[int(which * len(uids))]
         if act == "forget":
             self.hub.forget(uid)  # type: ignore[attr-defined]
+        elif self.hub_cluster is not None and act in {"hold", "release"} and which * 7 % 1 < 0.4:
+            self.hub_cluster.edit(uid, wish=act == "release")
         else:
             self.hub.wish(uid, act)
+
+    def finish(self) -> None:
+        """The limit of the store is as it was."""
+        leftovers.MOST_OF_MEMBER = self._most  # type: ignore[misc]
+        super().finish()
 
     def new_checks(self) -> Checks:
         return LostTime()

@@ -41,6 +41,7 @@ class World:
 
     def __init__(self, seed: int, *, tell: bool = False) -> None:
         self.random = random.Random(seed)
+        self.seed = seed
         self.now = 0.0
         self.steps = 0
         self.crc = 0

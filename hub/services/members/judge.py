@@ -156,9 +156,7 @@ def _gone(
         ended = _ended(job, work, state, cluster, now, allowed=allowed)
         return replace(ended, record=False, action="Remove")
     if state is not State.WITHDRAWING:
-        if job is not None and job.result is not None:  # it failed, may be retried, and is gone
-            return replace(retry(job, work, cluster, now), action="Withdraw")
-        return _deleted(cluster, record=False, action="Remove")
+        return _gone_unasked(job, work, cluster, now)
     why: MoveColumns = {
         "reason": work.workload_reason or "",
         "message": work.workload_message or "",
@@ -207,6 +205,17 @@ def _gone(
                 detail=failure.detail,
                 cause=failure.cause,
             )
+
+
+def _gone_unasked(
+    job: JobStatus | None, work: StandingWork, cluster: str, now: dt.datetime
+) -> Judgement:
+    """The hub did not take it back, or a store that went back does not know that it did."""
+    if job is not None and job.result is not None:  # it failed, may be retried, and is gone
+        return replace(retry(job, work, cluster, now), action="Withdraw")
+    if work.options.doubtful:
+        return _missing(work, cluster)
+    return _deleted(cluster, record=False, action="Remove")
 
 
 def _never_started(entry: Observed, work: StandingWork) -> bool:

@@ -138,10 +138,11 @@ def test_what_is_missing_fails_and_its_work_is_withdrawn():
     )
 
 
-def test_what_is_missing_and_in_doubt_is_taken_back_to_be_held():
-    """A store that went back does not know why it is missing."""
+@pytest.mark.parametrize("phase", ["Missing", "Gone"])
+def test_what_is_not_there_and_in_doubt_is_taken_back_to_be_held(phase):
+    """A store that went back does not know why: it may have taken the job back itself in the lost time."""
     doubtful = standing(options=ApplyOptions(doubtful=True))
-    assert verdict(seen("u", "Missing"), doubtful) == Judgement(
+    assert verdict(seen("u", phase), doubtful) == Judgement(
         transition=Transition.WITHDRAW,
         columns={
             "withdraw_to": WithdrawTo.HELD,
