@@ -113,22 +113,6 @@ def test_an_ordinary_job_breaks_no_rule(policy) -> None:
     assert refusals(policy, job) == []
 
 
-@pytest.mark.parametrize(
-    "metadata",
-    [
-        {"finalizers": ["example.com/never"]},
-        {"ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "u"}]},
-    ],
-    ids=["finalizer", "owner"],
-)
-def test_the_agent_creates_no_job_that_its_member_could_not_remove(metadata: Json) -> None:
-    """Neither another finalizer than the agent's own on the Job itself, nor an owner."""
-    job = harmless_job()
-    job["metadata"] |= metadata
-    (message,) = refusals(MEMBER, job)
-    assert message.startswith("ForbiddenField: the agent creates nothing with an owner")
-
-
 def test_the_agent_creates_its_jobs_with_its_own_finalizer() -> None:
     """And with the labels that the API server has written into the template by then."""
     job = harmless_job()
