@@ -247,7 +247,7 @@ DEADLINE = {"activeDeadlineSeconds": 60}
 def test_no_job_grows_or_starts_once_consent_is_withdrawn(
     old: Json, new: Json, grows: bool
 ) -> None:
-    """Nor gets it other pods, more tries or more time. It may if its namespace accepts the hub or is the hub's."""
+    """Nor gets it other pods, more tries or more time. Its namespace may accept the hub or be the hub's."""
     assert is_allowed("UPDATE", "Job", old, new, {}) is not grows
     assert is_allowed("UPDATE", "Job", old, new, {"roadstead.dev/accept": "z"}) is not grows
     assert is_allowed("UPDATE", "Job", old, new, ACCEPT)

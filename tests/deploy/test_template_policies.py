@@ -186,3 +186,47 @@ def test_pods_of_other_kinds_carry_no_label_of_roadstead(
     manifest = {"kind": kind, "metadata": {"name": "x", "namespace": "tenant"}, "spec": spec}
     told = refusals(MEMBER, manifest)
     assert [each.partition(":")[0] for each in told] == ([] if allowed else ["ReservedLabel"])
+
+
+MARKED: Json = {"labels": {"roadstead.dev/job-uid": "u-2"}}
+FOREVER: Json = {"finalizers": ["example.com/never"]}
+OF_A_JOB: Json = {"labels": {"batch.kubernetes.io/controller-uid": "u"}}
+
+
+def beside_pods(kind: str, metadata: Json) -> Json:
+    """An object with metadata in a template that is none of pods: of Jobs, or of claims."""
+    pod = harmless_job()["spec"]["template"]["spec"]
+    claim = {"metadata": metadata, "spec": {}}
+    if kind == "Job":
+        pod = {**pod, "volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": claim}}]}
+    template = {"metadata": {}, "spec": pod}
+    spec: Json = {"template": template}
+    if kind == "CronJob":
+        spec = {"jobTemplate": {"metadata": metadata, "spec": spec}}
+    if kind == "StatefulSet":
+        spec["volumeClaimTemplates"] = [claim]
+    return {"kind": kind, "metadata": {"name": "x", "namespace": "tenant"}, "spec": spec}
+
+
+@pytest.mark.parametrize("kind", ["CronJob", "StatefulSet", "Job"])
+def test_what_other_templates_make_carries_no_marks_and_no_finalizers(kind: str) -> None:
+    """Jobs of a CronJob would count as a work's, and nobody could take a claim back."""
+    assert refusals(MEMBER, beside_pods(kind, {"labels": {"team": "a"}})) == []
+    for metadata in (MARKED, FOREVER):
+        made = beside_pods(kind, metadata)
+        (told,) = refusals(MEMBER, made)
+        assert told.startswith("ReservedLabel: a template of Jobs or claims")
+        assert refusals(MEMBER, made, made) == []
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "Pod"])
+def test_no_pod_of_another_kind_is_adopted_by_a_job(kind: str) -> None:
+    """The Job controller takes every pod that carries the uid of its Job."""
+    pod = harmless_job()["spec"]["template"]["spec"]
+    made: Json = {"kind": kind, "metadata": {"name": "x", "namespace": "tenant"}, "spec": pod}
+    if kind == "Pod":
+        made["metadata"] |= OF_A_JOB
+    else:
+        made["spec"] = {"template": {"metadata": OF_A_JOB, "spec": pod}}
+    (told,) = refusals(MEMBER, made)
+    assert "batch.kubernetes.io/" in told

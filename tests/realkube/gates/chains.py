@@ -171,18 +171,19 @@ _MEMBER: Final = (
         (merge(labelled(**world.ACCEPT), "gate"), force(labelled(**world.ACCEPT), "gate")),
     ),
 )
+HELD_BY_PEOPLE: Final = Step("merge", HOLDING, "yes", "admin")
 _AFTER_WITHDRAWAL: Final = (
     Chain(
         "deleted-then-changed",
         "agent+",
         "Secret withdrawn",
-        (merge(DATA, "gate"), DELETED, merge(DATA, "gate"), force(DATA, "gate")),
+        (HELD_BY_PEOPLE, merge(DATA, "gate"), DELETED, merge(DATA, "gate"), force(DATA, "gate")),
     ),
     Chain(
         "deleted-then-released",
         "agent+",
         "Secret withdrawn",
-        (DELETED, merge(RELABELLED, "gate"), merge(RELEASED, "yes")),
+        (HELD_BY_PEOPLE, DELETED, merge(RELABELLED, "gate"), merge(RELEASED, "yes")),
     ),
     Chain(
         "released-with-more",
@@ -221,7 +222,7 @@ _AFTER_WITHDRAWAL: Final = (
                 merge(labelled(team="red"), "gate"),
             ),
         )
-        for like in ("Namespace lent", "PriorityClass taken")
+        for like in ("Namespace taken", "PriorityClass taken")
     ),
     Chain(
         "a-job-given-to-a-hub-that-is-accepted",
