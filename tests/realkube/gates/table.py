@@ -25,8 +25,8 @@ from tests.realkube.gates.requests import CHANGES
 # `refused` and `accepted` carry the labels of created objects, in finance and in lent;
 # the agent wrote `accepted`, and `refused` are copies that people made.
 # The agent made Job `ending` in finance before its consent was withdrawn, and `working` in lent; both wait.
-# `withdrawn` were created in finance or taken over before that too. `clinging` have a finalizer; `nameless` names
-# no hub, in a namespace whose label accept people have emptied.
+# `withdrawn` were created in finance or taken over before that too. `clinging` have a finalizer. `nameless`
+# names no hub, in a namespace whose label accept people have emptied.
 MEMBER: Final = """
 object                 action          agent+  agent  hub    submitter  person  admin  tool
 ---------------------  --------------  ------  -----  -----  ---------  ------  -----  ----
@@ -142,8 +142,8 @@ ClusterRole theirs     delete          gate    role   role   role       role    
 
 # Objects of namespace team: `marked` is a Job with spec.managedBy, as Kubernetes knows it from 1.32 on;
 # `suspended` one without, which the hub has taken; `foreign` a suspended Job without a queue; `mirror` shows
-# what came by REST. With a queue, `elsewhere` names the cluster's own Job controller in spec.managedBy, `owned`
-# has another Job as its controller, and `bogus` an owner of a kind that nobody serves.
+# what came by REST. With a queue, `elsewhere` names the cluster's own Job controller in spec.managedBy,
+# `owned` has another Job as its controller, and `bogus` an owner of a kind that nobody serves.
 HUB_CLUSTER: Final = """
 object                 action          hub+    hub    agent  submitter  person  admin  tool
 ---------------------  --------------  ------  -----  -----  ---------  ------  -----  ----
