@@ -75,7 +75,7 @@ def test_no_other_manager_runs_a_job_of_roadstead(manager: str, suspend: bool) -
 def test_an_owner_counts_only_where_its_creator_may_change_it(
     owner: Json, may: bool, counts: bool, suspend: bool
 ) -> None:
-    """Controllers' Jobs run on the hub cluster; whoever submits Jobs could name any owner."""
+    """Controllers' Jobs run on the hub cluster; a submitter could name any owner."""
     made = job(QUEUED, {"suspend": suspend}, **owner)
     told = refusals(JOB_GUARD, "roadstead-jobs", made, may=may)
     assert (job_guard.NO_OWNER in told) is not counts

@@ -194,7 +194,7 @@ OF_A_JOB: Json = {"labels": {"batch.kubernetes.io/controller-uid": "u"}}
 
 
 def beside_pods(kind: str, metadata: Json) -> Json:
-    """An object with metadata in a template that is none of pods: of Jobs, or of claims."""
+    """An object with metadata in another template than that of pods: of Jobs, or of claims."""
     pod = harmless_job()["spec"]["template"]["spec"]
     claim = {"metadata": metadata, "spec": {}}
     if kind == "Job":

@@ -12,7 +12,7 @@ import pytest
 
 from tests.e2e.running import REPOSITORY
 from tests.realkube.gates import chains, world
-from tests.realkube.gates.asking import Json
+from tests.realkube.gates.asking import Json, account
 from tests.realkube.gates.requests import ACTIONS, CHANGES, TOUCHED, Request, change_of
 from tests.realkube.gates.table import HUB_CLUSTER, MEMBER, Row, rows
 from tests.realkube.gates.world import World
@@ -219,6 +219,19 @@ def test_who_gives_a_job_its_queue_submits_it(gated: World) -> None:
     said = gated.act("admin", "Job named", "merge", chains.labelled(**world.QUEUED), dry=False)
     assert said.verdict == "yes", said.message
     assert gated.stored("Job named")["metadata"]["annotations"][world.SUBMITTED_BY] != "ana"
+
+
+CRONJOBS: Final = account("cronjobs", "kube-system", "cronjob-controller")
+
+
+@each_of("hub_cluster")
+def test_a_controllers_job_runs_there_and_nobody_elses(gated: World) -> None:
+    """The CronJob controller may update CronJobs; a submitter who names one as owner may not."""
+    owner = world.owned_by("batch/v1", "CronJob")
+    job = world.a_job("nightly", "team", {"suspend": False}, labels=world.QUEUED, **owner)
+    for who, verdict in ((CRONJOBS, "yes"), (world.IDENTITIES["submitter"], "gate")):
+        said = ACTIONS["create"](Request(gated.asker, who, job, {}))
+        assert said.verdict == verdict, said.message
 
 
 def followed(made: World, chain: chains.Chain) -> None:

@@ -1,4 +1,4 @@
-"""What a hub cluster does with Jobs: it refuses those that could run there (from 1.36 on few are left).
+"""Admission on a hub cluster: it refuses Jobs of Roadstead that could run there.
 
 The built-in equivalent of deploy/hub-cluster/job-guard.yaml, word for word, and of an API server that
 does not know spec.managedBy yet (before 1.32): it drops the field before policies see the Job.
@@ -123,7 +123,7 @@ class JobGuard:
 
     @staticmethod
     def _why_not_made(new: Object) -> str:
-        """Of a new Job that is Roadstead's, unless a controller made it. Anybody counts as one here."""
+        """Judge a new Job that is Roadstead's unless a controller made it. Every account may update owners here."""
         controller = metadata.controller_of(new)
         if controller is not None and not _is_within_reach(controller):
             return ""
@@ -133,7 +133,7 @@ class JobGuard:
 
 
 def _is_within_reach(owner: Object) -> bool:
-    """Is it of a kind that whoever submits Jobs can name as an owner: a Job, or an object of Kueue's?"""
+    """Is it of a kind that a submitter can name as an owner: a Job, or an object of Kueue?"""
     group = str(owner.get("apiVersion") or "").partition("/")[0]
     return group == KUEUE or (group == "batch" and owner.get("kind") == "Job")
 

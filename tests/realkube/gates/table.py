@@ -143,7 +143,7 @@ ClusterRole theirs     delete          gate    role   role   role       role    
 # Objects of namespace team: `marked` is a Job with spec.managedBy, as Kubernetes knows it from 1.32 on;
 # `suspended` one without, which the hub has taken; `foreign` a suspended Job without a queue; `mirror` shows
 # what came by REST. With a queue, `elsewhere` names the cluster's own Job controller in spec.managedBy,
-# `owned` has another Job as its controller, and `bogus` an owner of a kind that nobody serves.
+# `owned` has another Job as its controller, and `bogus` an owner of a kind that is not served.
 HUB_CLUSTER: Final = """
 object                 action          hub+    hub    agent  submitter  person  admin  tool
 ---------------------  --------------  ------  -----  -----  ---------  ------  -----  ----

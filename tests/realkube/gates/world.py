@@ -116,7 +116,7 @@ def pods_with_tokens() -> dict[str, Json]:
 
 
 def after_withdrawal() -> dict[str, Json]:
-    """What the agent created or took over, and whose people consent no longer."""
+    """Objects that the agent created or took over, and whose people withdrew consent."""
     level = ("PriorityClass", "scheduling.k8s.io/v1")
     kept: Json = {"metadata": KEPT}
     return {
