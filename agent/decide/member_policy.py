@@ -143,30 +143,36 @@ def names_another(work: Work) -> Trouble | None:
 VERSION: Final = f"{ENFORCE}-version"
 
 
-def lowered(manifest: Object, live: Object) -> str:
-    """Refuse an apply that lowers or removes the Pod Security level a live Namespace enforces; "" if none."""
-    held = (live["metadata"].get("labels") or {}).get(ENFORCE)
-    if held is None or not is_namespace(live):
+def lowered(manifest: Object, live: Object | None) -> str:
+    """Refuse an apply that lowers the Pod Security level of a Namespace, or pins an older version; or "".
+
+    `live`: the Namespace as it is; None: it is created.
+    """
+    if not is_namespace(manifest):
+        return ""
+    name, code = manifest["metadata"]["name"], RejectCode.POLICY_VIOLATION
+    marks = {} if live is None else live["metadata"].get("labels") or {}
+    if pinned := _pinned(manifest, marks):
+        text = f"namespace {name} gets no older version of its level, and the manifest would pin {pinned}"
+        return f"{code}: metadata.labels[{VERSION}]: {text}"
+    held = marks.get(ENFORCE)
+    if held is None or live is None:
         return ""
     asked = (manifest["metadata"].get("labels") or {}).get(ENFORCE)
-    code, of = RejectCode.POLICY_VIOLATION, f"metadata.labels[{ENFORCE}]"
-    where = f"namespace {live['metadata']['name']} enforces {held} in this member"
+    where = f"metadata.labels[{ENFORCE}]: namespace {name} enforces {held} in this member"
     if asked is None:
         owned = managed_fields.owned_by(live, FIELD_MANAGER) or {}
         ours = held != LEVELS[0] and managed_fields.covers(owned, ("metadata", "labels", ENFORCE))
-        return f"{code}: {of}: {where}, and the manifest would remove it" if ours else ""
+        return f"{code}: {where}, and the manifest would remove it" if ours else ""
     if LEVELS.index(level_named(asked)) < LEVELS.index(level_named(held)):
-        return f"{code}: {of}: {where}, and the manifest would lower it to {asked}"
-    if held != LEVELS[0] and (pinned := _pinned(manifest, live)):
-        return f"{code}: metadata.labels[{VERSION}]: {where}, and the manifest would pin it to {pinned}"
+        return f"{code}: {where}, and the manifest would lower it to {asked}"
     return ""
 
 
-def _pinned(manifest: Object, live: Object) -> str:
+def _pinned(manifest: Object, held: Object) -> str:
     """The version of the level's rules that an apply would set: an older one enforces less."""
     asked = (manifest["metadata"].get("labels") or {}).get(VERSION)
-    held = (live["metadata"].get("labels") or {}).get(VERSION)
-    return "" if asked in (None, "latest", held) else str(asked)
+    return "" if asked in (None, "latest", held.get(VERSION)) else str(asked)
 
 
 def _other_metadata(metadata: Object) -> list[FieldError]:

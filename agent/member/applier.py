@@ -378,9 +378,8 @@ def _preconditions(work: Work, live: Object, hub_id: str) -> Object:
 
 def _forbidden(work: Work, live: Object | None) -> Trouble | None:
     """Refuse an apply on account of the live object: its owners, or the level it enforces."""
-    if live is None:
-        return None
-    if not work.co_ownership and (owners := owners_of(live)):
+    owners = [] if live is None else owners_of(live)
+    if owners and not work.co_ownership:
         text = f"{', '.join(owners)} owns it too, and allowCoOwnership is not set"
         return Trouble(CO_OWNED, text)
     assert work.manifest is not None

@@ -237,9 +237,7 @@ class SimCluster:
             steps.append(LabelGuard(selection).admit)
             steps.append(TemplateGuard(selection).admit)
             steps.append(Submitters(jobs, writes=marks).admit)
-        if policy and not marks:
             steps.append(JobGuard(self.store, namespaces).admit)
-        if policy:
             steps.append(queue_guard.admit)
 
     def _make_writer(self, managed: ManagedFields) -> Writer:

@@ -200,22 +200,24 @@ def test_the_simulated_policy_has_the_words_of_the_real_one():
     policy, *_ = yaml.safe_load_all(GUARD.read_text())
     assert policy["metadata"]["name"] == protection.POLICY == job_guard.POLICY
     told = [each["message"] for each in policy["spec"]["validations"]]
-    words = [job_guard.UNMARKED, job_guard.STARTED, job_guard.TAKEN_AWAY, job_guard.NO_CONTROLLER]
-    assert told == words
+    assert told == [
+        job_guard.UNMARKED,
+        job_guard.STARTED,
+        job_guard.TAKEN_AWAY,
+        job_guard.NO_OWNER,
+        job_guard.NO_CONTROLLER,
+    ]
 
 
 def test_the_simulated_guard_of_mirrors_has_the_words_of_the_real_one():
     """The same for what shows REST's objects; a label is the only thing that it refuses of anybody."""
-    policy, *_ = yaml.safe_load_all(GUARD.with_name("mirror-guard.yaml").read_text())
-    assert policy["metadata"]["name"] == protection.MIRROR_POLICY == mirror_guard.POLICY
-    kept, reserved, _, *others = [each["message"] for each in policy["spec"]["validations"]]
-    assert [kept, reserved, *others] == [
-        mirror_guard.KEPT,
-        mirror_guard.RESERVED,
-        mirror_guard.NOT_STARTED,
-        mirror_guard.NOT_CHANGED,
-        mirror_guard.GUARDED,
-    ]
+    mirrors, account, *_ = yaml.safe_load_all(GUARD.with_name("mirror-guard.yaml").read_text())
+    assert mirrors["metadata"]["name"] == protection.MIRROR_POLICY == mirror_guard.POLICY
+    words = [each["message"] for each in mirrors["spec"]["validations"]]
+    assert words == [mirror_guard.KEPT, mirror_guard.RESERVED, mirror_guard.GUARDED]
+    assert account["metadata"]["name"] == mirror_guard.HUBS
+    _, *words = [each["message"] for each in account["spec"]["validations"]]
+    assert words == [mirror_guard.NOT_STARTED, mirror_guard.NOT_CHANGED]
 
 
 @pytest.mark.parametrize("spec", [{}, {"managedBy": labels.JOB_CONTROLLER}, {"suspend": False}])

@@ -35,9 +35,80 @@ def test_a_deletion_that_the_request_claims_does_not_free_a_job_of_its_queue() -
     assert refusals(JOB_GUARD, "roadstead-queues", claimed, deleted) == []
 
 
-OWNED: Json = {
-    "ownerReferences": [{"kind": "ConfigMap", "name": "c", "uid": "u", "controller": True}]
-}
+def owned(version: str, kind: str) -> Json:
+    owner = {"apiVersion": version, "kind": kind, "name": "c", "uid": "u", "controller": True}
+    return {"ownerReferences": [owner]}
+
+
+OWNED = owned("batch/v1", "CronJob")
+MANAGED_NAMESPACE = {"kueue.x-k8s.io/managed-namespace": "true"}
+
+
+@pytest.mark.parametrize("manager", ["kubernetes.io/job-controller", "example.com/another"])
+@pytest.mark.parametrize("suspend", [True, False])
+def test_no_other_manager_runs_a_job_of_roadstead(manager: str, suspend: bool) -> None:
+    """The cluster's own controller has a name too: a Job that writes it would run there."""
+    spec = {"managedBy": manager, "suspend": suspend}
+    refused = [job_guard.UNMARKED]
+    assert refusals(JOB_GUARD, "roadstead-jobs", job(QUEUED, spec)) == refused
+    assert refusals(JOB_GUARD, "roadstead-jobs", job(annotations=QUEUED, spec=spec)) == refused
+    in_ours = {"namespace_labels": MANAGED_NAMESPACE}
+    assert refusals(JOB_GUARD, "roadstead-jobs", job(spec=spec), **in_ours) == refused
+    assert refusals(JOB_GUARD, "roadstead-jobs", job(spec=spec)) == []
+    stored = job(QUEUED, {"managedBy": manager})
+    started = job(QUEUED, {"managedBy": manager, "suspend": False})
+    assert refusals(JOB_GUARD, "roadstead-jobs", started, stored) == [job_guard.STARTED]
+
+
+@pytest.mark.parametrize(
+    ("owner", "may", "counts"),
+    [
+        (owned("batch/v1", "CronJob"), True, True),
+        (owned("jobset.x-k8s.io/v1alpha2", "JobSet"), True, True),
+        (owned("jobset.x-k8s.io/v1alpha2", "JobSet"), False, False),
+        (owned("example.com/v1", "Bogus"), False, False),
+        (owned("batch/v1", "Job"), True, False),
+        (owned("kueue.x-k8s.io/v1beta2", "LocalQueue"), True, False),
+    ],
+)
+@pytest.mark.parametrize("suspend", [True, False])
+def test_an_owner_counts_only_where_its_creator_may_change_it(
+    owner: Json, may: bool, counts: bool, suspend: bool
+) -> None:
+    """Controllers' Jobs run on the hub cluster; a submitter could name any owner."""
+    made = job(QUEUED, {"suspend": suspend}, **owner)
+    told = refusals(JOB_GUARD, "roadstead-jobs", made, may=may)
+    assert (job_guard.NO_OWNER in told) is not counts
+    assert (job_guard.UNMARKED in told) is not (counts or suspend)
+    assert refusals(JOB_GUARD, "roadstead-jobs", job(**owner), may=may) == []
+    selected = {"namespace_labels": MANAGED_NAMESPACE}
+    told = refusals(JOB_GUARD, "roadstead-jobs", job(**owner), may=may, **selected)
+    assert (told == []) is counts
+
+
+def by(name: str) -> Json:
+    return {"annotations": {"roadstead.dev/submitted-by": name}}
+
+
+@pytest.mark.parametrize("queued", [job(QUEUED), job(annotations=QUEUED)])
+def test_who_gives_a_job_its_queue_submits_it(queued: Json) -> None:
+    """Ana's Job becomes Roadstead's by Bob: it is not hers. One that is Roadstead's already stays hers."""
+    submitted = "roadstead-submitted-by"
+    notes = queued["metadata"].get("annotations", {})
+    stored = job(**by("ana"))
+
+    def says(name: str) -> Json:
+        given = {"annotations": {**notes, **by(name)["annotations"]}}
+        return {**queued, "metadata": {**queued["metadata"], **given}}
+
+    assert refusals(JOB_GUARD, submitted, says("ana"), stored, user="bob")
+    assert refusals(JOB_GUARD, submitted, says("bob"), stored, user="bob") == []
+    assert refusals(JOB_GUARD, submitted, says("ana"), stored, user="ana") == []
+    ours = {**stored, "spec": {**stored["spec"], **OURS}}
+    assert refusals(JOB_GUARD, submitted, says("ana"), ours, user="bob") == []
+    assert refusals(JOB_GUARD, submitted, says("bob"), ours, user="bob")
+
+
 HELD: Json = {"finalizers": ["roadstead.dev/hub"]}
 HOSTILE: Json = {"finalizers": ["example.com/never"]}
 FLOOD: Json = {"labels": {f"k{number}": "v" for number in range(17_000)}}
@@ -55,9 +126,8 @@ def test_no_controller_is_written_into_a_job_of_roadstead() -> None:
     assert refusals(JOB_GUARD, "roadstead-jobs", job(QUEUED, **OWNED), old) == [
         job_guard.NO_CONTROLLER
     ]
-    labelled = {"kueue.x-k8s.io/managed-namespace": "true"}
     selected = refusals(
-        JOB_GUARD, "roadstead-jobs", job(**OWNED), job(), namespace_labels=labelled
+        JOB_GUARD, "roadstead-jobs", job(**OWNED), job(), namespace_labels=MANAGED_NAMESPACE
     )
     assert selected == [job_guard.NO_CONTROLLER]
     assert refusals(JOB_GUARD, "roadstead-jobs", job(**OWNED), job()) == []
@@ -115,7 +185,7 @@ SHOWN = job({"roadstead.dev/origin": "rest"})
 @pytest.mark.parametrize("changed", [None, job(**HELD), job({"roadstead.dev/origin": "rest"})])
 def test_the_hub_leaves_jobs_alone_that_are_not_roadsteads(changed: Json | None) -> None:
     """Neither a mark first nor a deletion at once."""
-    found = refusals(MIRROR_GUARD, "roadstead-mirrors", changed, FOREIGN, user=HUB_ACCOUNT)
+    found = refusals(MIRROR_GUARD, "roadstead-hub-account", changed, FOREIGN, user=HUB_ACCOUNT)
     assert found == [mirror_guard.NOT_CHANGED]
 
 
@@ -124,9 +194,30 @@ def test_the_hub_starts_no_job_there(stored: Json) -> None:
     """It changes and deletes Jobs of Roadstead; none of them is started."""
 
     def asked(changed: Json | None) -> list[str]:
-        return refusals(MIRROR_GUARD, "roadstead-mirrors", changed, stored, user=HUB_ACCOUNT)
+        return refusals(MIRROR_GUARD, "roadstead-hub-account", changed, stored, user=HUB_ACCOUNT)
 
     started = {**stored, "spec": {**stored["spec"], "suspend": False}}
     assert asked(started) == [mirror_guard.NOT_STARTED]
     assert asked(stored) == []
     assert asked(None) == []
+
+
+LABELLED = {"metadata": {"name": "team", "labels": MANAGED_NAMESPACE}}
+UNLABELLED: Json = {"metadata": {"name": "team", "labels": {}}}
+
+
+def test_the_hub_makes_no_jobs_its_own_by_their_namespace() -> None:
+    """The label of a Namespace makes every Job in it Roadstead's: people write it."""
+    policy = "roadstead-hub-namespaces"
+    asked = {"user": HUB_ACCOUNT}
+    assert len(refusals(MIRROR_GUARD, policy, LABELLED, UNLABELLED, **asked)) == 1
+    assert refusals(MIRROR_GUARD, policy, LABELLED, LABELLED, **asked) == []
+    assert refusals(MIRROR_GUARD, policy, LABELLED, UNLABELLED) == []
+
+
+def test_a_job_that_a_controller_owns_is_not_roadsteads_by_its_queue() -> None:
+    """Neither the queue's name nor the namespace opens it to the hub's account."""
+    stored = job(QUEUED, **OWNED)
+    asked = {"user": HUB_ACCOUNT, "namespace_labels": MANAGED_NAMESPACE}
+    found = refusals(MIRROR_GUARD, "roadstead-hub-account", stored, stored, **asked)
+    assert found == [mirror_guard.NOT_CHANGED]

@@ -36,6 +36,8 @@ def an(labels: Json, **metadata: Any) -> Json:
     }
 
 
+NOBODY = {"roadstead.dev/managed-by": ""}
+PROTECTED = {"finalizers": ["kubernetes.io/pvc-protection"]}
 NOTED = an({}, annotations={"roadstead.dev/spec-hash": "x"})
 HELD = an({}, finalizers=["roadstead.dev/result"])
 OTHER = {"roadstead.dev/managed-by": "z"}
@@ -43,6 +45,7 @@ OWNED = {"ownerReferences": [{"kind": "ConfigMap", "name": "gone", "uid": "u"}]}
 KEPT = {"finalizers": ["example.com/keep"]}
 NOTE = {"annotations": {"roadstead.dev/spec-hash": "x"}}
 HOLD = {"finalizers": ["roadstead.dev/result"]}
+CLUSTER_SCOPED = ("PriorityClass",)
 KEPT_AND_HELD = {"finalizers": ["example.com/keep", "roadstead.dev/result"]}
 
 
@@ -59,11 +62,13 @@ def is_allowed(
     spec = next(p["spec"] for p in policies if p["metadata"]["name"] == "roadstead-agent-writes")
     group = "batch" if kind == "Job" else ""
     request = {"operation": operation, "kind": {"group": group, "version": "v1", "kind": kind}}
+    if kind not in CLUSTER_SCOPED:
+        request["namespace"] = namespace
     known: Json = {
-        "request": {**request, "namespace": namespace},
+        "request": request,
         "object": new,
         "oldObject": old,
-        "namespaceObject": an(space),
+        "namespaceObject": None if kind in CLUSTER_SCOPED else an(space),
         "variables": {},
     }
 
@@ -125,6 +130,18 @@ def is_allowed(
         ("UPDATE", "Namespace", an({**MARK, **RESTRICTED}), an(OLDER), {}, False),
         ("UPDATE", "Namespace", an(PINNED), an(PINNED), {}, True),
         ("UPDATE", "Namespace", an(PINNED), an({**MARK, **RESTRICTED}), {}, True),
+        ("UPDATE", "Namespace", an(MARK), an({**MARK, PIN: "v1.0"}), {}, False),
+        ("UPDATE", "Namespace", an(MARK), an({**MARK, PIN: "latest"}), {}, True),
+        ("CREATE", "Namespace", None, an({**CREATED, ENFORCE: "baseline", PIN: "v1.0"}), {}, False),
+        ("UPDATE", "Namespace", an({**ACCEPT, **TAKEN}), an({**ACCEPT, **TAKEN}, **NOTE), {}, True),
+        ("UPDATE", "Namespace", an(TAKEN), an(TAKEN, **NOTE), {}, False),
+        ("UPDATE", "Namespace", an(TAKEN), an({**TAKEN, "team": "x"}), {}, False),
+        ("UPDATE", "Namespace", an(TAKEN), an({"team": "x"}, **WRITTEN), {}, False),
+        ("UPDATE", "Namespace", an({**CREATED, **TAKEN}), an({**CREATED, **TAKEN, "team": "x"}), {}, True),
+        ("CREATE", "Secret", None, an(NOBODY), {"roadstead.dev/accept": ""}, False),
+        ("DELETE", "Job", an(NOBODY, **BY_OTHERS), None, {"roadstead.dev/accept": ""}, False),
+        ("UPDATE", "Job", an(MARK), an(OTHER), {"roadstead.dev/accept": "z"}, False),
+        ("UPDATE", "Secret", an({}, **NOTE, **WRITTEN), an({"a": "b"}, **NOTE), CREATED, False),
         ("UPDATE", "Secret", an(MARK), an(MARK, **OWNED), ACCEPT, False),
         ("UPDATE", "Secret", an(MARK, **OWNED), an(MARK), ACCEPT, False),
         ("UPDATE", "Secret", an(MARK, **OWNED), an({}, **OWNED), ACCEPT, True),
@@ -132,7 +149,19 @@ def is_allowed(
         ("UPDATE", "Secret", an(MARK), an(MARK, **KEPT), ACCEPT, False),
         ("UPDATE", "Secret", an(MARK), an(MARK, finalizers=["roadstead.dev/result"]), ACCEPT, False),
         ("UPDATE", "Secret", an(MARK, **KEPT), an(MARK), ACCEPT, False),
-        ("UPDATE", "Secret", an(CREATED), an(CREATED, **KEPT), ACCEPT, True),
+        ("UPDATE", "Secret", an(CREATED), an(CREATED, **KEPT), ACCEPT, False),
+        ("UPDATE", "Secret", an(CREATED), an(CREATED, **OWNED), ACCEPT, False),
+        ("UPDATE", "Secret", an(CREATED, **KEPT), an(CREATED, **KEPT), ACCEPT, True),
+        ("UPDATE", "Secret", an(CREATED), an(CREATED, **HOLD), ACCEPT, False),
+        ("CREATE", "Secret", None, an(CREATED, **KEPT), CREATED, False),
+        ("CREATE", "Secret", None, an(CREATED, **OWNED), CREATED, False),
+        ("CREATE", "Secret", None, an(CREATED, **HOLD), CREATED, False),
+        ("CREATE", "Namespace", None, an(CREATED, **KEPT), {}, False),
+        ("CREATE", "PersistentVolumeClaim", None, an(CREATED, **PROTECTED), CREATED, True),
+        ("CREATE", "ConfigMap", None, an(CREATED, **PROTECTED), CREATED, False),
+        ("CREATE", "Job", None, an(MARK, **HOLD), CREATED, True),
+        ("CREATE", "Job", None, an(MARK, **OWNED), CREATED, False),
+        ("CREATE", "Binding", None, an(CREATED), CREATED, False),
         ("UPDATE", "Namespace", an({**ACCEPT, **MARK}), an({**ACCEPT, **MARK}, **OWNED), ACCEPT, False),
         ("UPDATE", "Job", an(MARK, **KEPT_AND_HELD), an(MARK, **KEPT), {}, True),
         ("UPDATE", "Job", an(MARK, **KEPT_AND_HELD), an(MARK), {}, False),
@@ -180,6 +209,7 @@ TEMPLATE: Json = {"spec": {"containers": [{"name": "main", "image": "theirs"}]}}
 OTHER_PODS: Json = {"spec": {"containers": [{"name": "main", "image": "ours"}]}}
 WAITS = {"suspend": True, "parallelism": 2, "completions": 4}
 RUNS = {"suspend": False, "parallelism": 2, "completions": 4}
+DEADLINE = {"activeDeadlineSeconds": 60}
 
 
 @pytest.mark.parametrize(
@@ -202,13 +232,22 @@ RUNS = {"suspend": False, "parallelism": 2, "completions": 4}
         (a_job(RUNS), a_job(WAITS), False),
         (a_job(RUNS), a_job(RUNS), False),
         (a_job(WAITS, started=False), a_job(WAITS, started=False), False),
-        (a_job(WAITS, ends=True), a_job(RUNS, ends=True), False),
+        (a_job(WAITS, ends=True), a_job(RUNS, ends=True), True),
+        (a_job(WAITS, started=False, ends=True), a_job(WAITS, ends=True), False),
+        (a_job({**RUNS, "backoffLimit": 1}), a_job({**RUNS, "backoffLimit": 2}), True),
+        (a_job({**RUNS, "backoffLimit": 2}), a_job({**RUNS, "backoffLimit": 1}), False),
+        (a_job(RUNS), a_job({**RUNS, "backoffLimit": 7}), True),
+        (a_job({**RUNS, **DEADLINE}), a_job(RUNS), True),
+        (a_job({**RUNS, **DEADLINE}), a_job({**RUNS, "activeDeadlineSeconds": 61}), True),
+        (a_job({**RUNS, **DEADLINE}), a_job({**RUNS, "activeDeadlineSeconds": 59}), False),
+        (a_job(RUNS), a_job({**RUNS, **DEADLINE}), False),
+        (a_job({**RUNS, "maxFailedIndexes": 1}), a_job(RUNS), True),
     ],
 )
 def test_no_job_grows_or_starts_once_consent_is_withdrawn(
     old: Json, new: Json, grows: bool
 ) -> None:
-    """Nor gets it other pods. It may if its namespace accepts the hub or is the hub's."""
+    """Nor gets it other pods, more tries or more time. Its namespace may accept the hub or be the hub's."""
     assert is_allowed("UPDATE", "Job", old, new, {}) is not grows
     assert is_allowed("UPDATE", "Job", old, new, {"roadstead.dev/accept": "z"}) is not grows
     assert is_allowed("UPDATE", "Job", old, new, ACCEPT)
@@ -216,27 +255,81 @@ def test_no_job_grows_or_starts_once_consent_is_withdrawn(
 
 
 HAD: Json = {"data": {"a": "1"}}
+THEIRS = {"app": "theirs"}
 
 
 @pytest.mark.parametrize(
-    ("labels", "data", "allowed"),
+    ("labels", "changed", "allowed"),
     [
-        ({}, HAD, True),
-        ({}, {"data": {"a": "2"}}, False),
+        (THEIRS, {}, True),
+        (THEIRS, {"data": {"a": "2"}}, False),
+        (THEIRS, {"data": None}, False),
+        (THEIRS, {"stringData": {"b": "2"}}, False),
+        ({**THEIRS, "app": "evil"}, {}, False),
+        ({"app": "evil"}, {}, False),
         ({}, {}, False),
-        ({}, {**HAD, "stringData": {"b": "2"}}, False),
-        (MARK, {"data": {"a": "2"}}, True),
+        ({**THEIRS, **MARK}, {"data": {"a": "2"}}, True),
     ],
-    ids=["released", "and changed", "and emptied", "and added to", "only changed"],
+    ids=["released", "changed", "emptied", "added to", "labelled", "relabelled", "bared", "kept"],
 )
 @pytest.mark.parametrize("space", [{}, ACCEPT], ids=["without consent", "with consent"])
-def test_a_release_changes_nothing_but_metadata(
-    labels: Json, data: Json, allowed: bool, space: Json
+def test_a_release_changes_nothing_but_our_marks(
+    labels: Json, changed: Json, allowed: bool, space: Json
 ) -> None:
     """The request that removes the mark is the last one; a change needs the mark, and consent."""
-    old, new = {**an(MARK), **HAD}, {**an(labels, **WRITTEN), **data}
-    expected = allowed and (not labels or space == ACCEPT)
+    old = {**an({**THEIRS, **MARK}, **NOTE), **HAD}
+    made = {**an(labels, **WRITTEN), **HAD, **changed}
+    new = {key: value for key, value in made.items() if value is not None}
+    expected = allowed and ("roadstead.dev/managed-by" not in labels or space == ACCEPT)
     assert is_allowed("UPDATE", "Secret", old, new, space) is expected
+
+
+def test_a_release_leaves_other_annotations() -> None:
+    """An annotation of a Service may make it a load balancer's."""
+    old = an(MARK, annotations={**NOTE["annotations"], "example.com/a": "b"})
+    for left, allowed in (
+        ({"example.com/a": "b"}, True),
+        ({}, False),
+        ({"example.com/a": "c"}, False),
+    ):
+        released = an({}, annotations=left, **WRITTEN)
+        assert is_allowed("UPDATE", "Service", old, released, {}) is allowed
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [("Secret", {"data": {"a": "2"}}), ("Service", {"spec": {}}), ("ConfigMap", {"metadata": {}})],
+)
+@pytest.mark.parametrize("namespace", ["finance", "kube-system"])
+def test_what_is_being_deleted_is_not_changed_any_more(
+    kind: str, change: Json, namespace: str
+) -> None:
+    """The agent can ask for the deletion itself: without consent only its marks may go."""
+    old = {**an({**CREATED, **THEIRS}, **ENDING, **KEPT), **HAD}
+    new = {**an(CREATED, **ENDING, **KEPT), **HAD} if "metadata" in change else {**old, **change}
+    assert not is_allowed("UPDATE", kind, old, new, {}, namespace)
+    noted = {**old, "metadata": {**old["metadata"], **NOTE}}
+    assert is_allowed("UPDATE", kind, old, noted, {}, namespace)
+
+
+@pytest.mark.parametrize(
+    ("stored", "allowed"),
+    [
+        (MARK, False),
+        (TAKEN, False),
+        ({**TAKEN, **ACCEPT}, True),
+        ({**MARK, **ACCEPT}, True),
+        ({**CREATED, **TAKEN}, True),
+    ],
+)
+def test_a_cluster_scoped_object_is_changed_with_consent_alone(
+    stored: Json, allowed: bool
+) -> None:
+    """It carries the consent itself; what the agent created needs none. A release needs none either."""
+    old, new = an(stored), {**an(stored), "globalDefault": True}
+    assert is_allowed("UPDATE", "PriorityClass", old, new, {}) is allowed
+    left = {key: value for key, value in stored.items() if key in ACCEPT}
+    assert is_allowed("UPDATE", "PriorityClass", old, an(left, **WRITTEN), {})
 
 
 @pytest.mark.parametrize(

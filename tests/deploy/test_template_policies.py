@@ -113,22 +113,6 @@ def test_an_ordinary_job_breaks_no_rule(policy) -> None:
     assert refusals(policy, job) == []
 
 
-@pytest.mark.parametrize(
-    "metadata",
-    [
-        {"finalizers": ["example.com/never"]},
-        {"ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "u"}]},
-    ],
-    ids=["finalizer", "owner"],
-)
-def test_the_agent_creates_no_job_that_its_member_could_not_remove(metadata: Json) -> None:
-    """Neither another finalizer than the agent's own on the Job itself, nor an owner."""
-    job = harmless_job()
-    job["metadata"] |= metadata
-    (message,) = refusals(MEMBER, job)
-    assert message.startswith("ForbiddenField: the agent creates nothing with an owner")
-
-
 def test_the_agent_creates_its_jobs_with_its_own_finalizer() -> None:
     """And with the labels that the API server has written into the template by then."""
     job = harmless_job()
@@ -202,3 +186,47 @@ def test_pods_of_other_kinds_carry_no_label_of_roadstead(
     manifest = {"kind": kind, "metadata": {"name": "x", "namespace": "tenant"}, "spec": spec}
     told = refusals(MEMBER, manifest)
     assert [each.partition(":")[0] for each in told] == ([] if allowed else ["ReservedLabel"])
+
+
+MARKED: Json = {"labels": {"roadstead.dev/job-uid": "u-2"}}
+FOREVER: Json = {"finalizers": ["example.com/never"]}
+OF_A_JOB: Json = {"labels": {"batch.kubernetes.io/controller-uid": "u"}}
+
+
+def beside_pods(kind: str, metadata: Json) -> Json:
+    """An object with metadata in another template than that of pods: of Jobs, or of claims."""
+    pod = harmless_job()["spec"]["template"]["spec"]
+    claim = {"metadata": metadata, "spec": {}}
+    if kind == "Job":
+        pod = {**pod, "volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": claim}}]}
+    template = {"metadata": {}, "spec": pod}
+    spec: Json = {"template": template}
+    if kind == "CronJob":
+        spec = {"jobTemplate": {"metadata": metadata, "spec": spec}}
+    if kind == "StatefulSet":
+        spec["volumeClaimTemplates"] = [claim]
+    return {"kind": kind, "metadata": {"name": "x", "namespace": "tenant"}, "spec": spec}
+
+
+@pytest.mark.parametrize("kind", ["CronJob", "StatefulSet", "Job"])
+def test_what_other_templates_make_carries_no_marks_and_no_finalizers(kind: str) -> None:
+    """Jobs of a CronJob would count as a work's, and nobody could take a claim back."""
+    assert refusals(MEMBER, beside_pods(kind, {"labels": {"team": "a"}})) == []
+    for metadata in (MARKED, FOREVER):
+        made = beside_pods(kind, metadata)
+        (told,) = refusals(MEMBER, made)
+        assert told.startswith("ReservedLabel: a template of Jobs or claims")
+        assert refusals(MEMBER, made, made) == []
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "Pod"])
+def test_no_pod_of_another_kind_is_adopted_by_a_job(kind: str) -> None:
+    """The Job controller takes every pod that carries the uid of its Job."""
+    pod = harmless_job()["spec"]["template"]["spec"]
+    made: Json = {"kind": kind, "metadata": {"name": "x", "namespace": "tenant"}, "spec": pod}
+    if kind == "Pod":
+        made["metadata"] |= OF_A_JOB
+    else:
+        made["spec"] = {"template": {"metadata": OF_A_JOB, "spec": pod}}
+    (told,) = refusals(MEMBER, made)
+    assert "batch.kubernetes.io/" in told

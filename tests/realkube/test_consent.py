@@ -154,7 +154,7 @@ def test_a_suspended_job_gets_no_other_pods_once_consent_is_withdrawn(
         assert "patched" in gate.plane.kubectl(*at, kubeconfig=gate.account)
 
 
-def test_a_release_changes_nothing_but_metadata(gate: Gate) -> None:
+def test_a_release_changes_nothing_but_our_marks(gate: Gate) -> None:
     """The request that removes the mark is the agent's last one: it brings no other data."""
     name = "released"
     gate.plane.create(a_namespace(name, {labels.ACCEPT: HUB}))
@@ -163,7 +163,7 @@ def test_a_release_changes_nothing_but_metadata(gate: Gate) -> None:
     off = '"metadata": {"labels": {"roadstead.dev/managed-by": null}}'
     at = ("patch", "secret", "mine", "-n", name, "--type=merge", "--dry-run=server", "-p")
     changed = f'{{{off}, "data": {{"a": "MQ=="}}}}'
-    with pytest.raises(PlaneError, match="changes nothing but metadata"):
+    with pytest.raises(PlaneError, match="changes nothing but Roadstead's marks"):
         gate.plane.kubectl(*at, changed, kubeconfig=gate.account)
     assert "patched" in gate.plane.kubectl(*at, f"{{{off}}}", kubeconfig=gate.account)
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.e2e.running import REPOSITORY
 from tests.realkube.gates import chains, world
-from tests.realkube.gates.asking import Json
+from tests.realkube.gates.asking import Json, account
 from tests.realkube.gates.requests import ACTIONS, CHANGES, TOUCHED, Request, change_of
 from tests.realkube.gates.table import HUB_CLUSTER, MEMBER, Row, rows
 from tests.realkube.gates.world import World
@@ -60,6 +60,16 @@ NAMED: Final[dict[str, Json]] = {
     "start": {"spec": {"suspend": False}},
     "grow": {"spec": {"parallelism": 3}},
     "other nodes": {"spec": {"template": {"spec": {"nodeSelector": {"zone": "a"}}}}},
+    "more tries": {"spec": {"backoffLimit": 7}},
+    "more time": {"spec": {"activeDeadlineSeconds": 601}},
+    "no deadline": {"spec": {"activeDeadlineSeconds": None}},
+    "give away": chains.OTHER_HUB,
+    "own": chains.OWNED,
+    "keep": {"metadata": {"finalizers": ["example.com/keep"]}},
+    "pin": chains.PINNED,
+    "release": chains.RELEASED,
+    "relabel": chains.RELABELLED,
+    "manage": chains.labelled(**{"kueue.x-k8s.io/managed-namespace": "true"}),
     "note": TOUCHED,
     "unqueue": {"metadata": {"labels": dict.fromkeys(world.QUEUED)}},
     "name another": {"metadata": {"annotations": {world.SUBMITTED_BY: "bob"}}},
@@ -145,15 +155,24 @@ def test_a_chain_of_requests_reaches_no_further_in_a_member(
 
 # How the agent's account tries to have a namespace that was taken over count as one that it created.
 NO_UID: Final = chains.labelled(**{"roadstead.dev/job-uid": None})
-WITHDRAWN: Final = chains.labelled(**{"roadstead.dev/accept": None})
 TAKE_OVERS: Final = (
-    pytest.param((("agent", chains.labelled(**world.MANAGED)), ("admin", WITHDRAWN)), id="no-uid"),
     pytest.param(
-        (("agent", chains.labelled(**world.TAKEN)), ("agent", NO_UID), ("admin", WITHDRAWN)),
+        (("agent", chains.labelled(**world.MANAGED)), ("admin", chains.WITHDRAWN)), id="no-uid"
+    ),
+    pytest.param(
+        (
+            ("agent", chains.labelled(**world.TAKEN)),
+            ("agent", NO_UID),
+            ("admin", chains.WITHDRAWN),
+        ),
         id="uid-removed-then-withdrawn",
     ),
     pytest.param(
-        (("agent", chains.labelled(**world.TAKEN)), ("admin", WITHDRAWN), ("agent", NO_UID)),
+        (
+            ("agent", chains.labelled(**world.TAKEN)),
+            ("admin", chains.WITHDRAWN),
+            ("agent", NO_UID),
+        ),
         id="withdrawn-then-uid-removed",
     ),
 )
@@ -194,10 +213,31 @@ def test_a_chain_of_requests_reaches_no_further_in_the_hub_cluster(
     followed(gated, chain)
 
 
+@each_of("hub_cluster")
+def test_who_gives_a_job_its_queue_submits_it(gated: World) -> None:
+    """Ana's Job becomes Roadstead's by another's label: it is not hers any more."""
+    said = gated.act("admin", "Job named", "merge", chains.labelled(**world.QUEUED), dry=False)
+    assert said.verdict == "yes", said.message
+    assert gated.stored("Job named")["metadata"]["annotations"][world.SUBMITTED_BY] != "ana"
+
+
+CRONJOBS: Final = account("cronjobs", "kube-system", "cronjob-controller")
+
+
+@each_of("hub_cluster")
+def test_a_controllers_job_runs_there_and_nobody_elses(gated: World) -> None:
+    """The CronJob controller may update CronJobs; a submitter who names one as owner may not."""
+    owner = world.owned_by("batch/v1", "CronJob")
+    job = world.a_job("nightly", "team", {"suspend": False}, labels=world.QUEUED, **owner)
+    for who, verdict in ((CRONJOBS, "yes"), (world.IDENTITIES["submitter"], "gate")):
+        said = ACTIONS["create"](Request(gated.asker, who, job, {}))
+        assert said.verdict == verdict, said.message
+
+
 def followed(made: World, chain: chains.Chain) -> None:
     """Carry the chain out in earnest on the object that is its own."""
     told = [
-        made.act(chain.who, chain.obj, step.action, step.change, dry=False).verdict
+        made.act(step.who or chain.who, chain.obj, step.action, step.change, dry=False).verdict
         for step in chain.steps
     ]
     assert told == [each.verdict for each in chain.steps]

@@ -24,7 +24,8 @@ from shared.kubesim.store.objects import ObjectStore
 
 SUBMITTED_BY: Final = "roadstead-submitted-by"  # the policy
 NOT_OTHERS: Final = (
-    f"{labels.SUBMITTED_BY} is who creates the Job: leave it out, or write your own name"
+    f"{labels.SUBMITTED_BY} is who creates the Job, or gives it its queue: leave it out, or write "
+    "your own name"
 )
 STAYS: Final = f"{labels.SUBMITTED_BY} stays as it was when the Job was created"
 # Nothing but Roadstead runs Jobs of an embedded hub cluster: there every namespace is selected.
@@ -107,21 +108,20 @@ class Submitters:
         if resource.key != "jobs.batch" or not by:
             return new
         said = "" if old is None else _says(old)
+        late = old is not None and _gets_a_queue(new, old) and not (said and self._is_ours(old))
         if self._writes:
             if old is None and labels.ORIGIN not in (new["metadata"].get("labels") or {}):
                 said = by if self._is_ours(new) else ""
-            elif old is not None and _comes_late(new, old) and self._is_ours(new):
+            elif late and self._is_ours(new):
                 said = by
             if said and _says(new) != said:
                 new = _with_submitter(new, said)
         says, name = _says(new), new["metadata"]["name"]
-        if old is not None and says == by and _comes_late(new, old):
-            return new
         if by == HUB.name:  # it says who sent what it shows of REST
             return new
-        if old is None and says not in ("", by):
+        if (old is None or late) and says not in ("", by):
             raise denied(SUBMITTED_BY, name, NOT_OTHERS)
-        if old is not None and says != said:
+        if old is not None and not late and says != said:
             raise denied(SUBMITTED_BY, name, STAYS)
         return new
 
@@ -129,12 +129,15 @@ class Submitters:
         return is_marked(job) or self._jobs.is_ours(job)
 
 
-def _comes_late(new: Object, old: Object) -> bool:
-    """True if a Job gets its queue now and becomes Roadstead's by that: who labels it submits it."""
-    meta, labelled = old["metadata"], new["metadata"].get("labels") or {}
-    was = any(labels.QUEUE_NAME in (meta.get(part) or {}) for part in ("labels", "annotations"))
-    kept = labels.FINALIZER in (meta.get("finalizers") or ())
-    return labels.QUEUE_NAME in labelled and not was and not kept and not _says(old)
+def _gets_a_queue(new: Object, old: Object) -> bool:
+    """True if a Job gets its first queue: if it becomes Roadstead's by that, who gives it submits it."""
+    kept = labels.FINALIZER in (old["metadata"].get("finalizers") or ())
+    return _names_a_queue(new) and not _names_a_queue(old) and not kept
+
+
+def _names_a_queue(job: Object) -> bool:
+    meta = job["metadata"]
+    return any(labels.QUEUE_NAME in (meta.get(part) or {}) for part in ("labels", "annotations"))
 
 
 def _says(job: Object) -> str:

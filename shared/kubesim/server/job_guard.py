@@ -1,4 +1,4 @@
-"""What a hub cluster older than Kubernetes 1.36 does with Jobs: it refuses those that could run there.
+"""Admission on a hub cluster: it refuses Jobs of Roadstead that could run there.
 
 The built-in equivalent of deploy/hub-cluster/job-guard.yaml, word for word, and of an API server that
 does not know spec.managedBy yet (before 1.32): it drops the field before policies see the Job.
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, Self
 
 from shared import labels
+from shared.groups import KUEUE
 from shared.kubesim.apimachinery import metadata
 from shared.kubesim.apimachinery.errors import ApiError
 from shared.kubesim.apimachinery.registry import Resource
@@ -30,6 +31,10 @@ TAKEN_AWAY: Final = (
 NO_CONTROLLER: Final = (
     "a Job of Roadstead gets no controller: the hub cluster would run it; create another Job "
     "with its owner"
+)
+NO_OWNER: Final = (
+    "a Job of Roadstead names no controller in ownerReferences but one that its creator may update, and that "
+    "is no Job and no object of Kueue: leave it out"
 )
 _MANAGERS: Final = (labels.JOB_CONTROLLER, labels.MULTIKUEUE_CONTROLLER)
 
@@ -71,12 +76,10 @@ class Selection:
         return chosen or its_labels.get(labels.MANAGED_NAMESPACE) == "true"
 
     def is_ours(self, job: Object) -> bool:
-        """Is a Job Roadstead's, by its namespace, its manager, its queue or the hub's finalizer?"""
-        return (
-            is_marked(job)
-            or _is_queued(job)
-            or (self.covers(job) and metadata.controller_of(job) is None)
-        )
+        """Is a Job Roadstead's, by its manager, the hub's finalizer, its namespace or its queue?"""
+        if is_marked(job) or labels.FINALIZER in (job["metadata"].get("finalizers") or ()):
+            return True
+        return metadata.controller_of(job) is None and (_is_queued(job) or self.covers(job))
 
 
 class JobGuard:
@@ -93,8 +96,9 @@ class JobGuard:
         old: Object | None,
     ) -> Object:
         """Raises ApiError Invalid, as a policy's refusal reads."""
-        unguarded = resource.key != "jobs.batch" or new["spec"].get("managedBy")
-        if unguarded or metadata.controller_of(old or new) is not None:
+        if resource.key != "jobs.batch" or is_marked(new):
+            return new
+        if old is not None and metadata.controller_of(old) is not None:
             return new
         why = self._why_not(new, old)
         if why:
@@ -105,7 +109,7 @@ class JobGuard:
         selected = self._is_selected(new)
         suspended = bool(new["spec"].get("suspend"))
         if old is None:
-            return UNMARKED if (_is_queued(new) or selected) and not suspended else ""
+            return self._why_not_made(new) if _is_queued(new) or selected else ""
         if not old["spec"].get("suspend"):
             return ""
         if not suspended and (_is_queued(old) or selected):
@@ -116,6 +120,22 @@ class JobGuard:
             return TAKEN_AWAY
         ours = _is_queued(old) or selected
         return NO_CONTROLLER if ours and metadata.controller_of(new) is not None else ""
+
+    @staticmethod
+    def _why_not_made(new: Object) -> str:
+        """Judge a new Job that is Roadstead's unless a controller made it. Every account may update owners here."""
+        controller = metadata.controller_of(new)
+        if controller is not None and not _is_within_reach(controller):
+            return ""
+        if not new["spec"].get("suspend") or new["spec"].get("managedBy"):
+            return UNMARKED
+        return NO_OWNER if controller is not None else ""
+
+
+def _is_within_reach(owner: Object) -> bool:
+    """Is it of a kind that a submitter can name as an owner: a Job, or an object of Kueue?"""
+    group = str(owner.get("apiVersion") or "").partition("/")[0]
+    return group == KUEUE or (group == "batch" and owner.get("kind") == "Job")
 
 
 def without_managed_by(

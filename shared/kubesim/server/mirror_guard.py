@@ -1,8 +1,8 @@
 """What a hub cluster does with mirrors: objects that show what came by REST are the hub's alone to write.
 
-The built-in equivalent of deploy/hub-cluster/mirror-guard.yaml, word for word. Behaviours of the cluster
-itself write without asking here, as its own controllers may there: a namespace that goes takes its
-mirrors with it.
+The built-in equivalent of deploy/hub-cluster/mirror-guard.yaml, word for word, without its policy about
+Namespaces. Behaviours of the cluster itself write without asking here, as its own controllers may there:
+a namespace that goes takes its mirrors with it.
 """
 
 from typing import Final, Literal
@@ -17,6 +17,7 @@ from shared.kubesim.requests.call import User
 from shared.kubesim.server.job_guard import Selection
 
 POLICY: Final = "roadstead-mirrors"
+HUBS: Final = "roadstead-hub-account"  # the policy about what the hub's own account writes
 # Whose credential an embedded hub has.
 HUB: Final = User(
     "system:serviceaccount:roadstead:hub",
@@ -64,15 +65,15 @@ class MirrorGuard:
         if not _is_free(resource) and _is_mirror(old):
             raise _denied(resource, old["metadata"]["name"], KEPT)
         if writer() == HUB.name and self._is_foreign(resource, old):
-            raise _denied(resource, old["metadata"]["name"], NOT_CHANGED)
+            raise _denied(resource, old["metadata"]["name"], NOT_CHANGED, HUBS)
 
     def _judge_hub(self, resource: Resource, new: Object, old: Object) -> None:
         """Refuse what the hub's own account does with no Job."""
         is_job = resource.key == "jobs.batch"
         if is_job and old["spec"].get("suspend") and not new["spec"].get("suspend"):
-            raise _denied(resource, old["metadata"]["name"], NOT_STARTED)
+            raise _denied(resource, old["metadata"]["name"], NOT_STARTED, HUBS)
         if self._is_foreign(resource, old):
-            raise _denied(resource, old["metadata"]["name"], NOT_CHANGED)
+            raise _denied(resource, old["metadata"]["name"], NOT_CHANGED, HUBS)
 
     def _is_foreign(self, resource: Resource, old: Object) -> bool:
         """Is it a Job that is not Roadstead's?"""
@@ -92,8 +93,8 @@ def _is_mirror(obj: Object) -> bool:
     return labels.ORIGIN in (obj["metadata"].get("labels") or {})
 
 
-def _denied(resource: Resource, name: str, why: str) -> ApiError:
-    text = f"ValidatingAdmissionPolicy '{POLICY}' with binding '{POLICY}' denied request: {why}"
+def _denied(resource: Resource, name: str, why: str, policy: str = POLICY) -> ApiError:
+    text = f"ValidatingAdmissionPolicy '{policy}' with binding '{policy}' denied request: {why}"
     details = {
         "name": name,
         "group": resource.group,

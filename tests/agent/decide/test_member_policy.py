@@ -166,14 +166,16 @@ async def test_a_worse_update_leaves_what_stands(member):
 
 
 async def test_a_namespace_may_not_be_weakened(member):
-    """A hub can not take the member's own Pod Security level down by a label; up it may."""
-    weak, strong = a_namespace("weak"), a_namespace("strong")
+    """A hub can not take the member's own Pod Security level down by a label, nor its version; up it may."""
+    weak, old, strong = a_namespace("weak"), a_namespace("old"), a_namespace("strong")
     key = "pod-security.kubernetes.io/enforce"
     weak["metadata"]["labels"] = {key: "privileged"}
-    strong["metadata"]["labels"] = {key: "restricted"}
-    member.hub.put(an_object(weak, "weak"), an_object(strong, "strong"))
+    old["metadata"]["labels"] = {key: "baseline", f"{key}-version": "v1.0"}
+    strong["metadata"]["labels"] = {key: "restricted", f"{key}-version": "latest"}
+    member.hub.put(an_object(weak, "weak"), an_object(old, "old"), an_object(strong, "strong"))
     member.start()
     await member.hub.seen("weak", "Failed", REFUSED)
+    await member.hub.seen("old", "Failed", REFUSED)
     await member.hub.seen("strong", "Applied")
 
 

@@ -260,15 +260,15 @@ async def test_a_hub_does_not_consent_for_the_member(member, mark):
 
 
 @pytest.mark.parametrize(
-    "labels_asked",
+    ("labels_asked", "told"),
     [
-        {ENFORCE: "baseline"},
-        {ENFORCE: "privileged"},
-        {ENFORCE: "restricted", f"{ENFORCE}-version": "v1.0"},
+        ({ENFORCE: "baseline"}, "enforces restricted"),
+        ({ENFORCE: "privileged"}, "enforces restricted"),
+        ({ENFORCE: "restricted", f"{ENFORCE}-version": "v1.0"}, "would pin v1.0"),
     ],
     ids=["baseline", "privileged", "an older version"],
 )
-async def test_a_take_over_does_not_lower_the_pod_security_level(member, labels_asked):
+async def test_a_take_over_does_not_lower_the_pod_security_level(member, labels_asked, told):
     """whenToTakeOver Always overwrites fields, and not the level that the member enforces."""
     policy = MemberPolicy(Rules(level="privileged"))
     mark = {"metadata": {"labels": {ENFORCE: "restricted"}}}
@@ -279,7 +279,7 @@ async def test_a_take_over_does_not_lower_the_pod_security_level(member, labels_
     member.hub.put(an_object(wanted, "o-1", when_to_take_over="Always"))
     member.start(policy=policy)
     entry = await member.hub.seen("o-1", "Failed", "RefusedByMember")
-    assert "enforces restricted" in entry.message
+    assert told in entry.message
     held = (await namespace_of(member, "finance"))["metadata"]["labels"]
     assert held[ENFORCE] == "restricted"
 

@@ -53,11 +53,12 @@ MARKERS: Final = (
 
 @dataclass(frozen=True)
 class Step:
-    """One request and its answer."""
+    """One request and its answer; `who` asks it, where it is not the chain's."""
 
     action: str
     change: Json
     verdict: str
+    who: str = ""
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ def force(change: Json, verdict: str) -> Step:
 
 
 DENIED: Final = Step("delete", {}, "gate")
+DELETED: Final = Step("delete", {}, "yes")
 QUEUE: Final = "kueue.x-k8s.io/queue-name"
 START: Final = {"spec": {"suspend": False}}
 UNQUEUED: Final = labelled(**{QUEUE: None})
@@ -95,6 +97,14 @@ ANOTHER: Final = annotated(**{world.SUBMITTED_BY: "bob"})
 BY_HUB: Final = annotated(**{"roadstead.dev/mirror-of": "u"})
 UNMARKED: Final = labelled(**dict.fromkeys(world.CREATED))
 OTHER_HUB: Final = labelled(**{"roadstead.dev/managed-by": "hub-2"})
+HOLDING: Final = {"metadata": {"finalizers": [_KEPT]}}
+DATA: Final = {"data": {"key": "b3Vycw=="}}
+RELEASED: Final = labelled(**dict.fromkeys({**world.CREATED, **world.TAKEN}))
+RELABELLED: Final = merged(RELEASED, labelled(app="evil"))
+ANNOTATED: Final = merged(RELEASED, annotated(**{"example.com/load-balancer": "yes"}))
+_ENFORCE: Final = "pod-security.kubernetes.io/enforce"
+PINNED: Final = labelled(**{f"{_ENFORCE}-version": "v1.0"})
+WITHDRAWN: Final = labelled(**{"roadstead.dev/accept": None})
 
 _MEMBER: Final = (
     Chain("released-then-deleted", "agent+", "Secret created", (merge(UNMARKED, "yes"), DENIED)),
@@ -161,10 +171,71 @@ _MEMBER: Final = (
         (merge(labelled(**world.ACCEPT), "gate"), force(labelled(**world.ACCEPT), "gate")),
     ),
 )
+HELD_BY_PEOPLE: Final = Step("merge", HOLDING, "yes", "admin")
+_AFTER_WITHDRAWAL: Final = (
+    Chain(
+        "deleted-then-changed",
+        "agent+",
+        "Secret withdrawn",
+        (HELD_BY_PEOPLE, merge(DATA, "gate"), DELETED, merge(DATA, "gate"), force(DATA, "gate")),
+    ),
+    Chain(
+        "deleted-then-released",
+        "agent+",
+        "Secret withdrawn",
+        (HELD_BY_PEOPLE, DELETED, merge(RELABELLED, "gate"), merge(RELEASED, "yes")),
+    ),
+    Chain(
+        "released-with-more",
+        "agent+",
+        "Secret withdrawn",
+        (merge(RELABELLED, "gate"), merge(ANNOTATED, "gate"), merge(RELEASED, "yes"), DENIED),
+    ),
+    Chain(
+        "kept-then-deleted",
+        "agent+",
+        "Secret created",
+        (merge(HOLDING, "gate"), merge(OWNED, "gate"), force(OWNED, "gate"), DELETED),
+    ),
+    Chain(
+        "a-version-then-a-level",
+        "agent+",
+        "Namespace created",
+        (
+            merge(PINNED, "gate"),
+            merge(merged(PINNED, labelled(**{_ENFORCE: "baseline"})), "gate"),
+            merge(labelled(**{f"{_ENFORCE}-version": "latest"}), "yes"),
+        ),
+    ),
+    *(
+        Chain(
+            "taken-then-withdrawn",
+            "agent+",
+            like,
+            (
+                merge(labelled(**world.TAKEN, team="blue"), "yes"),
+                Step("merge", WITHDRAWN, "yes", "admin"),
+                merge(labelled(team="red"), "gate"),
+                merge(annotated(**{"example.com/note": "yes"}), "gate"),
+                merge(RELABELLED, "gate"),
+                merge(RELEASED, "yes"),
+                merge(labelled(team="red"), "gate"),
+            ),
+        )
+        for like in ("Namespace taken", "PriorityClass taken")
+    ),
+    Chain(
+        "a-job-given-to-a-hub-that-is-accepted",
+        "agent+",
+        "Job working",
+        (merge(OTHER_HUB, "gate"), merge(merged(OTHER_HUB, START), "gate")),
+    ),
+)
 WITH_TOKENS: Final[Json] = {"spec": {"template": {"spec": {"automountServiceAccountToken": True}}}}
 _MARKED_AND_CHANGED: Final = merged(labelled(**world.MANAGED), {"data": {"key": "other"}})
 MEMBER: Final = (
     *_MEMBER,
+    *_AFTER_WITHDRAWAL,
     *(
         Chain(
             "a-copy-of-one-mark-is-changed",

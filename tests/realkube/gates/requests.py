@@ -19,6 +19,7 @@ _OWN: Final[dict[str, Json]] = {
 _PLURAL: Final = {
     "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
     "NetworkPolicy": "networkpolicies",
+    "PriorityClass": "priorityclasses",
 }
 _MANAGER: Final = "gates"
 

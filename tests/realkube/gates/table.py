@@ -25,6 +25,8 @@ from tests.realkube.gates.requests import CHANGES
 # `refused` and `accepted` carry the labels of created objects, in finance and in lent;
 # the agent wrote `accepted`, and `refused` are copies that people made.
 # The agent made Job `ending` in finance before its consent was withdrawn, and `working` in lent; both wait.
+# `withdrawn` were created in finance or taken over before that too. `clinging` have a finalizer. `nameless`
+# names no hub, in a namespace whose label accept people have emptied.
 MEMBER: Final = """
 object                 action          agent+  agent  hub    submitter  person  admin  tool
 ---------------------  --------------  ------  -----  -----  ---------  ------  -----  ----
@@ -80,9 +82,17 @@ Deployment taken       delete          gate    gate   role   role       role    
 Namespace taken        changes         yes     yes*   role   role       role    yes    yes
 Namespace taken        delete          gate    gate   role   role       role    yes    yes
 Secret created         changes         yes     yes*   role   role       role    yes    yes
+Secret created         own             gate    gate   role   role       role    yes    yes
+Secret created         keep            gate    gate   role   role       role    yes    yes
 Secret created         create          yes     yes    role   role       role    yes    yes
 Secret created         delete          yes     yes    role   role       role    yes    yes
 Secret created         collection      yes     role   role   role       role    yes    yes
+Secret clinging        create          gate    gate   role   role       role    yes    yes
+Secret nameless        create          gate    gate   role   role       role    yes    yes
+Secret withdrawn       changes         gate    gate*  role   role       yes     yes    yes
+Secret withdrawn       release         yes     yes    role   role       yes     yes    yes
+Secret withdrawn       relabel         gate    gate   role   role       yes     yes    yes
+PersistentVolumeClaim created create   yes     yes    role   role       role    yes    yes
 Deployment created     changes         yes     yes*   role   role       role    yes    yes
 Deployment created     scale           gate    role   role   role       role    yes    yes
 Deployment created     status          gate    role   role   role       role    yes    yes
@@ -95,15 +105,34 @@ Job created            collection      yes     role   role   role       role    
 Job ending             start           gate    gate   role   role       yes     yes    yes
 Job ending             grow            gate    gate   role   role       yes     yes    yes
 Job ending             other nodes     gate    gate   role   role       yes     yes    yes
+Job ending             more tries      gate    gate   role   role       yes     yes    yes
+Job ending             more time       gate    gate   role   role       yes     yes    yes
+Job ending             no deadline     gate    gate   role   role       yes     yes    yes
+Job ending             give away       gate    gate   role   role       yes     yes    yes
 Job ending             note            yes     yes    role   role       yes     yes    yes
 Job ending             delete          yes     yes    role   role       yes     yes    yes
 Job working            start           yes     yes    role   role       role    yes    yes
 Job working            grow            yes     yes    role   role       role    yes    yes
 Job working            other nodes     yes     yes    role   role       role    yes    yes
+Job working            more tries      yes     yes    role   role       role    yes    yes
+Job working            give away       gate    gate   role   role       role    yes    yes
+Job working            own             gate    gate   role   role       role    yes    yes
+Job working            keep            gate    gate   role   role       role    yes    yes
 Namespace lent         changes         gate    gate*  role   role       role    yes    yes
 Namespace lent         delete          gate    gate   role   role       role    yes    yes
 Namespace created      changes         yes     yes*   role   role       role    yes    yes
+Namespace created      own             gate    gate   role   role       role    yes    yes
+Namespace created      keep            gate    gate   role   role       role    yes    yes
+Namespace created      pin             gate    gate   role   role       role    yes    yes
 Namespace created      delete          yes     yes    role   role       role    yes    yes
+Namespace withdrawn    changes         gate    gate*  role   role       role    yes    yes
+Namespace withdrawn    pin             gate    gate   role   role       role    yes    yes
+Namespace withdrawn    release         yes     yes    role   role       role    yes    yes
+Namespace withdrawn    relabel         gate    gate   role   role       role    yes    yes
+PriorityClass taken    changes         yes     role   role   role       role    yes    yes
+PriorityClass withdrawn changes        gate    role   role   role       role    yes    yes
+PriorityClass withdrawn release        yes     role   role   role       role    yes    yes
+PriorityClass withdrawn relabel        gate    role   role   role       role    yes    yes
 ConfigMap system       create          gate    gate   role   role       role    yes    yes
 ConfigMap system       changes         gate    gate*  role   role       role    yes    yes
 ConfigMap system       delete          yes     yes    role   role       role    yes    yes
@@ -113,12 +142,14 @@ ClusterRole theirs     delete          gate    role   role   role       role    
 
 # Objects of namespace team: `marked` is a Job with spec.managedBy, as Kubernetes knows it from 1.32 on;
 # `suspended` one without, which the hub has taken; `foreign` a suspended Job without a queue; `mirror` shows
-# what came by REST.
+# what came by REST. With a queue, `elsewhere` names the cluster's own Job controller in spec.managedBy,
+# `owned` has another Job as its controller, and `bogus` an owner of a kind that is not served.
 HUB_CLUSTER: Final = """
 object                 action          hub+    hub    agent  submitter  person  admin  tool
 ---------------------  --------------  ------  -----  -----  ---------  ------  -----  ----
 Job marked             changes         yes     yes*   role   yes        role    yes    yes
 Job marked             create          gate    gate   role   yes        role    yes    yes
+Job marked             status          yes     yes    role   role       role    yes    yes
 Job marked             delete          yes     yes    role   yes        role    yes    yes
 Job marked             collection      yes     role   role   role       role    yes    yes
 Job suspended          changes         yes     yes*   role   yes        role    yes    yes
@@ -131,10 +162,15 @@ Job marked             unqueue         yes     yes    role   gate       role    
 Job marked             name another    yes     yes    role   gate       role    gate   gate
 Job marked             mark as mirror  yes     yes    role   gate       role    gate   gate
 Job foreign            changes         gate    gate*  role   yes        role    yes    yes
+Job foreign            status          gate    gate   role   role       role    yes    yes
 Job foreign            delete          gate    gate   role   yes        role    yes    yes
 Job foreign            collection      gate    role   role   role       role    yes    yes
 Job foreign            start           gate    gate   role   yes        role    yes    yes
 Job foreign            mark as mirror  gate    gate   role   gate       role    gate   gate
+Job elsewhere          create          gate    gate   role   gate       role    gate   gate
+Job owned              create          gate    gate   role   gate       role    gate   gate
+Job bogus              create          gate    gate   role   gate       role    yes    yes
+Namespace theirs       manage          gate    role   role   role       role    yes    yes
 Job mirror             changes         yes     yes*   role   gate       role    gate   gate
 Job mirror             status          yes     yes    role   role       role    yes    yes
 Job mirror             create          yes     yes    role   gate       role    gate   gate

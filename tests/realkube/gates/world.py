@@ -87,10 +87,11 @@ def a_namespace(name: str, **labels: str) -> Json:
 # Objects with these names in the tables have managed fields of the agent, as all that it writes.
 _BY_AGENT: Final = (
     *("taken", "created", "accepted", "system", "asking", "silent", "mute"),
-    *("ending", "working"),
+    *("ending", "working", "withdrawn"),
 )
 NOTED: Final = {"annotations": {"roadstead.dev/spec-hash": "x"}}
 HELD: Final = {"finalizers": ["roadstead.dev/result"]}
+KEPT: Final = {"finalizers": ["example.com/keep"]}
 _TOKENS: Final = "automountServiceAccountToken"
 
 
@@ -114,6 +115,23 @@ def pods_with_tokens() -> dict[str, Json]:
     return found
 
 
+def after_withdrawal() -> dict[str, Json]:
+    """Objects that the agent created or took over, and whose people withdrew consent."""
+    level = ("PriorityClass", "scheduling.k8s.io/v1")
+    kept: Json = {"metadata": KEPT}
+    return {
+        "Namespace withdrawn": a_namespace("ended", **TAKEN),
+        "Namespace emptied": a_namespace("emptied", **{"roadstead.dev/accept": ""}),
+        "Secret withdrawn": merged(a_secret("withdrawn", "finance", **CREATED), kept),
+        "Secret clinging": merged(a_secret("clinging", "made", **CREATED), kept),
+        "Secret nameless": a_secret("nameless", "emptied", **{"roadstead.dev/managed-by": ""}),
+        "PriorityClass taken": an_object(
+            *level, "gates-taken", "", labels={**TAKEN, **ACCEPT}, value=1
+        ),
+        "PriorityClass withdrawn": an_object(*level, "gates-withdrawn", "", labels=TAKEN, value=1),
+    }
+
+
 def members_objects() -> dict[str, Json]:
     """What the rows of a member's table name; Namespaces come first."""
     hold: Json = {"labels": MANAGED, "finalizers": ["roadstead.dev/result"]}
@@ -125,6 +143,7 @@ def members_objects() -> dict[str, Json]:
         "Namespace taken": a_namespace("lent", **ACCEPT, **TAKEN),
         "Namespace lent": a_namespace("open", **ACCEPT),
         "Namespace created": a_namespace("made", **CREATED),
+        **after_withdrawal(),
         "Secret theirs": a_secret("theirs", "finance"),
         "Secret lent": a_secret("theirs", "lent"),
         "Secret taken": a_secret("taken", "lent", **MANAGED),
@@ -137,10 +156,20 @@ def members_objects() -> dict[str, Json]:
         "Deployment theirs": a_deployment("theirs", "finance"),
         "Deployment taken": a_deployment("taken", "lent", **MANAGED),
         "Deployment created": a_deployment("created", "made", **CREATED),
+        "PersistentVolumeClaim created": an_object(
+            "PersistentVolumeClaim",
+            "v1",
+            "created",
+            "made",
+            labels=CREATED,
+            spec={"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+        ),
         "ServiceAccount theirs": an_object("ServiceAccount", "v1", "theirs", "finance"),
         "Job theirs": a_job("theirs", "finance"),
         "Job created": a_job("created", "made", **hold),
-        "Job ending": merged(a_job("ending", "finance", **hold), mute),
+        "Job ending": merged(
+            a_job("ending", "finance", {"activeDeadlineSeconds": 600}, **hold), mute
+        ),
         "Job working": merged(a_job("working", "lent", **hold), mute),
         "RoleBinding theirs": an_object(
             "RoleBinding", f"{_RBAC}/v1", "theirs", "finance", roleRef=view, subjects=subject
@@ -154,6 +183,12 @@ def members_objects() -> dict[str, Json]:
     }
 
 
+def owned_by(version: str, kind: str) -> Json:
+    """Metadata that names a controller."""
+    owner = {"apiVersion": version, "kind": kind, "name": "x", "uid": "0-0", "controller": True}
+    return {"ownerReferences": [owner]}
+
+
 def hub_clusters_objects() -> dict[str, Json]:
     """What the rows of the hub cluster's table name."""
     queue = {"clusterQueue": "main"}
@@ -165,6 +200,12 @@ def hub_clusters_objects() -> dict[str, Json]:
         "Job suspended": a_job("suspended", "team", **held),
         "Job foreign": a_job("foreign", "team"),
         "Job hostile": a_job("hostile", "team", template={"finalizers": ["example.com/never"]}),
+        "Job elsewhere": a_job(
+            "elsewhere", "team", {"managedBy": "kubernetes.io/job-controller"}, labels=QUEUED
+        ),
+        "Job owned": a_job("owned", "team", labels=QUEUED, **owned_by("batch/v1", "Job")),
+        "Job bogus": a_job("bogus", "team", labels=QUEUED, **owned_by("example.com/v1", "Bogus")),
+        "Job named": a_job("named", "team", annotations={SUBMITTED_BY: "ana"}),
         "Job mirror": a_job("mirror", "team", labels=ORIGIN),
         "LocalQueue theirs": an_object(*local, "theirs", "team", spec=queue),
         "LocalQueue mirror": an_object(*local, "mirror", "team", labels=ORIGIN, spec=queue),
