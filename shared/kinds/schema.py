@@ -4,6 +4,7 @@ Structural means: every reference written out, every node with a type, no defaul
 list-map keys need, nothing that only JSON Schema knows.
 """
 
+import functools
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -17,8 +18,13 @@ Schema = dict[str, Any]
 
 def structural(model: type[Model]) -> Schema:
     """The structural schema of a model, in the spelling of its aliases."""
-    whole = model.model_json_schema(by_alias=True)
+    whole = _json_schema(model)
     return _structural(whole, whole.get("$defs", {}))
+
+
+@functools.lru_cache(maxsize=2)  # spec and status, which the versions of one kind share
+def _json_schema(model: type[Model]) -> dict[str, Any]:
+    return model.model_json_schema(by_alias=True)
 
 
 def _structural(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema:

@@ -18,6 +18,7 @@ import httpx
 from roadstead import Client
 from tests import stem, waiting
 from tests.e2e.recorder import ApiServer
+from tests.realkube.plane import NO_COLLECTION
 
 REPOSITORY = Path(__file__).parents[2]
 PATIENCE = 3.0  # how much slower a busy machine may be
@@ -74,7 +75,7 @@ class RunningFleet:
             check=False,
             timeout=120,
             cwd=REPOSITORY,
-            env={**os.environ, "HOME": str(self.folder)},
+            env={**os.environ, "HOME": str(self.folder), **NO_COLLECTION},
         )
 
     def read(self, path: str, cluster: str = "hub") -> dict[str, Any]:
