@@ -36,7 +36,7 @@ from shared.clock import Clock
 T = TypeVar("T")
 I = TypeVar("I")  # noqa: E741 - an item
 READERS = 4
-LOOK_S = 0.5  # between two looks of a waiting call at the pulse of the database
+LOOK_S = 0.5  # between two looks of a waiting call at the silence of the database
 PROBE_EVERY_S = 0.5  # after a failed write, so often at most is the disk asked anew
 
 
@@ -218,10 +218,10 @@ class Database:
     @property
     def is_silent(self) -> bool:
         """True while the database's server hangs: calls are refused until it answers."""
-        return self._follower is not None and self._follower.pulse.silent_s() > 0
+        return self._follower is not None and self._follower.silence.silent_s() > 0
 
     def _silence(self) -> str:
-        silent_s = 0.0 if self._follower is None else self._follower.pulse.silent_s()
+        silent_s = 0.0 if self._follower is None else self._follower.silence.silent_s()
         return f"the database has not answered for {silent_s:.0f} s"
 
     def _require_answers(self) -> None:

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from hub.store.backends.backend import Backend, Feed, Learn
 from hub.store.errors import LeftBehind
-from hub.store.pulse import Pulse
+from hub.store.silence import SilenceWatch
 
 EVERY_S: Final = 1.0
 _log = structlog.get_logger(__name__)
@@ -25,7 +25,7 @@ class Follower:
     def __init__(
         self, backend: Backend, found: Callable[[Connection, int], None], learn: Learn | None
     ) -> None:
-        self.pulse = Pulse()
+        self.silence = SilenceWatch()
         self._backend = backend
         self._found = found
         self._learn = learn
@@ -45,7 +45,7 @@ class Follower:
     def _run(self) -> None:
         while not self._stopping.is_set():
             try:
-                with self.pulse.asking():
+                with self.silence.asking():
                     self._feed = self._backend.open_feed()
                 while self._feed is not None and not self._stopping.is_set():
                     self._follow(self._feed)
@@ -63,13 +63,13 @@ class Follower:
     def _follow(self, feed: Feed) -> None:
         """Once through: who has stopped, the time, then what is new, until nothing is or for so long."""
         ends_at = time.monotonic() + EVERY_S
-        with self.pulse.asking():
+        with self.silence.asking():
             feed.end_stopped()
             if self._learn is not None:
                 self._learn(self._backend.now(feed.connection))
             self._found(feed.connection, 0)
         while revision := feed.wait(EVERY_S):
-            with self.pulse.asking():
+            with self.silence.asking():
                 self._found(feed.connection, revision)
             if time.monotonic() >= ends_at:
                 return

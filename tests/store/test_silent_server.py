@@ -9,7 +9,7 @@ import pytest
 from hub.store import settings
 from hub.store.engine import Database
 from hub.store.errors import OutcomeUnknown, StoreUnavailable
-from hub.store.pulse import SILENT_S
+from hub.store.silence import SILENT_S
 from hub.store.transaction import Transaction
 from shared.clock import SystemClock
 from tests import databases, waiting

@@ -15,10 +15,10 @@ from hub.domain.fleet.clusters import BoolArray, Cluster
 from hub.domain.fleet.free_capacity import NodeAsk, Room
 from hub.domain.fleet.scale_up import Growth
 from hub.domain.placement import near_misses
-from hub.domain.placement.availability_guard import AvailabilityGuard, by_availability
 from hub.domain.placement.fitting import CLOSED, Fitting
 from hub.domain.placement.framework import Filter, Sieved, held_back, sieve
 from hub.domain.placement.never_fits import could_ever_hold
+from hub.domain.placement.plugins.availability_guard import AvailabilityGuard, by_availability
 from hub.domain.placement.scoring.backlog import Backlog
 from hub.domain.placement.scoring.balance import Balance, Terms
 from hub.domain.placement.scoring.levels import Levels

@@ -15,7 +15,7 @@ SILENT_S: Final = 4.0
 _QUICK_S: Final = 2.0
 
 
-class Pulse:
+class SilenceWatch:
     """Start of the call that the database has not answered. One thread writes it, any thread reads it."""
 
     def __init__(self) -> None:
