@@ -17,7 +17,7 @@ from hub.domain.admission import assign_with_scale_up
 from hub.domain.admission.flavor_assigner import Mode, Outlook, Request, Search
 from hub.domain.cycle.capacity_view import LiveFleet, sized
 from hub.domain.cycle.profile import Profile
-from hub.domain.cycle.recheck_claims import Claims, changed
+from hub.domain.cycle.recheck_claims import PlannedClaims, changed
 from hub.domain.cycle.snapshot import Snapshot
 from hub.domain.fleet.clusters import BoolArray
 from hub.domain.fleet.free_capacity import Need
@@ -89,7 +89,7 @@ class Recheck:
         )
         claims = {uid: claim for uid, claim in present.nominations.items() if claim.cluster}
         self._fleet = LiveFleet(present.room, self._room, self._search, claims)
-        self._claims = Claims(plan, present, self._state, self._fleet, profile, now, ranks)
+        self._claims = PlannedClaims(plan, present, self._state, self._fleet, profile, now, ranks)
         self._flavored: dict[tuple[str, int], bool] = {}  # by demand and assignment
         self._resting: dict[tuple[str, int], bool] = {}  # by queue and assignment
         self._allowed: dict[str, BoolArray] = {}  # by demand

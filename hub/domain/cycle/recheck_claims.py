@@ -25,7 +25,7 @@ from hub.domain.quota.usage_history import Ranks
 from hub.domain.workloads.demand import Demand
 
 
-class Claims:
+class PlannedClaims:
     """Who waits for victims, in the order in which the cycle decided so. `state` and `fleet` change."""
 
     def __init__(

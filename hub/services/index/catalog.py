@@ -250,8 +250,9 @@ class Routes:
     @property
     def drains(self) -> bool:
         """Is any queue held and drained?"""
-        every = (*self.queues.values(), *self.local.values())
-        return any(queue.stop_policy == DRAIN for queue in every)
+        stops = [queue.stop_policy for queue in self.queues.values()]
+        stops += [local.stop_policy for local in self.local.values()]
+        return DRAIN in stops
 
     def drained_by(
         self, cluster_queue: str, namespace: str, local_queue: str

@@ -43,7 +43,7 @@ CREATED, CONFIGURED, UNCHANGED, REJECTED = "created", "configured", "unchanged",
 @dataclass(frozen=True, slots=True)
 class Applied:
     """What became of one document. `draft` is None where it could not be read; `warnings` are what
-    it asks in vain as things stand.
+    it asks in vain as things stand. `declares`: something else than before, labels and annotations aside.
     """
 
     index: int
@@ -52,6 +52,7 @@ class Applied:
     draft: Draft | None = None
     error: Rejected | None = None
     warnings: tuple[str, ...] = ()
+    declares: bool = True
 
 
 def apply_documents(
@@ -86,7 +87,8 @@ def apply_documents(
             _submit(tx, fresh, intake, results)
             names.clear()
             results[index] = _apply_object(tx, index, given, intake, parents)
-            changed = results[index].result in {CREATED, CONFIGURED}
+            done = results[index]
+            changed = done.declares and done.result in {CREATED, CONFIGURED}
             queues_changed |= changed and concerns_queues(given.parsed.kind)
     _submit(tx, fresh, intake, results)
     if queues_changed:
@@ -182,13 +184,13 @@ def _apply_object(
         # Whoever changes it did not make it.
         given = replace(given, submitted_by=row.annotations.get(labels.SUBMITTED_BY, ""))
     try:
-        result, uid = _settle(tx, given, row, intake, parents)
+        result, uid, declares = _settle(tx, given, row, intake, parents)
     except Rejected as refusal:
         return Applied(index, REJECTED, "" if row is None else row.uid, given, refusal)
     # A bare Workload that nothing else hinders would be a unit of admission, were its queue there.
     held = given.is_bare and not parsed.hindrance
     warnings = (bare_intake.queue_missing(given),) if held else ()
-    return Applied(index, result, uid, given, warnings=warnings)
+    return Applied(index, result, uid, given, warnings=warnings, declares=declares)
 
 
 def _require_version(given: Draft, row: StoredObject | None) -> None:
@@ -212,8 +214,8 @@ def _settle(
     row: StoredObject | None,
     intake: Intake,
     parents: cohort_rules.Parents,
-) -> tuple[str, str]:
-    """Create, update or leave one object: what was done, and its uid. Raises Rejected."""
+) -> tuple[str, str, bool]:
+    """Create, update or leave one object: what was done, its uid, `Applied.declares`. Raises Rejected."""
     _require_version(given, row)
     unqueued.require_quota(tx, given, row, intake.unqueued_jobs)
     row = _replaced(tx, given, row)
@@ -236,13 +238,14 @@ def _settle(
         _say(tx, new, "Created")
         _say_unheeded(tx, new, given, None)
         _evict(tx, new, given)
-        return CREATED, new.uid
+        return CREATED, new.uid, True
     if new.hub_cluster_uid:
         identity.read_there(tx, row, new.hub_cluster_uid)
     if row.hash == new.hash and row.api_version == new.api_version:
         if unjudged:
             objects.change(tx, row.uid, annotations=new.annotations)
-        return UNCHANGED, row.uid
+        return UNCHANGED, row.uid, False
+    declares = _content(row) != _content(new)
     changed: ObjectColumns = {
         "api_version": new.api_version,
         "labels": new.labels,
@@ -250,7 +253,7 @@ def _settle(
         "spec": new.spec,
         "manifest": new.manifest,
         "hash": new.hash,
-        "generation": row.generation + (1 if _content(row) != _content(new) else 0),
+        "generation": row.generation + declares,
         "updated_at": tx.now,
     }
     objects.change(tx, row.uid, **changed)
@@ -258,7 +261,7 @@ def _settle(
     effects.applied(tx, updated)
     _say(tx, updated, "Configured")
     _say_unheeded(tx, updated, given, row.status)
-    return CONFIGURED, row.uid
+    return CONFIGURED, row.uid, declares
 
 
 def _refuse_change(row: StoredObject, given: Draft) -> None:
