@@ -83,7 +83,7 @@ class Driven(Reconciler):
         self.marks = Marks()
         self.watch = self.space = SpaceWatch(agent)
         self.watch.follow(partial(mark_waiting, self.tracked_works, self.mark))
-        self._carrier = Steps(
+        self.carrier = Steps(
             self._applier,
             agent.lease,
             agent.clock,

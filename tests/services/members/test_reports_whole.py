@@ -167,7 +167,11 @@ async def test_reports_of_several_members_share_a_commit_and_nothing_else(tmp_pa
         known = {member.name: member.heartbeat_at for member in await db.read(clusters.list_all)}
         assert known == {"c1": now, "c2": now, "c3": None}
         assert await db.read(clusters.down) == {
-            "c1": {"reason": "refused", "since": "2026-03-01T12:00:30+00:00"}
+            "c1": {
+                "reason": "refused",
+                "since": "2026-03-01T12:00:30+00:00",
+                "cause": "NoAnswer",
+            }
         }
         told = await db.read(clusters.get_capacities)
         assert {name: row[0] for name, row in told.items()} == {"c1": b'{"a":1}', "c2": b'{"b":1}'}
@@ -285,6 +289,7 @@ async def test_what_is_shown_of_a_forgotten_job(tmp_path):
                 "objectUid": f"m-{uid}",
                 "message": f"Job team-a/{uid}",
                 "there": there,
+                "name": "",
                 "manifest": "Awaited",
                 "job": job,
                 "state": state,
