@@ -52,8 +52,9 @@ def test_no_other_manager_runs_a_job_of_roadstead(manager: str, suspend: bool) -
     refused = [job_guard.UNMARKED]
     assert refusals(JOB_GUARD, "roadstead-jobs", job(QUEUED, spec)) == refused
     assert refusals(JOB_GUARD, "roadstead-jobs", job(annotations=QUEUED, spec=spec)) == refused
-    in_ours = {"namespace_labels": MANAGED_NAMESPACE}
-    assert refusals(JOB_GUARD, "roadstead-jobs", job(spec=spec), **in_ours) == refused
+    made = job(spec=spec)
+    told = refusals(JOB_GUARD, "roadstead-jobs", made, namespace_labels=MANAGED_NAMESPACE)
+    assert told == refused
     assert refusals(JOB_GUARD, "roadstead-jobs", job(spec=spec)) == []
     stored = job(QUEUED, {"managedBy": manager})
     started = job(QUEUED, {"managedBy": manager, "suspend": False})
@@ -81,8 +82,9 @@ def test_an_owner_counts_only_where_its_creator_may_change_it(
     assert (job_guard.NO_OWNER in told) is not counts
     assert (job_guard.UNMARKED in told) is not (counts or suspend)
     assert refusals(JOB_GUARD, "roadstead-jobs", job(**owner), may=may) == []
-    selected = {"namespace_labels": MANAGED_NAMESPACE}
-    told = refusals(JOB_GUARD, "roadstead-jobs", job(**owner), may=may, **selected)
+    told = refusals(
+        JOB_GUARD, "roadstead-jobs", job(**owner), may=may, namespace_labels=MANAGED_NAMESPACE
+    )
     assert (told == []) is counts
 
 
@@ -209,15 +211,20 @@ UNLABELLED: Json = {"metadata": {"name": "team", "labels": {}}}
 def test_the_hub_makes_no_jobs_its_own_by_their_namespace() -> None:
     """The label of a Namespace makes every Job in it Roadstead's: people write it."""
     policy = "roadstead-hub-namespaces"
-    asked = {"user": HUB_ACCOUNT}
-    assert len(refusals(MIRROR_GUARD, policy, LABELLED, UNLABELLED, **asked)) == 1
-    assert refusals(MIRROR_GUARD, policy, LABELLED, LABELLED, **asked) == []
+    assert len(refusals(MIRROR_GUARD, policy, LABELLED, UNLABELLED, user=HUB_ACCOUNT)) == 1
+    assert refusals(MIRROR_GUARD, policy, LABELLED, LABELLED, user=HUB_ACCOUNT) == []
     assert refusals(MIRROR_GUARD, policy, LABELLED, UNLABELLED) == []
 
 
 def test_a_job_that_a_controller_owns_is_not_roadsteads_by_its_queue() -> None:
     """Neither the queue's name nor the namespace opens it to the hub's account."""
     stored = job(QUEUED, **OWNED)
-    asked = {"user": HUB_ACCOUNT, "namespace_labels": MANAGED_NAMESPACE}
-    found = refusals(MIRROR_GUARD, "roadstead-hub-account", stored, stored, **asked)
+    found = refusals(
+        MIRROR_GUARD,
+        "roadstead-hub-account",
+        stored,
+        stored,
+        user=HUB_ACCOUNT,
+        namespace_labels=MANAGED_NAMESPACE,
+    )
     assert found == [mirror_guard.NOT_CHANGED]

@@ -123,7 +123,7 @@ class JobGuard:
 
     @staticmethod
     def _why_not_made(new: Object) -> str:
-        """Judge a new Job that is Roadstead's unless a controller made it. Accounts may update owners here."""
+        """Judge a new Job that is Roadstead's unless a controller made it. Rights on owners do not count."""
         controller = metadata.controller_of(new)
         if controller is not None and not _is_within_reach(controller):
             return ""
