@@ -64,7 +64,7 @@ def refusals(
 
 
 def _named(expression: str, known: Json) -> Json:
-    """The part of `known` that an expression names: the library copies all that it gets, and labels may be many."""
+    """The part of `known` that an expression names: the library copies all that it gets."""
     variables = set(_VARIABLE.findall(expression))
     return {
         **{name: known[name] for name in _ROOT.findall(expression) if name in known},
