@@ -66,8 +66,11 @@ coverage: test  ## The same, measured: what is covered of domain, services, brid
 # Every change measures the domain alone: its tests need no database, and measuring costs them little.
 test-domain: COVERAGE := 1
 test-domain: $(READY)  ## Run the tests of the domain, measured: lines and branches have floors
-	$(BIN)/python -m pytest -n $(WORKERS) $(if $(COVERAGE),--cov=hub/domain --cov-report=) tests/domain tests/offline $(TEST_ARGS)
+	$(BIN)/python -m pytest $(PLAIN) -n $(WORKERS) $(if $(COVERAGE),--cov=hub/domain --cov-report=) tests/domain tests/offline $(TEST_ARGS)
 	$(if $(COVERAGE),$(BIN)/python -m tests.coverage_floors --own)
+
+# Half a CPU second for each worker: the plugin that only tests/openapi needs.
+PLAIN := -p no:schemathesis
 
 # A worker imports every file that it is given: only those that have such tests, unless TEST_ARGS names some.
 NAMED = $(filter tests/%,$(TEST_ARGS))
@@ -79,7 +82,7 @@ SOAKING = $(shell grep -rl --include='test_*.py' 'soak' tests)
 ON_ANY_KUBE = tests/kubesim $(shell grep -rlE --include='test_*.py' 'mark\.realkube|any_cluster|cluster_kubeconfig' tests)
 
 test-slow: $(READY)  ## Run the tests of whole processes: kill -9, restarts, fleets
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "slow and not browser and not soak" $(if $(NAMED),,$(SLOW)) $(TEST_ARGS)
+	$(BIN)/python -m pytest $(PLAIN) -n $(WORKERS) --dist loadgroup -m "slow and not browser and not soak" $(if $(NAMED),,$(SLOW)) $(TEST_ARGS)
 
 test-api: $(READY)  ## Ask each operation of the API what its description allows and what not: EXAMPLES=100
 	API_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/openapi/test_any_request.py $(TEST_ARGS)
@@ -97,11 +100,11 @@ ON_POSTGRES := tests/services/members tests/services/scheduling tests/services/w
 FEW_ON_POSTGRES = $(shell sed 's/ *\#.*//' tests/on_postgres.txt)
 
 test-postgres: $(READY)  ## Run the tests of hubs on PostgreSQL (needs its server; POSTGRES=few: those of every change)
-	$(BIN)/python -m pytest -n $(WORKERS) --store=postgres -m "not slow$(if $(POSTGRES), and not soak)" \
+	$(BIN)/python -m pytest $(PLAIN) -n $(WORKERS) --store=postgres -m "not slow$(if $(POSTGRES), and not soak)" \
 		$(if $(POSTGRES),$(FEW_ON_POSTGRES),$(ON_POSTGRES)) $(TEST_ARGS)
 
 test-browser: $(READY)  ## Run the tests of the live page in a real browser (needs chromium on PATH)
-	$(BIN)/python -m pytest -m browser tests/web $(TEST_ARGS)
+	$(BIN)/python -m pytest $(PLAIN) -m browser tests/web $(TEST_ARGS)
 
 # Each worker has a control plane of its own.
 PLANES ?= 3
@@ -112,7 +115,7 @@ KUBE ?=
 test-real realkube: export REALKUBE_VERSION := $(KUBE)
 
 test-real: $(READY) realkube helm  ## Run what Kubernetes must agree with on a real control plane (needs Go; KUBE=1.30)
-	$(BIN)/python -m pytest -n $(PLANES) --dist loadgroup --kube=real -m "(realkube or anykube)$(if $(LONG),, and not soak)" $(if $(NAMED),,$(ON_ANY_KUBE)) $(TEST_ARGS)
+	$(BIN)/python -m pytest $(PLAIN) -n $(PLANES) --dist loadgroup --kube=real -m "(realkube or anykube)$(if $(LONG),, and not soak)" $(if $(NAMED),,$(ON_ANY_KUBE)) $(TEST_ARGS)
 
 # A comma in a default would end an argument of $(or).
 FEW := 1,2

@@ -66,7 +66,7 @@ def refusals(
 
 
 def _named(expression: str, known: Json) -> Json:
-    """What an expression names of `known`: the library copies all that it gets, and some of it is large."""
+    """The part of `known` that an expression names: the library copies all that it gets."""
     variables = set(_VARIABLE.findall(expression))
     return {
         **{name: known[name] for name in _ROOT.findall(expression) if name in known},

@@ -2,7 +2,7 @@
 
 Exit code 1 where an invariant was violated. `--trace SEED` plays one seed, made as small as it gets
 if it fails, and prints what happened. `--also LEVEL=FIRST,COUNT` plays another level too, in the same
-processes: to load all modules costs CPU seconds. Each level has a last line of its own.
+processes: to load all modules costs CPU seconds. Each level ends with its own line of JSON.
 """
 
 import argparse
