@@ -10,16 +10,15 @@ people name.
 from collections.abc import Iterator
 from typing import Final
 
+from hub.services.queues.class_values import WORKLOAD_CLASS, integer
 from hub.services.reading.draft import Draft
 from hub.store import objects
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import FieldError, Rejected
-from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.labels import PRIORITY_CLASS, QUEUE_NAME
 from shared.reject_codes import RejectCode
 
-WORKLOAD_CLASS: Final = (KUEUE, "WorkloadPriorityClass")
 _POD_CLASS: Final = ("scheduling.k8s.io", "PriorityClass")
 _NAMED_CLASSES: Final = 10
 DEFAULT_CLASS: Final = "default"
@@ -147,13 +146,6 @@ def default_class(tx: Transaction) -> int | None:
         return integer((rows[0].spec or {}).get("value")) if rows else None
 
     return tx.remembered("objects", "default priority class", read)
-
-
-def integer(value: object) -> int | None:
-    """The value of a class; None: an earlier release stored one that can not be read."""
-    if value is None:
-        return 0
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def no_such_class(tx: Transaction, named: str, of: tuple[str, str] = WORKLOAD_CLASS) -> str:

@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from hub.domain.workloads.states import TERMINAL, State
-from hub.services.jobs.priorities import WORKLOAD_CLASS, integer
 from hub.store import jobs, objects, workloads
 from hub.store.records.history import EventFacts
 from hub.store.records.workloads import WorkloadChange
 from hub.store.transaction import Transaction
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
+WORKLOAD_CLASS: Final = (KUEUE, "WorkloadPriorityClass")
 BATCH: Final = 200  # jobs of one transaction: others write in between
 FOUND: Final = 20_000  # uids of one search, which looks at every job that may yet run
 EVENT: Final = "PriorityChanged"
@@ -49,3 +50,10 @@ def carry_out(tx: Transaction, name: str, uids: Sequence[str], term: int) -> Non
         said = f"{row.priority} → {value}: WorkloadPriorityClass {name} was changed"
         tx.say(row, EVENT, said, facts=EventFacts(subject=name))
     workloads.change(tx, changed)
+
+
+def integer(value: object) -> int | None:
+    """The value of a class; None: an earlier release stored one that can not be read."""
+    if value is None:
+        return 0
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
