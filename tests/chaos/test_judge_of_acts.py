@@ -27,8 +27,9 @@ def restored(*, state="Held", cluster=None, backup=5.0, stopped=30.0, up=35.0):
     """Job a as a restored hub knew it; state "": it did not."""
     story = Story()
     known = {A: {"state": state, "cluster": cluster, "epoch": 1}} if state else {}
-    given = {"backup": backup, "stopped": stopped, "up": up, "accepted": up}
-    story.ledger.restores = [Restore(**given, jobs=known)]
+    story.ledger.restores = [
+        Restore(backup=backup, stopped=stopped, up=up, accepted=up, jobs=known)
+    ]
     return story
 
 
