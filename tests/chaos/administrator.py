@@ -17,9 +17,9 @@ from shared.groups import KUEUE
 from shared.kinds.placement_v1 import GROUP as PLACEMENT
 from tests.chaos import manifests
 from tests.chaos.fleet import Fleet
-from tests.chaos.history import Restore, Window
+from tests.chaos.history import History, Restore, Window, seconds
 from tests.chaos.member import Member
-from tests.chaos.recorder import seconds
+from tests.chaos.restored import is_of_lost_time
 from tests.chaos.user import User
 from tests.e2e.running import until
 
@@ -291,6 +291,9 @@ class Administrator:
                 return sorted(self._events.values(), key=lambda each: each["at"])
             query["continue"] = page["continue"]
 
+    def _is_of_lost_time(self, created: float) -> bool:
+        return is_of_lost_time(History(ledger=self.ledger), created)
+
     def left(self, members: dict[str, Member]) -> list[str]:
         """ConfigMaps that are where they should not be, or the reverse. Raises RoadsteadError, OSError."""
         if not self._declared:
@@ -298,8 +301,9 @@ class Administrator:
         maps: dict[str, Json] = {}
         for member in members.values():
             maps |= member.maps(manifests.NAMESPACE)
+        known = {k for k, each in maps.items() if not self._is_of_lost_time(each["created"])}
         ours = {key for key, each in maps.items() if each["ours"]}
-        wrong = sorted(key for key in ours if not key.endswith(f"/{manifests.KEPT}"))
+        wrong = sorted(key for key in ours & known if not key.endswith(f"/{manifests.KEPT}"))
         missing = sorted({f"m1/{manifests.KEPT}"} - ours)
         return [*wrong, *missing]
 

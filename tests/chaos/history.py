@@ -3,6 +3,7 @@
 Times are seconds since 1970 on this machine's clock, which hub, members and recorder share.
 """
 
+import datetime as dt
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -139,3 +140,8 @@ def _plain(record: Mapping[str, Any]) -> Json:
 def _sets(record: Json, kind: type) -> Json:
     fresh = kind()
     return {k: set(v) if isinstance(getattr(fresh, k), set) else v for k, v in record.items()}
+
+
+def seconds(stamp: str | None) -> float:
+    """An RFC 3339 stamp as seconds since 1970; 0 for none."""
+    return dt.datetime.fromisoformat(stamp).timestamp() if stamp else 0.0

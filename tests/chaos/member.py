@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from shared import labels
+from tests.chaos.history import seconds
 
 _ANSWER_S = 5.0
 _CONTAINER = {"name": "main", "image": "example.com/task:1"}
@@ -78,6 +79,7 @@ class Member:
                 "uid": each["metadata"]["uid"],
                 "ours": labels.MANAGED_BY in (each["metadata"].get("labels") or {}),
                 "data": each.get("data") or {},
+                "created": seconds(each["metadata"]["creationTimestamp"]),
             }
             for each in listing["items"]
         }

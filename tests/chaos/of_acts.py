@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from tests.chaos import manifests
 from tests.chaos.history import History, Json, Window
+from tests.chaos.restored import is_of_lost_time
 from tests.chaos.sighted import Copy, Run, Violation, clock, most_at_once
 
 _OF_PLACEMENTS = frozenset({"PlacementDeleted", "PlacementChanged"})
@@ -65,7 +66,8 @@ def of_placements(history: History) -> Iterator[Violation]:
             yield Violation("R-24", f"{each['name']} ({each['uid']})", text)
     maps, ledger = history.ending.maps, history.ledger
     for key, each in maps.items():
-        if each["ours"] and key not in ledger.maps and not key.endswith(f"/{manifests.KEPT}"):
+        kept = key in ledger.maps or key.endswith(f"/{manifests.KEPT}")
+        if each["ours"] and not kept and not is_of_lost_time(history, each["created"]):
             yield Violation("R-12", key, "a ConfigMap of a placement that was removed is left")
     if ledger.keeps and not maps.get(f"m1/{manifests.KEPT}", {}).get("ours"):
         yield Violation(

@@ -5,7 +5,6 @@ restarts of the server. It is never struck by the schedule's links; where histor
 (410) it lists anew and says so.
 """
 
-import datetime as dt
 import threading
 import time
 import urllib.error
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from shared import labels
-from tests.chaos.history import Sighting
+from tests.chaos.history import Sighting, seconds
 from tests.chaos.member import Member
 from tests.e2e.recorder import ApiServer
 from tests.e2e.running import until
@@ -182,8 +181,3 @@ def _deletion_asked(meta: Json) -> float:
 
 def _cores(text: str) -> float:
     return float(text[:-1]) / 1000 if text.endswith("m") else float(text)
-
-
-def seconds(stamp: str | None) -> float:
-    """An RFC 3339 stamp as seconds since 1970; 0 for none."""
-    return dt.datetime.fromisoformat(stamp).timestamp() if stamp else 0.0

@@ -20,6 +20,17 @@ def is_unknown(history: History, copy: Copy) -> bool:
     )
 
 
+def is_of_lost_time(history: History, created: float) -> bool:
+    """Was an object created when the lost hub, or an agent that it had told, may have done it?
+
+    The restored hub leaves such an object alone, and shows it only if it is a Job.
+    """
+    return any(
+        restore["backup"] - STAMP_S <= created <= (restore["accepted"] or restore["up"])
+        for restore in history.ledger.restores
+    )
+
+
 def _came_and_went(restore: Restore, copy: Copy) -> bool:
     told = restore["backup"] - STAMP_S <= copy.ended <= restore["stopped"]
     return told and copy.gone and 0.0 < copy.deleting <= (restore["accepted"] or restore["up"])

@@ -89,8 +89,15 @@ def test_a_job_of_a_queue_that_a_placement_takes_back_is_found():
 def test_what_is_left_of_a_removed_placement_is_found():
     """The placement that stays has its ConfigMap there, and no other is."""
     assert with_maps().invariants() == []
-    left = {"m2/c1": {"uid": "x", "ours": True, "data": {}}}
+    left = {"m2/c1": {"uid": "x", "ours": True, "data": {}, "created": 20.0}}
     assert with_maps(**left).invariants() == ["R-12"]
+
+
+def test_what_was_placed_in_the_lost_time_is_left_alone():
+    """The restored hub does not know it, and lists Jobs only."""
+    story = with_maps(**{"m2/c1": {"uid": "x", "ours": True, "data": {}, "created": 20.0}})
+    story.ledger.restores = restored().ledger.restores
+    assert story.invariants() == []
 
 
 def test_a_missing_object_of_a_placement_that_stands_is_found():

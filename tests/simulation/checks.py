@@ -257,14 +257,17 @@ class Checks(Losses):
         ):
             return
         self.released[uid, epoch] = name
-        if row["reason"] == "DeletedInMember" and (uid, epoch) not in self.by_hand:
-            raise Violation(
-                "R-06", f"epoch {epoch} of {uid} failed as deleted, and nobody did that"
-            )
+        self._not_made_up(row)
         if name in {"requeue", "hold", "cancel", "deactivate"}:
             self._given_back(uid, name)
         elif name == "fail":
             self._failed(row)
+
+    def _not_made_up(self, row: Object) -> None:
+        uid, epoch = row["uid"], row["epoch"]
+        if row["reason"] == "DeletedInMember" and (uid, epoch) not in self.by_hand:
+            text = f"epoch {epoch} of {uid} failed as deleted, and nobody did that"
+            raise Violation("R-06", text)
 
     def _failed(self, row: Object) -> None:
         uid = row["uid"]

@@ -51,6 +51,8 @@ class LostTime(Checks):
         elif self.accepted and name == "place" and row["state"] not in _WAITING:
             # Of what waits, only the epoch has leapt.
             self._placed(row)
+        elif row["reason"] == "DeletedInMember":
+            self._not_made_up(row)
 
     def goes_on(self, row: Object) -> None:
         """R-04: the later epoch is in the member of the job, and no other epoch of it runs anywhere."""
@@ -199,6 +201,19 @@ def _held_beside_a_retry(scenario: Scenario) -> Scenario:
     return replace(scenario, retries=3, failing=0.9, run_s=3.0, trouble=0.0, faults=[held, dies])
 
 
+def _is_forgotten_while_it_runs(seed: int) -> bool:
+    """In one seed of ten."""
+    return seed % 2 == 0 and random.Random(seed ^ 0xA3).random() < 0.2
+
+
+def _forgotten_while_it_runs(scenario: Scenario) -> Scenario:
+    """Nothing else befalls a Job of the lost time that runs for minutes and takes long to end."""
+    return replace(
+        scenario, run_s=300.0, grace_s=15.0, faults=[], jobs=1, limit=2, trouble=0.0, failing=0.0,
+        consent=False, queue_s=0.0, foreign=False,
+    )  # fmt: skip
+
+
 class RestoredRun(WholeRun):
     """A scenario in which the store goes back once."""
 
@@ -212,13 +227,18 @@ class RestoredRun(WholeRun):
             60.0 if die.random() < 0.4 else scenario.run_s
         )  # it may run throughout the lost time
         scenario, beside = replace(scenario, run_s=long), _is_held_beside_a_retry(scenario.seed)
-        super().__init__(_held_beside_a_retry(scenario) if beside else scenario, tell=tell)
+        forgotten = _is_forgotten_while_it_runs(scenario.seed)
+        scenario = _held_beside_a_retry(scenario) if beside else scenario
+        super().__init__(_forgotten_while_it_runs(scenario) if forgotten else scenario, tell=tell)
         # Half of the copies are of the first moments, in which jobs wait that run in the lost time.
         copied = 0.3 + die.random() * (1.5 if die.random() < 0.5 else 25.0)
         copied += 20.0 * beside
         back = copied + 0.5 + die.random() ** 2 * _LONGEST_LOST_S
         self.accepted = back + die.random() ** 2 * 30.0
-        if die.random() < 0.7:
+        if forgotten:
+            self.world.at(0.1, self.hub.wish, "w0", "hold")
+            self.world.at(copied + (back - copied) * 0.2, self.hub.wish, "w0", "release")
+        elif die.random() < 0.7:
             copied, back, self.accepted = copied + 8.0, back + 8.0, self.accepted + 8.0
             self._run_in_the_lost_time(die, copied, back)
         self.world.at(copied, self.hub.back_up)  # type: ignore[attr-defined]
@@ -231,7 +251,7 @@ class RestoredRun(WholeRun):
         if random.Random(scenario.seed ^ 0x4C0B).random() < 0.4:
             self.hub_cluster = HubCluster(self.hub, scenario.seed, self.accepted + _BLIND_S)
         self.silent = ("", 0.0)  # a member, and until when
-        if die.random() < 0.7:
+        if die.random() < 0.7 and not forgotten:
             longest = _HOURS_S if die.random() < 0.2 else 200.0
             self.silent = (
                 die.choice(sorted(self.members)), self.accepted + 10.0 + die.random() * longest,
@@ -264,12 +284,24 @@ class RestoredRun(WholeRun):
             "forget",
             "cancel",
         )
+        if _is_forgotten_while_it_runs(self.scenario.seed):  # once all members have reported
+            at = self.accepted + 70.0 + die.random() * 60.0
+            self.world.at(at, self._forget_and_lose, 60.0)
+            self.world.at(at + die.random() * 3.0, self.hub.wish, "w0", "release")
+            return
         for _ in range(die.randrange(4, 24)):
             at, act = self.accepted + die.random() ** 2 * _BLIND_S, die.choice(acts)
             which = die.random()
             self.world.at(at, self._act, act, which)
             if act in {"forget", "hold"}:  # and at once the release
                 self.world.at(at + die.random() * 3.0, self._act, "release", which)
+
+    def _forget_and_lose(self, seconds: float) -> None:
+        """The member that has the Job is not heard from just as it is to remove it."""
+        self.hub.forget("w0")  # type: ignore[attr-defined]
+        for name, member in self.members.items():
+            if any(uid_and_epoch(job)[0] == "w0" for job in member.jobs.values()):
+                self.hub.networks[name].cut_until = self.world.now + seconds
 
     def _silence(self) -> None:
         """One member is not heard from the restore until long after the acceptance."""
