@@ -189,12 +189,16 @@ async def test_without_the_policy_a_deleted_mirror_is_made_again(tmp_path: Path)
 def test_the_simulated_policy_is_the_shipped_one():
     """The same name, the same sentences, and the same account of the hub."""
     file = REPOSITORY / "deploy" / "hub-cluster" / "mirror-guard.yaml"
-    policy, _ = yaml.safe_load_all(file.read_text())
+    policy, *others = [
+        each for each in yaml.safe_load_all(file.read_text()) if each["spec"].get("variables")
+    ]
     assert policy["metadata"]["name"] == mirror_guard.POLICY
     told = [each["message"] for each in policy["spec"]["validations"]]
     assert told[:2] == [mirror_guard.KEPT, mirror_guard.RESERVED]
     by_hub = {v["name"]: v["expression"] for v in policy["spec"]["variables"]}["byHub"]
     assert by_hub == f"request.userInfo.username == '{mirror_guard.HUB.name}'"
+    for each in others:
+        assert [c["expression"] for c in each["spec"]["matchConditions"]] == [by_hub]
 
 
 async def warned(it: World, name: str) -> tuple[str, str] | None:
