@@ -17,7 +17,7 @@ def without_tokens(manifest: Object) -> Object:
     """A copy of a manifest in which no pod gets a token by default."""
     bounded = copy.deepcopy(manifest)
     for each in templates_of(bounded):
-        if isinstance(each.body.get("spec"), dict):
+        if isinstance(each.body.get("spec"), dict) and not each.is_part:
             each.body["spec"][_FIELD] = False
     return bounded
 

@@ -13,7 +13,7 @@ Json = Mapping[str, Any]
 Found = list[FieldError]
 
 VIOLATION: Final = RejectCode.POLICY_VIOLATION
-LISTS: Final = ("initContainers", "containers", "ephemeralContainers", "sidecars")
+LISTS: Final = ("initContainers", "containers", "ephemeralContainers", "sidecars", "steps")
 ONES: Final = ("container", "script")  # of an Argo template
 
 

@@ -1,8 +1,11 @@
 """Finds the pods of a manifest: a Pod itself, and every pod template or pod spec inside any kind. Pure.
 
 A pod template is a mapping whose `spec` has containers, whatever its name. A pod spec without a template, as
-in custom resources, is a mapping with containers or with a host namespace of its own. Argo's templates have
-one `container` or `script`, and inherit the fields of the workflow's spec.
+in custom resources, is a mapping with containers that name images. Argo's templates have one `container` or
+`script`, and inherit the fields of the workflow's spec.
+
+Operators merge parts of pod specs into pods, under names that nobody knows. So a mapping with a field of pods
+that may be dangerous is a part of a pod spec: baseline holds for it wherever it is.
 """
 
 from collections.abc import Iterator
@@ -12,6 +15,14 @@ from shared.podsecurity.pods import LISTS, ONES, Json, mapping
 
 _DEEPEST: Final = 32  # a body is refused before it nests deeper
 _HOST: Final = ("hostNetwork", "hostPID", "hostIPC")
+# Fields of a pod or a container without which nothing breaks baseline, with their types.
+_DANGEROUS: Final[dict[str, type]] = {
+    "securityContext": dict,
+    "podSecurityContext": dict,
+    "volumes": list,
+    "podSpecPatch": str,
+    **dict.fromkeys(LISTS, list),
+}
 _ARGO: Final = "argoproj.io/"
 _NOTHING: Final[Json] = {}
 
@@ -20,13 +31,15 @@ class Template(NamedTuple):
     """Pods of a manifest, as the manifest has them.
 
     `path`: of the template; "" is the Pod itself. `at`: the path of the pod spec. `body` has `metadata` and
-    `spec`. `inherited`: fields that the pods get where their spec does not set them.
+    `spec`. `inherited`: fields that the pods get where their spec does not set them. `is_part`: only a part
+    of a pod spec, for which no default holds.
     """
 
     path: str
     at: str
     body: Json
     inherited: Json = _NOTHING
+    is_part: bool = False
 
     @property
     def spec(self) -> Json:
@@ -73,11 +86,15 @@ class _Workflow(NamedTuple):
             yield Template(self.at, self.at, {"spec": self.spec})
 
     def step(self, value: Json, path: str) -> Iterator[Template]:
-        """A pod spec within it, or anywhere else."""
-        if path != self.at and _is_pod_spec(value):
-            body = {"metadata": mapping(value.get("metadata")), "spec": value}
+        """A pod spec or a part of one, within the workflow or anywhere else."""
+        body = {"metadata": mapping(value.get("metadata")), "spec": value}
+        if path == self.at:
+            return
+        if _names_an_image(value):
             inherited = {name: each for name, each in self.spec.items() if name != "templates"}
             yield Template(path, path, body, inherited)
+        elif _is_part(value):
+            yield Template(path, path, body, is_part=True)
 
 
 def templates_of(manifest: Json) -> Iterator[Template]:
@@ -98,7 +115,7 @@ def _workflow(manifest: Json) -> _Workflow:
         return _Workflow()
     spec = mapping(manifest.get("spec"))
     inner = spec.get("workflowSpec")
-    if isinstance(inner, dict):
+    if isinstance(inner, dict) and manifest.get("kind") == "CronWorkflow":
         return _Workflow("spec.workflowSpec", inner)
     return _Workflow("spec", spec)
 
@@ -112,8 +129,8 @@ def _within(
         spec = value.get("spec")
         if _has_containers(spec) and (_is_template(name) or _names_an_image(spec)):
             yield Template(path, f"{path}.spec", value)
-            return
-        yield from workflow.step(value, path)
+        else:
+            yield from workflow.step(value, path)
         for inner, each in value.items():
             if isinstance(each, dict | list):
                 yield from _within(each, inner, f"{path}.{inner[:80]}", left - 1, workflow)
@@ -123,8 +140,10 @@ def _within(
                 yield from _within(each, name, f"{path}[{index}]", left - 1, workflow)
 
 
-def _is_pod_spec(value: Json) -> bool:
-    return _names_an_image(value) or any(value.get(each) is True for each in _HOST)
+def _is_part(value: Json) -> bool:
+    return any(isinstance(value.get(name), of) for name, of in _DANGEROUS.items()) or any(
+        value.get(each) is True for each in _HOST
+    )
 
 
 def _is_template(name: str) -> bool:
@@ -138,5 +157,9 @@ def _has_containers(spec: Any) -> bool:
 def _names_an_image(spec: Any) -> bool:
     """Does a mapping have containers of which one names an image, as those of pods do?"""
     given = mapping(spec)
-    listed = [each for name in LISTS if isinstance(given.get(name), list) for each in given[name]]
+    lists = [
+        *(given.get(name) for name in LISTS),
+        mapping(given.get("containerSet")).get("containers"),
+    ]
+    listed = [each for found in lists if isinstance(found, list) for each in found]
     return any("image" in mapping(each) for each in (*listed, *(given.get(one) for one in ONES)))

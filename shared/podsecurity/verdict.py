@@ -1,6 +1,7 @@
 """The verdict on one manifest: every rule it breaks, or the refusal that says so."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from shared import labels
@@ -25,6 +26,7 @@ _PLAIN_CONTAINER: Final = frozenset(
         "volumeMounts", "workingDir", "terminationMessagePath", "terminationMessagePolicy",
     }
 )  # fmt: skip
+_OF_POD: Final = "podSecurityContext"
 _PATCH: Final = "podSpecPatch"  # of Argo's workflows and templates
 _MANAGERS: Final = (labels.JOB_CONTROLLER, labels.MULTIKUEUE_CONTROLLER)
 
@@ -39,15 +41,16 @@ def check_pods(manifest: Json, namespace: str, level: Level, rules: Rules) -> Fo
         _check_template(job, namespace, level, rules, found)
         return found
     for each in templates_of(manifest):
+        if each.is_part:
+            _check_part(each, level, found)
+            continue
         _check_marks(each.body, each.path, frozenset(), found)
         _check_template(each, namespace, level, rules, found)
-    judged = {each.field for each in found}
     for path, metadata in marked_of(manifest):
-        made: Found = []
-        removal.check_marks(metadata, frozenset(), path, made)
-        removal.check_metadata(metadata, path, made)
-        found += [each for each in made if each.field not in judged]
-    return found[:MOST_REPORTED]
+        removal.check_marks(metadata, frozenset(), path, found)
+        removal.check_metadata(metadata, path, found)
+    # A part of a pod spec is judged with the whole and by itself.
+    return list({(each.field, each.message): each for each in found}.values())[:MOST_REPORTED]
 
 
 def check_target(namespace: str, rules: Rules) -> Found:
@@ -105,14 +108,33 @@ def _check_template(
         baseline.check_annotations(metadata, path, found)
     if level != "restricted" and is_plain(spec):
         return
-    if _PATCH in spec:
-        text = "an operator merges it into the pods, and no rule can judge it; write the fields themselves"
-        found.append(FieldError(f"{field}.{_PATCH}", RejectCode.FORBIDDEN_FIELD, text))
+    _check_patch(spec, field, found)
     if level != "privileged":
         baseline.check(spec, field, found)
     if level == "restricted":
         restricted.check(spec, field, found)
     asked.check(spec, namespace, rules, field, found)
+
+
+def _check_part(part: Template, level: Level, found: Found) -> None:
+    """Judge a part of a pod spec: what it sets, by baseline."""
+    _check_patch(part.spec, part.at, found)
+    if level == "privileged":
+        return
+    baseline.check(part.spec, part.at, found)
+    if isinstance(part.spec.get(_OF_POD), dict):  # of an operator that tells it from a container's
+        renamed: Found = []
+        baseline.check({"securityContext": part.spec[_OF_POD]}, part.at, renamed)
+        found += [
+            replace(each, field=each.field.replace("securityContext", _OF_POD, 1))
+            for each in renamed
+        ]
+
+
+def _check_patch(spec: Json, field: str, found: Found) -> None:
+    if _PATCH in spec:
+        text = "an operator merges it into the pods, and no rule can judge it; write the fields themselves"
+        found.append(FieldError(f"{field}.{_PATCH}", RejectCode.FORBIDDEN_FIELD, text))
 
 
 def is_plain(spec: Mapping[str, Any]) -> bool:

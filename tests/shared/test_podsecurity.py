@@ -278,6 +278,79 @@ def test_pods_without_a_template_are_found(api_version, kind, spec, field):
     assert {each.field for each in found} == {field}
 
 
+PATCH = {"podSpecPatch": "{}"}
+SET = {"name": "a", "containerSet": {"containers": [{"name": "c", "image": "i"}]}}
+LOUD_CONTAINER = {"name": "c", "securityContext": {"privileged": True}}
+HOST_VOLUME = {"volumes": [{"name": "v", "hostPath": {"path": "/"}}]}
+WORKFLOW = ("argoproj.io/v1alpha1", "Workflow")
+PRIVILEGED = "securityContext.privileged"
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "spec", "field"),
+    [
+        (*WORKFLOW, {"templates": [{**SET, **PATCH}]}, "spec.templates[0].podSpecPatch"),
+        (
+            *WORKFLOW,
+            {"templates": [{**SET, **HOST_VOLUME}]},
+            "spec.templates[0].volumes[0].hostPath",
+        ),
+        (*WORKFLOW, {"templates": [{"resource": {}, **PATCH}]}, "spec.templates[0].podSpecPatch"),
+        (*WORKFLOW, {"templateDefaults": PATCH}, "spec.templateDefaults.podSpecPatch"),
+        (
+            *WORKFLOW,
+            {"templateDefaults": {"container": LOUD_CONTAINER}},
+            f"spec.templateDefaults.container.{PRIVILEGED}",
+        ),
+        (*WORKFLOW, {"artifactGC": PATCH}, "spec.artifactGC.podSpecPatch"),
+        (*WORKFLOW, {"workflowSpec": {}, **PATCH}, "spec.podSpecPatch"),
+        (
+            "argoproj.io/v1alpha1",
+            "Sensor",
+            {"k8s": {"source": {"resource": {"spec": HOST_VOLUME}}}},
+            "spec.k8s.source.resource.spec.volumes[0].hostPath",
+        ),
+        (
+            "example.com/v1",
+            "Widget",
+            {"podSpec": {"containers": [LOUD_CONTAINER]}},
+            f"spec.podSpec.containers[0].{PRIVILEGED}",
+        ),
+        (
+            "example.com/v1",
+            "Widget",
+            {"podTemplate": {"spec": HOST_VOLUME}},
+            "spec.podTemplate.spec.volumes[0].hostPath",
+        ),
+        ("tekton.dev/v1", "Task", {"steps": [LOUD_CONTAINER]}, f"spec.steps[0].{PRIVILEGED}"),
+        (
+            "example.com/v1",
+            "Widget",
+            {"podSecurityContext": {"sysctls": [{"name": "kernel.msgmax"}]}},
+            "spec.podSecurityContext.sysctls[0].name",
+        ),
+        (
+            "example.com/v1",
+            "Widget",
+            {"workTemplate": {"spec": {"initContainers": [], "pods": BAD}}},
+            "spec.workTemplate.spec.pods.template.spec.hostNetwork",
+        ),
+    ],
+)
+def test_a_part_of_a_pod_spec_is_judged_wherever_it_is(api_version, kind, spec, field):
+    """Operators merge it into pods: defaults of a workflow, a list of volumes, a nested object."""
+    manifest = {"apiVersion": api_version, "kind": kind, "spec": spec}
+    found = podsecurity.check_pods(manifest, "team", "baseline", Rules())
+    assert [each.field for each in found] == [field]
+
+
+def test_a_part_of_a_pod_spec_needs_no_defaults():
+    """Restricted asks for fields that the whole pod has to have; a part may leave them to the rest."""
+    spec = {"volumes": [{"name": "v", "emptyDir": {}}], "securityContext": {"runAsUser": 1000}}
+    manifest = {"apiVersion": "example.com/v1", "kind": "Widget", "spec": spec}
+    assert podsecurity.check_pods(manifest, "team", "restricted", Rules()) == []
+
+
 def test_the_steps_of_a_workflow_inherit_its_pod_fields():
     """A security context of the workflow serves every step."""
     secure = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}

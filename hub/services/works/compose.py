@@ -105,8 +105,8 @@ def _strip_templates(manifest: Json) -> None:
 
     An agent would refuse the whole object for them, and no change or repair would reach its member.
     """
-    for path, _, template, _ in templates_of(manifest):
-        metadata = mapping(template.get("metadata"))
+    for each in templates_of(manifest):
+        metadata, path = mapping(each.body.get("metadata")), each.path
         for part, allowed in (("labels", frozenset()), ("annotations", keys.USER_ANNOTATIONS)):
             for key in list(mapping(metadata.get(part))) if path else ():
                 if key.startswith(keys.PREFIX) and key not in allowed:
