@@ -75,7 +75,7 @@ class SilenceLoop:
         before = joined.keys() if self._down is None else self._down
         tended = await self._hub.write(
             lambda tx: api_servers.tend(
-                tx, after, before, term,
+                tx, after, before, term, heard=joined, since=self._tenure.since,
                 told=self._down or (), most=self._budget.left(self._hub.clock.now()),
             )
         )  # fmt: skip

@@ -53,13 +53,17 @@ def tend(
     before: Collection[str],
     term: int,
     *,
+    heard: Mapping[str, dt.datetime | None],
+    since: dt.datetime,
     told: Collection[str] = (),
     most: int | None = None,
 ) -> Tended:
     """Bring jobs in line with the servers that are down.
 
-    `after`: for so long a server is down before what it was offered is asked back, at most `most` jobs in
-    this turn. `before`: members whose jobs may say so from an earlier turn. `told`: members of which an
+    `after`: for so long, as its agent says, a server is down before what it was offered is asked back, at
+    most `most` jobs in this turn. `heard`: when each agent was heard last; `since`: since when this hub hears
+    them. What an agent said before, and the time after its last word, count for nothing: its server may
+    answer again. `before`: members whose jobs may say so from an earlier turn. `told`: members of which an
     event says that they are down.
     """
     down = clusters.down(tx)
@@ -72,7 +76,11 @@ def tend(
     rows = on_members.jobs_on(tx, down, [State.PLACED])
     evict(tx, [r.uid for r in rows], UNHEALTHY, "its cluster can not start it")
     _say(tx, down)
-    due = [name for name, told in down.items() if tx.now - _since(told) >= after]
+    due = [
+        name
+        for name, told in down.items()
+        if (at := heard.get(name)) is not None and at - max(_since(told), since) >= after
+    ]
     asked = _ask_back(tx, {name: down[name] for name in due}, most)
     return Tended(frozenset(down), asked)
 

@@ -1,5 +1,6 @@
 """A member whose API server is down: no new work, its jobs say why, and what is unseen goes elsewhere."""
 
+import datetime as dt
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from hub.services.context.settings import Scheduling, Settings
 from hub.services.objects.drain import drain_cluster
 from hub.services.questions.clusters import get_cluster
 from hub.store.events import list_events
+from shared.clock import ManualClock
 from tests.services.members.hubs import Agent, Running, ran, running_hub, seen
 
 pytestmark = pytest.mark.anyio
@@ -34,6 +36,14 @@ def capacity(down_s: float | None = None, **more: str) -> dict[str, Any]:
 
 async def falls(agent: Agent, down_s: float = 5.0, **more: str) -> None:
     await agent.sync(capacity=capacity(down_s, **more))
+
+
+async def goes_on(hub: Running, agent: Agent, heartbeats: SilenceLoop, seconds: int) -> None:
+    """The agent goes on to report for so long, and the loop turns."""
+    for _ in range(0, seconds, 5):
+        hub.clock.advance(5)
+        await agent.sync()
+        await heartbeats.tick()
 
 
 async def state(hub: Running, name: str) -> dict[str, Any]:
@@ -94,9 +104,7 @@ async def test_what_was_offered_and_never_seen_is_asked_back(tmp_path: Path):
         await falls(north)
         await heartbeats.tick()
         assert (await hub.job(uid)).state == "Offered"
-        hub.clock.advance(61)
-        await north.sync()
-        await heartbeats.tick()
+        await goes_on(hub, north, heartbeats, 60)
         job = await hub.job(uid)
         assert (job.state, job.withdraw_to) == ("Withdrawing", "Pending")
         await hub.settled()
@@ -192,13 +200,11 @@ async def test_withdrawals_for_silence_are_damped(tmp_path: Path):
         heartbeats = await watching(hub)
         north = await hub.join("north")
         uids = await offered(hub, north)
-        await falls(north, down_s=61.0)
+        await falls(north)
         await heartbeats.tick()
-        await heartbeats.tick()
+        await goes_on(hub, north, heartbeats, 70)
         assert await withdrawn(hub, uids) == 2
-        hub.clock.advance(60)
-        await north.sync()
-        await heartbeats.tick()
+        await goes_on(hub, north, heartbeats, 60)
         assert await withdrawn(hub, uids) == 4
 
 
@@ -209,7 +215,65 @@ async def test_a_drain_is_not_damped(tmp_path: Path):
         heartbeats = await watching(hub)
         north = await hub.join("north")
         uids = await offered(hub, north)
-        await falls(north, down_s=61.0)
+        await falls(north)
         await heartbeats.tick()
+        await goes_on(hub, north, heartbeats, 60)
         await hub.write(lambda tx: drain_cluster(tx, "north", "admin", carry_out=True))
         assert await withdrawn(hub, uids) == JOBS
+
+
+async def test_nothing_is_asked_back_for_the_time_in_which_no_hub_led(tmp_path: Path):
+    """The server may answer again since, and what it holds may run: the hub waits for the agent's word."""
+    clock = ManualClock(dt.datetime(2026, 5, 1, tzinfo=dt.UTC))
+    async with running_hub(tmp_path, clock) as hub:
+        north = await hub.join("north")
+        uid = await hub.placed("north")
+        await north.sync()
+        await falls(north)
+    clock.advance(120)
+    async with running_hub(tmp_path, clock) as hub:
+        north.running = hub
+        heartbeats = await watching(hub)
+        await heartbeats.tick()
+        assert (await hub.job(uid)).state == "Offered"
+        await hub.settled()
+        await north.sync(ran(uid, running_since="2026-05-01T00:00:30Z"), capacity=capacity())
+        await hub.settled()
+        await north.sync()
+        assert ((await hub.job(uid)).state, north.works[uid]["action"]) == ("Running", "Apply")
+
+
+async def test_nothing_is_asked_back_after_a_time_without_turns(tmp_path: Path):
+    """The store hung: reports came to nobody."""
+    async with running_hub(tmp_path) as hub:
+        heartbeats = await watching(hub)
+        north = await hub.join("north")
+        uid = await hub.placed("north")
+        await north.sync()
+        await falls(north)
+        await heartbeats.tick()
+        hub.clock.advance(120)
+        await heartbeats.tick()
+        assert (await hub.job(uid)).state == "Offered"
+
+
+async def test_a_cut_link_ends_the_word_of_an_agent(tmp_path: Path):
+    """Unhealthy for 5 s, then cut off: its job is Unknown like that of any silent member, and goes on."""
+    async with running_hub(tmp_path) as hub:
+        heartbeats = await watching(hub)
+        north, south, east = [await hub.join(name) for name in ("north", "south", "east")]
+        uid = await hub.placed("north")
+        await north.sync()
+        await falls(north)
+        await heartbeats.tick()
+        for _ in range(24):
+            hub.clock.advance(5)
+            await south.sync()
+            await east.sync()
+            await heartbeats.tick()
+        assert (await hub.job(uid)).state == "Unknown"
+        await north.sync(ran(uid, running_since="2026-05-01T00:00:30Z"), capacity=capacity())
+        await heartbeats.tick()
+        await hub.settled()
+        await north.sync()
+        assert ((await hub.job(uid)).state, north.works[uid]["action"]) == ("Running", "Apply")
