@@ -136,8 +136,9 @@ def take_back_stuck(
     Jobs whose cluster had to add nodes first are others (`awaiting_nodes`): they have a timeout of
     their own.
     The member's own words are the reason. A pod that is held on its node by its image or its
-    configuration would be held anywhere: such a job fails. Jobs on `unreachable` clusters wait, and so do those on
-    Unhealthy ones: their time begins when the cluster is healthy again (`last_down`: until when it was not).
+    configuration would be held anywhere: such a job fails. Jobs on `unreachable` clusters wait, and so do
+    those on Unhealthy ones: their time begins when the cluster is healthy again (`last_down`: until when it
+    was not).
     """
     tx.require_term(term)
     minutes = f"{timeout.total_seconds() / 60:g} min"

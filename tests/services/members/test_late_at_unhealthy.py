@@ -1,4 +1,4 @@
-"""Nothing is late on a member whose API server serves its agent nothing: no timeout takes a job back there."""
+"""Nothing is late on an Unhealthy member: no timeout takes a job back there."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
