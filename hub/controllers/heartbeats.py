@@ -32,6 +32,7 @@ class SilenceLoop:
         self._term = term
         self._tenure = Tenure(hub)
         self._down: frozenset[str] | None = None  # their API servers, as of the last turn
+        self._last_down: dict[str, dt.datetime] = {}  # when a member was found Unhealthy last
         self._told: frozenset[str] = frozenset()  # whose silence was told in this term
         self._looked_at: Mapping[
             str, dt.datetime
@@ -81,6 +82,7 @@ class SilenceLoop:
         )  # fmt: skip
         self._budget.spend(tended.asked_back)
         self._down = tended.down
+        self._last_down |= dict.fromkeys(tended.down, self._hub.clock.now())
         silent = self._judge(joined)
         if silent:
             await self._hub.write(liveness.lose_jobs, silent, term)
@@ -123,9 +125,10 @@ class SilenceLoop:
             return  # what started while no hub led may not have been reported yet
         await self._hub.write(
             lambda unit: liveness.take_back_stuck(
-                unit, timeout, self.unreachable, term, awaiting_nodes=awaiting_nodes
+                unit, timeout, self.unreachable, term,
+                last_down=self._last_down, awaiting_nodes=awaiting_nodes,
             )
-        )
+        )  # fmt: skip
 
     def _judge(self, joined: dict[str, dt.datetime | None]) -> dict[str, dt.datetime | None]:
         """The clusters to declare unreachable, with when they were last heard."""

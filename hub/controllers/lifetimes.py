@@ -9,7 +9,7 @@ from typing import Final
 
 from hub.controllers.lease import NOT_LEADING, Tenure
 from hub.services.context.hub import Hub
-from hub.services.members import deadlines
+from hub.services.members import api_servers, deadlines
 from shared.loop import Loop, Observer, unobserved
 
 EVERY_S: Final = 2.0  # at most so late a limit takes effect
@@ -22,6 +22,7 @@ class Lifetimes:
         self._hub = hub
         self._term = term
         self._tenure = Tenure(hub)
+        self._last_down: dict[str, dt.datetime] = {}  # when a member was found Unhealthy last
         self.loop = Loop("lifetimes", self.tick, hub.clock, every_s=EVERY_S, observe=observe)
 
     async def run(self) -> None:
@@ -39,10 +40,13 @@ class Lifetimes:
             await self._hub.write(deadlines.end_overrun, over, term)
         given = self._hub.settings.queueing
         shortest = given.pods_ready_timeout_s, deadlines.recovery_timeout_s(given)
+        if any(seconds > 0 for seconds in shortest):
+            down = await self._hub.read(api_servers.unhealthy)
+            self._last_down |= dict.fromkeys(down, self._hub.clock.now())
         if any(self._may_judge(seconds) for seconds in shortest):
-            unready = await self._hub.read(deadlines.unready, given)
+            unready = await self._hub.read(deadlines.unready, given, self._last_down)
             if unready:
-                await self._hub.write(deadlines.take_back_unready, given, term)
+                await self._hub.write(deadlines.take_back_unready, given, term, self._last_down)
         return None if soonest is None or soonest > EVERY_S else max(soonest, 0.05)
 
     def _may_judge(self, seconds: float) -> bool:

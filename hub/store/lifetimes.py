@@ -1,6 +1,7 @@
 """Workloads whose time is limited: by how long they may run, and by when all their pods must be ready."""
 
 import datetime as dt
+from collections.abc import Collection
 from typing import Any, Final
 
 from sqlalchemy import and_, or_, select, type_coerce
@@ -27,26 +28,31 @@ def limited(tx: Transaction) -> list[LimitedRun]:
     return [row for row in rows if row.state in _ADMITTED]
 
 
-def never_ready(tx: Transaction, admitted_before: dt.datetime) -> dict[str, str]:
+def never_ready(
+    tx: Transaction, admitted_before: dt.datetime, but_on: Collection[str] = ()
+) -> dict[str, str]:
     """Jobs on reachable clusters, admitted before then, whose pods have not all been ready yet.
 
-    By uid: what their members said last.
+    None `but_on` these clusters. By uid: what their members said last.
     """
-    return _found(tx, and_(_c.pods_ready_at.is_(None), _c.placed_at <= admitted_before))
+    late = and_(_c.pods_ready_at.is_(None), _c.placed_at <= admitted_before)
+    return _found(tx, late, but_on)
 
 
-def no_longer_ready(tx: Transaction, lost_before: dt.datetime) -> dict[str, str]:
-    """Workloads whose pods were all ready once and, since before then, no longer are; by uid as well."""
-    return _found(tx, _c.pods_lost_at <= lost_before)
+def no_longer_ready(
+    tx: Transaction, lost_before: dt.datetime, but_on: Collection[str] = ()
+) -> dict[str, str]:
+    """Workloads whose pods were all ready once and, since before then, no longer are; as `never_ready`."""
+    return _found(tx, _c.pods_lost_at <= lost_before, but_on)
 
 
-def _found(tx: Transaction, concerned: Any) -> dict[str, str]:
+def _found(tx: Transaction, concerned: Any, but_on: Collection[str]) -> dict[str, str]:
     bare = and_(
         _c.kind == "Workload", _c.state == State.PLACED.value, _c.pods_lost_at.is_not(None)
     )
     query = (
         select(_c.uid, _c.message)
-        .where(or_(_c.state.in_(_ON_MEMBER), bare), concerned)
+        .where(or_(_c.state.in_(_ON_MEMBER), bare), concerned, _c.cluster.not_in(sorted(but_on)))
         .limit(MOST)
     )
     return {row.uid: row.message for row in tx.conn.execute(query)}

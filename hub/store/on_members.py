@@ -1,7 +1,7 @@
 """Workloads as seen from the clusters they are on: counts, and which of them a rule concerns."""
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from sqlalchemy import ColumnElement, bindparam, case, exists, func, null, or_, select, update
@@ -171,9 +171,14 @@ def live_of(tx: Transaction, origin: str, kind: str) -> dict[str, tuple[str, str
 
 
 def jobs_placed_before(
-    tx: Transaction, instant: dt.datetime, states: Sequence[str], *, awaiting_nodes: bool = False
+    tx: Transaction,
+    instant: dt.datetime,
+    states: Sequence[str],
+    *,
+    but_on: Collection[str] = (),
+    awaiting_nodes: bool = False,
 ) -> list[LingeringJob]:
-    """Workloads in the given states that were placed before `instant`, at most 1,000.
+    """Workloads in the given states that were placed before `instant`, at most 1,000; none `but_on` these.
 
     One that has run, and was suspended by its member, waits since then. Of those whose cluster had the
     room, or of those for which it must add nodes first.
@@ -184,6 +189,7 @@ def jobs_placed_before(
         select(c.uid, c.epoch, c.cluster, c.reason, c.message, c.set_aside)
         .where(c.state.in_(states), func.coalesce(suspended_at, c.placed_at) < instant)
         .where(c.new_nodes.is_not(None) if awaiting_nodes else c.new_nodes.is_(None))
+        .where(c.cluster.not_in(sorted(but_on)))
         .limit(1000)
     )
     return [LingeringJob._make(row) for row in tx.conn.execute(query)]

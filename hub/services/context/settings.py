@@ -78,7 +78,7 @@ class Scheduling:
     cycle_placements: int = 5000
     """Placements of one cycle: one transaction."""
     pods_pending_timeout_s: float = 600.0
-    """Placed without all pods bound for this long: withdraw and requeue, s."""
+    """Placed without all pods bound for this long, on a healthy cluster: withdraw and requeue, s."""
     elastic_pending_timeout_s: float = 1800.0
     """The same where nodes must be added first, by an autoscaled pool of the cluster, s."""
     suspect_after_s: float = SUSPECT_AFTER_S
@@ -132,7 +132,7 @@ class Queueing:
     usage_resource_weights: str = ""
     """What a unit of each resource counts, as cpu=1,memory=0.000001 by comma; 1 where not named."""
     pods_ready_timeout_s: float = 0.0
-    """Admitted without all pods ready for this long: evicted and requeued, s; 0 is never."""
+    """Admitted without all pods ready for this long, on a healthy cluster: evicted, requeued, s; 0: never."""
     pods_ready_recovery_timeout_s: float = -1.0
     """The same once pods were ready and some are lost, s; negative: as the timeout; 0 is never."""
     block_admission: Literal["Off", "On"] = "Off"

@@ -85,6 +85,22 @@ def tend(
     return Tended(frozenset(down), asked)
 
 
+def waits_for(
+    tx: Transaction, last_down: Mapping[str, dt.datetime], timeout: dt.timedelta
+) -> frozenset[str]:
+    """Members that are Unhealthy, or were within the last `timeout`: no job there is late yet.
+
+    `last_down`: when a member was found Unhealthy last.
+    """
+    lately = (name for name, at in last_down.items() if at > tx.now - timeout)
+    return frozenset((*clusters.down(tx), *lately))
+
+
+def unhealthy(tx: Transaction) -> frozenset[str]:
+    """Members whose API server serves their agent nothing."""
+    return frozenset(clusters.down(tx))
+
+
 def _tell(tx: Transaction, fallen: Mapping[str, DownSince], recovered: Collection[str]) -> None:
     """One event for each member that became Unhealthy or recovered."""
     for name in sorted(fallen):

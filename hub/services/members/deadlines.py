@@ -5,11 +5,13 @@ admission. Each rule is one query a turn, whatever the number of workloads.
 """
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from hub.domain.workloads.states import WithdrawTo
 from hub.services.context.settings import Queueing
+from hub.services.members import api_servers
 from hub.services.works.evict import BackOff, Requeue, evict, run_time_s
 from hub.store import lifetimes, workloads
 from hub.store.records.workloads import WorkloadMove
@@ -17,6 +19,8 @@ from hub.store.transaction import Transaction
 
 PODS_READY_TIMEOUT: Final = "PodsReadyTimeout"
 TIME_EXCEEDED: Final = "MaximumExecutionTimeExceeded"
+LastDown = Mapping[str, dt.datetime]  # by member: when it was found Unhealthy last
+_NEVER: Final[LastDown] = MappingProxyType({})
 
 
 def back_off_of(given: Queueing) -> BackOff:
@@ -61,18 +65,27 @@ def end_overrun(tx: Transaction, uids: Sequence[str], term: int) -> int:
     return ended
 
 
-def unready(tx: Transaction, given: Queueing) -> dict[str, list[str]]:
-    """Workloads whose pods were not all ready in time, or are lost for too long, by what to say."""
+def unready(
+    tx: Transaction, given: Queueing, last_down: LastDown = _NEVER
+) -> dict[str, list[str]]:
+    """Workloads whose pods were not all ready in time, or are lost for too long, by what to say.
+
+    On an Unhealthy member nothing is late: the time begins when it is healthy again (`last_down`: until when
+    it was not).
+    """
     found: dict[str, str] = {}
     if given.pods_ready_timeout_s > 0:
         span = dt.timedelta(seconds=given.pods_ready_timeout_s)
         said = f"not all pods were ready within {given.pods_ready_timeout_s:g} s"
-        late = lifetimes.never_ready(tx, tx.now - span)
+        waits = api_servers.waits_for(tx, last_down, span)
+        late = lifetimes.never_ready(tx, tx.now - span, waits)
         found |= {uid: _and(said, words) for uid, words in late.items()}
     recovery_s = recovery_timeout_s(given)
     if recovery_s > 0:
+        span = dt.timedelta(seconds=recovery_s)
         said = f"pods were lost and not back within {recovery_s:g} s"
-        lost = lifetimes.no_longer_ready(tx, tx.now - dt.timedelta(seconds=recovery_s))
+        waits = api_servers.waits_for(tx, last_down, span)
+        lost = lifetimes.no_longer_ready(tx, tx.now - span, waits)
         found |= {uid: _and(said, words) for uid, words in lost.items()}
     alike: dict[str, list[str]] = {}
     for uid, message in found.items():
@@ -84,7 +97,9 @@ def _and(said: str, words: str) -> str:
     return f"{said}: {words}" if words else said
 
 
-def take_back_unready(tx: Transaction, given: Queueing, term: int) -> int:
+def take_back_unready(
+    tx: Transaction, given: Queueing, term: int, last_down: LastDown = _NEVER
+) -> int:
     """Evict what is not ready in time: it backs off and queues again; how many. Raises StaleTerm."""
     tx.require_term(term)
     requeue = Requeue(
@@ -97,7 +112,7 @@ def take_back_unready(tx: Transaction, given: Queueing, term: int) -> int:
                 requeue=requeue,
             )
         )
-        for message, uids in unready(tx, given).items()
+        for message, uids in unready(tx, given, last_down).items()
     )  # fmt: skip
 
 

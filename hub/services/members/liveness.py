@@ -6,10 +6,12 @@ observation (docs/explain/exactly-once.md). A job that its cluster could not sta
 
 import datetime as dt
 from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from hub.domain.instants import stamp
 from hub.domain.workloads.states import State, Transition, WithdrawTo
+from hub.services.members import api_servers
 from hub.services.members.observe import ObservedReport, as_observed, take_reports
 from hub.services.members.verdicts.plain_text import plain
 from hub.services.works import cluster_loss
@@ -124,6 +126,7 @@ def take_back_stuck(
     unreachable: Collection[str],
     term: int,
     *,
+    last_down: Mapping[str, dt.datetime] = MappingProxyType({}),
     awaiting_nodes: bool = False,
 ) -> int:
     """Take back jobs that were placed `timeout` ago and have not started, for another cluster.
@@ -133,21 +136,23 @@ def take_back_stuck(
     Jobs whose cluster had to add nodes first are others (`awaiting_nodes`): they have a timeout of
     their own.
     The member's own words are the reason. A pod that is held on its node by its image or its
-    configuration would be held anywhere: such a job fails. Jobs on `unreachable` clusters wait.
+    configuration would be held anywhere: such a job fails. Jobs on `unreachable` clusters wait, and so do
+    those on Unhealthy ones: their time begins when the cluster is healthy again (`last_down`: until when it
+    was not).
     """
     tx.require_term(term)
     minutes = f"{timeout.total_seconds() / 60:g} min"
     taken = 0
     alike: dict[tuple[str, str], dict[str, LingeringJob]] = {}
     before = tx.now - timeout
+    waits = api_servers.waits_for(tx, last_down, timeout).union(unreachable)
     for row in on_members.jobs_placed_before(
-        tx, before, _NOT_STARTED, awaiting_nodes=awaiting_nodes
+        tx, before, _NOT_STARTED, but_on=waits, awaiting_nodes=awaiting_nodes
     ):
-        if row.cluster not in unreachable:
-            words = row.message or f"{row.cluster}: its pods have not started"
-            hopeless = row.reason if row.reason in HELD_ON_NODE else ""
-            said = plain(f"not started within {minutes}: {words}")
-            alike.setdefault((hopeless, said), {})[row.uid] = row
+        words = row.message or f"{row.cluster}: its pods have not started"
+        hopeless = row.reason if row.reason in HELD_ON_NODE else ""
+        said = plain(f"not started within {minutes}: {words}")
+        alike.setdefault((hopeless, said), {})[row.uid] = row
     for (hopeless, said), rows in alike.items():
         if hopeless:
             taken += len(withdraw_jobs(tx, rows, WithdrawTo.FAILED, hopeless, said))

@@ -52,9 +52,7 @@ def delete_object(
     """
     row = _find_deletable(tx, (group, kind, namespace, name), principal)
     drains = drain and (group, kind) == terminating.KIND
-    elsewhere = ""
-    if not (drains and terminating.is_terminating(row)):  # kubectl may have deleted it already
-        elsewhere = _refuse_kept(row, origin, expected, dry_run=dry_run)
+    elsewhere = _refuse_kept(row, origin, expected, dry_run=dry_run)
     if not drains:
         _refuse_if_used(tx, row)
     # The bridge tells nobody what a deletion does in members: it reads nothing for that.
@@ -113,9 +111,13 @@ def _refuse_kept(row: StoredObject, origin: str, expected: str, *, dry_run: bool
         raise Rejected(RejectCode.OWNED_ELSEWHERE, text)
     if row.origin not in {origin, Origin.ANY, Origin.HUB}:
         text = f"{row.kind} {row.name} came from {row.origin}: delete it {place_of(row.origin)}"
+        if terminating.is_terminating(row):
+            text = f"{row.kind} {row.name} came from {row.origin} and is being deleted: {_how_to_drain(row)}"
+        elif dry_run and row.origin == Origin.HUB_CLUSTER:
+            text = f"{text}: {_command(row)}"
         if not dry_run:
             raise Rejected(RejectCode.OWNED_ELSEWHERE, text)
-        return f"{text}: {_command(row)}" if row.origin == Origin.HUB_CLUSTER else text
+        return text
     if origin == Origin.REST:
         refuse_meanwhile(row)
     return ""

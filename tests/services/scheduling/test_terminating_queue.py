@@ -113,11 +113,10 @@ async def by_rest(hub: Running, manifests: Sequence[dict[str, Any]]) -> list[str
     return await hub.apply(*manifests)
 
 
-def rest_delete(tx: Transaction, drain: bool = True) -> str:
-    """`DELETE …/ClusterQueue/w2?drain=true`; the result."""
-    told = delete.delete_object(
-        tx, GROUP, "ClusterQueue", "", "w2", origin=Origin.REST, principal="ann", drain=drain
-    )
+def rest_delete(tx: Transaction, expected: str = "") -> str:
+    """`DELETE …/ClusterQueue/w2?drain=true`; the result. `expected`: preconditions.uid."""
+    who = {"origin": Origin.REST, "principal": "ann", "expected": expected}
+    told = delete.delete_object(tx, GROUP, "ClusterQueue", "", "w2", drain=True, **who)
     return str(told["result"])
 
 
@@ -147,23 +146,45 @@ async def test_a_deletion_with_drain_goes_when_the_last_job_has_left(tmp_path: P
         await assert_drains_and_goes(hub, queue, job)
 
 
-@pytest.mark.parametrize("way", ["kubectl", "stop", "delete"])
+async def test_another_queue_of_that_name_is_not_drained(tmp_path: Path) -> None:
+    """A deletion with drain names the uid that its sender saw, also where the queue is Terminating."""
+    async with running(tmp_path) as hub:
+        await in_use(hub, by_rest)
+        assert await hub.hub.write(rest_delete) == "deleting"
+        with pytest.raises(Rejected) as refused:
+            await hub.hub.write(rest_delete, "another-uid")
+        assert refused.value.code == "PreconditionFailed"
+
+
+async def test_a_queue_that_kubectl_deleted_is_not_drained_by_a_deletion(tmp_path: Path) -> None:
+    """It is the hub cluster's, as before its deletion; the refusal says what drains it."""
+    async with running(tmp_path) as hub:
+        queue, job = await in_use(hub, kubectl_apply)
+        assert not await hub.hub.write(mirrored.delete_object, queue)
+        for uid, code in ("another-uid", "PreconditionFailed"), (queue, "OwnedElsewhere"):
+            with pytest.raises(Rejected) as refused:
+                await hub.hub.write(rest_delete, uid)
+            assert refused.value.code == code
+        assert "roadstead queues stop --drain w2" in str(refused.value)
+        await hub.settle()
+        assert (await hub.job(job)).state == "Running"
+
+
+@pytest.mark.parametrize("way", ["kubectl", "stop"])
 async def test_a_queue_that_kubectl_deleted_can_be_drained(tmp_path: Path, way: str) -> None:
-    """By its stopPolicy, as in Kueue, by `roadstead queues stop --drain`, or by a deletion with drain."""
+    """By its stopPolicy, as in Kueue, or by `roadstead queues stop --drain`."""
     async with running(tmp_path) as hub:
         queue, job = await in_use(hub, kubectl_apply)
         assert not await hub.hub.write(mirrored.delete_object, queue)
         settings = hub.hub.settings
         if way == "kubectl":
             assert not await hub.hub.write(mirrored.delete_object, queue, drain=True)
-        elif way == "stop":
+        else:
             for _ in range(2):
                 told = await hub.hub.write(
                     set_stop_policy, "", "w2", "HoldAndDrain", settings, "ann"
                 )
                 assert told["name"] == "w2"
-        else:
-            assert await hub.hub.write(rest_delete) == "deleting"
         await assert_drains_and_goes(hub, queue, job)
         assert await hub.hub.write(mirrored.delete_object, queue)
 
