@@ -195,6 +195,22 @@ class Server:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGCONT)
 
+    @contextlib.contextmanager
+    def without_standby(self) -> Iterator[None]:
+        """Every commit waits for a synchronous standby that is not there, for the length of the block."""
+        given = {"synchronous_commit": "on", "synchronous_standby_names": "gone"}
+        try:
+            self._alter(*(f"SET {name} = '{value}'" for name, value in given.items()))
+            yield
+        finally:
+            self._alter(*(f"RESET {name}" for name in given))
+
+    def _alter(self, *settings: str) -> None:
+        with psycopg.connect(self.address("postgres"), autocommit=True) as conn:
+            for each in settings:
+                conn.execute(f"ALTER SYSTEM {each}")
+            conn.execute("SELECT pg_reload_conf()")
+
     @property
     def pid(self) -> int:
         assert self._process is not None

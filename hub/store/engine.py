@@ -218,11 +218,19 @@ class Database:
     @property
     def is_silent(self) -> bool:
         """True while the database's server hangs: calls are refused until it answers."""
-        return self._follower is not None and self._follower.silence.silent_s() > 0
+        return self._silent_s() > 0
+
+    def _silent_s(self) -> float:
+        """Seconds since a question or a commit has no answer; 0.0 while the server answers.
+
+        A server that has lost its synchronous standby answers questions, and commits nothing.
+        """
+        if self._follower is None:
+            return 0.0
+        return max(self._follower.silence.silent_s(), self._writer.commits.silent_s())
 
     def _silence(self) -> str:
-        silent_s = 0.0 if self._follower is None else self._follower.silence.silent_s()
-        return f"the database has not answered for {silent_s:.0f} s"
+        return f"the database has not answered for {self._silent_s():.0f} s"
 
     def _require_answers(self) -> None:
         if self.is_silent:

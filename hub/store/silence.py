@@ -2,7 +2,8 @@
 
 No timeout of the server's helps then, and none of TCP's: its kernel acknowledges what is sent. So the
 follower, which asks the server something small each second, notes what has no answer yet. Once that lasts
-`SILENT_S`, the hub is not ready, refuses new requests at once, and stops waiting for those under way.
+`SILENT_S`, the hub is not ready, refuses new requests at once, and stops waiting for those under way. The
+writer notes its commits in the same way: a server may answer questions and commit nothing.
 """
 
 import contextlib

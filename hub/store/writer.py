@@ -21,6 +21,7 @@ from hub.store import changes, room, sealing
 from hub.store.backends.backend import Backend
 from hub.store.errors import Damaged, LeftBehind, OutcomeUnknown, StoreUnavailable, told
 from hub.store.feed import Change
+from hub.store.silence import SilenceWatch
 from hub.store.transaction import Memory, Transaction
 from shared.clock import Clock
 
@@ -92,6 +93,7 @@ class Writer:
         self.failures = 0  # transactions that the database could not take
         self.damage: Damaged | None = None
         self.left_behind: LeftBehind | None = None
+        self.commits = SilenceWatch()
         self._queue: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
         self._thread.start()
@@ -270,7 +272,8 @@ class Writer:
     def _commit(self, transaction: RootTransaction, ticket: str) -> None:
         """Raises OutcomeUnknown, or what a commit raised that has not taken place."""
         try:
-            transaction.commit()
+            with self.commits.asking():
+                transaction.commit()
         except Exception as error:
             if not ticket:
                 raise

@@ -1,4 +1,4 @@
-"""A hub whose PostgreSQL hangs (SIGSTOP): not ready within about five seconds, and 503 for all that asks."""
+"""A hub whose PostgreSQL hangs: not ready within about five seconds, and 503 for all that asks."""
 
 import time
 
@@ -48,3 +48,24 @@ def test_a_hub_says_that_its_database_hangs(tmp_path, store):
             assert http.post("/v1/jobs", json=a_job("after")).status_code == 201
             names = {job["name"] for job in http.get("/v1/jobs").json()["items"]}
             assert names == {"before", "after"}
+
+
+def test_a_hub_says_that_its_database_commits_nothing(tmp_path, store):
+    """The synchronous standby is gone: the server answers questions, and every commit waits for it."""
+    with databases.own_server() as server:
+        url = server.database("hub")
+        with (
+            running(tmp_path, env={"ROADSTEAD_DATABASE": url}) as (_, address),
+            admin(tmp_path, address) as http,
+        ):
+            http.timeout = httpx.Timeout(30)
+            assert http.post("/v1/jobs", json=a_job("before")).status_code == 201
+            with server.without_standby():
+                began = time.monotonic()
+                refused = http.post("/v1/jobs", json=a_job("under-way"))
+                assert (refused.status_code, time.monotonic() - began < WITHIN_S) == (503, True)
+                assert is_refused(http.get("/readyz"))
+                assert is_refused(http.post("/v1/jobs", json=a_job("refused")))
+            waiting.until(lambda: http.get("/readyz").status_code == 200, "ready", within_s=30)
+            names = {job["name"] for job in http.get("/v1/jobs").json()["items"]}
+            assert names == {"before", "under-way"}
