@@ -20,6 +20,7 @@ from hub.domain.fleet.promises import Members
 from hub.domain.placement.framework import Filter, first_rejection
 from hub.domain.placement.plugins.consent import AWAITING_REPORT
 from hub.domain.placement.rehoming import Rehoming
+from hub.domain.placement.scoring.pace import NO_STARTS, OpenWindows, Starts
 from hub.domain.plan import Assignment, PodSetAssignment, Reason
 from hub.domain.workloads import admission_checks
 from hub.domain.workloads.admission_checks import Answer, States
@@ -77,6 +78,10 @@ class Reservations:
         self._rehoming: Rehoming | None = None  # of one settlement
         self._since: Mapping[str, int] = {}
         self._homeless: set[str] = set()  # all checks Ready, and no member takes the pods now
+        self._windows = OpenWindows(NO_STARTS)  # of one settlement
+        self._late: dict[
+            str, str
+        ] = {}  # all checks Ready; by uid: the member whose window is full
         self._rows: dict[str, SchedulingRow] = {}
         self._homes: dict[str, set[str]] = {}  # by tentative cluster
         self._seen: dict[str, tuple[Cluster | None, bool]] = {}  # as last looked at; fit for use
@@ -110,6 +115,7 @@ class Reservations:
         row = self._rows.pop(uid, None)
         self._dirty.discard(uid)
         self._homeless.discard(uid)
+        self._late.pop(uid, None)
         self._added.pop(uid, None)
         if row is not None:
             self._homes[row.cluster].discard(uid)
@@ -122,22 +128,29 @@ class Reservations:
         self._dirty.update(self._rows)
 
     def settle(
-        self, filters: Sequence[Filter], now: dt.datetime, since: Mapping[str, int]
+        self,
+        filters: Sequence[Filter],
+        now: dt.datetime,
+        since: Mapping[str, int],
+        starts: Mapping[str, Starts] = NO_STARTS,
     ) -> Settlement:
         """Who may be placed, and who may not stay; the room is up to date.
 
-        `since`: from which revision of their reports on members tell nodes apart by a label.
+        `since`: from which revision of their reports on members tell nodes apart by a label. `starts`: what
+        is on its way to members, and how much may be.
         """
         found = Settlement()
-        self._since = since
+        self._since, self._windows = since, OpenWindows(starts)
         if not self._rows:
             return found
         squeezed = self._look_at_clusters(filters, now)
         self._dirty |= self._homeless
         self._homeless.clear()
+        self._dirty.update(self._in_time())
         self._rehoming = None
         for uid in sorted(self._dirty):
             row = self._rows[uid]
+            self._late.pop(uid, None)
             try:
                 self._judge(row, squeezed, filters, now, found)
             except Exception as fault:  # noqa: BLE001 - one unusable workload must not stop the others
@@ -145,6 +158,14 @@ class Reservations:
                 found.back.append((uid, row.epoch, str(Reason.UNREADABLE), message))
         self._dirty.clear()
         return found
+
+    def _in_time(self) -> list[str]:
+        """Of those who wait for a create window, as many as it has room for by now; the first first."""
+        waiting: dict[str, list[str]] = {}
+        for uid, member in sorted(self._late.items()):
+            waiting.setdefault(member, []).append(uid)
+        left = {member: self._windows.left(member) for member in waiting}
+        return [uid for member, uids in waiting.items() for uid in uids[: left[member]]]
 
     def _look_at_clusters(self, filters: Sequence[Filter], now: dt.datetime) -> set[str]:
         """Find clusters that have changed; who no longer fits there."""
@@ -193,14 +214,21 @@ class Reservations:
             found.asked[row.uid] = required
         elif admission_checks.verdict(states) is Answer.READY:
             home = self._home(row, demand, states, filters, now)
-            if home == row.cluster:
-                found.ready.append((row, self._options(row)))
-            elif home:
-                found.ready.append((row._replace(cluster=home), self._options(row)))
-            else:
-                self._homeless.add(row.uid)
-                if row.message != _HOMELESS:
-                    found.told[row.uid] = _HOMELESS
+            self._place(row, home, found)
+
+    def _place(self, row: SchedulingRow, home: str, found: Settlement) -> None:
+        """All its checks are Ready: it goes `home`, or waits and says for what."""
+        if not home and row.cluster:
+            self._homeless.add(row.uid)
+            said = _HOMELESS
+        elif not self._windows.take(home):
+            self._late[row.uid] = home
+            said = _LATE.format(home)
+        else:
+            found.ready.append((row._replace(cluster=home), self._options(row)))
+            return
+        if row.message != said:
+            found.told[row.uid] = said
 
     def _home(
         self,
@@ -298,6 +326,9 @@ def _contradict(asks: Iterable[NodeAsk], added: Iterable[admission_checks.Additi
 
 _HOMELESS: Final = (
     "all checks are Ready; waits for a cluster with room on the nodes that they ask for"
+)
+_LATE: Final = (
+    "all checks are Ready; waits until cluster {}, which is overloaded, creates what it was given"
 )
 _ANYTHING: Final = Constraints()
 _COMMON: Final = frozenset({"Eligible", "Healthy", "Uncordoned"})

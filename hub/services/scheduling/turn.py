@@ -208,8 +208,9 @@ class Scheduler:
         self.index.refresh_room()
         suspect_after_s = self._hub.settings.scheduling.suspect_after_s
         filters = registry.filters(suspect_after_s, self._listening.since)
+        now = self._hub.clock.now()
         settled = self.index.reservations.settle(
-            filters, self._hub.clock.now(), self.index.keys.since
+            filters, now, self.index.keys.since, self.index.starts(now)
         )
         if settled:
             gate, term = self.index.routes.gate(), self._term()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.services.hubs import Running, a_job, a_pool, running
+from tests.services.outside.controller import a_checked_queue, answer_all
 
 pytestmark = pytest.mark.anyio
 
@@ -71,6 +72,30 @@ async def test_one_cycle_stops_at_the_window(tmp_path: Path) -> None:
             await hub.transition("apply", uid)
         more = await offered(hub, 50, first=40)
         assert (await spread(hub, more))["slow"] == 20
+
+
+async def test_reservations_keep_to_the_window(tmp_path: Path) -> None:
+    """Their checks become Ready at once: they stay reserved and are placed as the member creates jobs."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("slow", a_pool(**ROOM))
+        first = await offered(hub, 16)
+        await a_checked_queue(hub, "budget", quota={"cpu": "100"})
+        uids = await hub.apply(*(a_job(f"checked-{n}", queue="gold") for n in range(20)))
+        await hub.settle()
+        await hub.cluster("slow", a_pool(**ROOM), creates=answers(1, overloaded=3))
+        await answer_all(hub, uids, "budget", "Ready")
+        await hub.settle()
+        said = "waits until cluster slow, which is overloaded, creates what it was given"
+        told = {(job.state, job.message) for job in await hub.jobs(uids)}
+        assert told == {("Reserved", f"all checks are Ready; {said}")}
+        for uid in first[:12]:
+            await hub.transition("apply", uid)
+        await hub.settle()
+        states = Counter(job.state for job in await hub.jobs(uids))
+        assert states == {"Placed": 4, "Reserved": 16}
+        await hub.cluster("slow", a_pool(**ROOM))
+        await hub.settle()
+        assert {job.state for job in await hub.jobs(uids)} == {"Placed"}
 
 
 async def test_the_limit_ends_with_the_overload(tmp_path: Path) -> None:

@@ -44,6 +44,29 @@ class Starts(NamedTuple):
 NO_STARTS: Final[Mapping[str, Starts]] = {}
 
 
+class OpenWindows:
+    """What the create windows of members leave to decisions that are made one after another."""
+
+    def __init__(self, starts: Mapping[str, Starts]) -> None:
+        self._left = {
+            name: max(0, told.window - told.unapplied)
+            for name, told in starts.items()
+            if told.window is not None
+        }
+
+    def left(self, member: str) -> int | None:
+        """So many more jobs may be placed there; None: any number."""
+        return self._left.get(member)
+
+    def take(self, member: str) -> bool:
+        """Count one more job to be placed there; False where the window is full."""
+        left = self._left.get(member)
+        if left is None:
+            return True
+        self._left[member] = max(0, left - 1)
+        return left > 0
+
+
 class Paces:
     """Follows the states of workloads on members. `now` is set by whoever feeds it."""
 
