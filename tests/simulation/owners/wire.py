@@ -168,6 +168,7 @@ class MemberLine(Connection):
         self._line, self._clock = line, clock
         self._interval = self._next_slot = 0.0
         self._host = ""
+        self.heard = lambda _path, _status, _took_s: None
 
     async def close(self) -> None:
         return None
