@@ -180,11 +180,22 @@ async def _contents(client: KubeClient, namespace: str, hub_id: str) -> Contents
         except errors.KubeError as refusal:
             if refusal.status not in {404, 405}:  # not served any more, or not as a list
                 raise
-    for item in _holding(items, hub_id):
+    holding = _holding(items, hub_id)
+    mine = _ours(holding, hub_id)
+    for item in holding:
         named = f"{item['kind']}/{item['metadata']['name']}"
-        mine = is_written_by_us(item, hub_id) or is_deleting(item)
-        (found.ours if mine else found.others).append(named)
+        (found.ours if _uid(item) in mine else found.others).append(named)
     return found
+
+
+def _ours(items: list[Object], hub_id: str) -> set[str]:
+    """Uids of the hub's objects, of those that are being deleted, and of what they own, such as pods."""
+    mine = {_uid(each) for each in items if is_written_by_us(each, hub_id) or is_deleting(each)}
+    while True:
+        more = {_uid(each) for each in items if _uid(each) not in mine and _owners(each) & mine}
+        if not more:
+            return mine
+        mine |= more
 
 
 def _kinds(endpoints: Iterable[Endpoint]) -> Iterator[Endpoint]:

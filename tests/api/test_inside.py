@@ -89,7 +89,8 @@ async def test_an_empty_namespace_is_deleted_if_it_stays_empty(tmp_path):
     async with placed_space(tmp_path) as (people, agent):
         member, row = await answered(people, agent, ours=3)
     assert (row["fate"], row["inside"]) == ("DeletedIfEmpty", [])
-    assert row["message"].startswith("nothing else is in it now")
+    assert row["message"].startswith("nothing of others is in it now")
+    assert row["message"].endswith("and the hub's 3 objects and jobs in it are gone")
     assert (member["deletedIfEmpty"], member["left"]) == (1, 0)
 
 

@@ -141,7 +141,10 @@ def with_contents(member: Json, each: Json, found: NamespaceTold) -> None:
     """
     held, unread = found.others, found.unread
     if not (held or unread):
-        each["message"] = "nothing else is in it now: deleted if that is so by then"
+        waits = (
+            f", and the hub's {found.ours} objects and jobs in it are gone" if found.ours else ""
+        )
+        each["message"] = f"nothing of others is in it now: deleted if that is so by then{waits}"
         return
     each.update(inside=list(found.named[:MOST_INSIDE]), insideCount=held, fate=Fate.LEFT)
     each["message"] = (

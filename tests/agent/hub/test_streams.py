@@ -188,6 +188,19 @@ async def test_what_others_have_in_a_namespace_is_named(member):
     assert (told.ours, told.others, told.named) == (0, 1, ["Secret/theirs"])
 
 
+async def test_pods_of_the_hubs_jobs_are_the_hubs(member):
+    """They go with their Job: nothing of other people keeps the namespace."""
+    marks = {"metadata": {"labels": {labels.MANAGED_BY: HUB_ID, labels.CREATED_BY: HUB_ID}}}
+    at = ("v1", "Namespace", "", "team")
+    await member.kube.merge_patch(*at, marks, field_manager=labels.FIELD_MANAGER)
+    await a_running_job(member, run_seconds="300", policy=replace(ON, profile="objects"))
+    streams = member.hub.streams
+    asked = streams.ask("namespace", namespace="team", name="team")
+    await streams.ended(asked)
+    told = streams.parts[asked][-1].namespace
+    assert (told.ours, told.others) == (2, 0)
+
+
 async def test_nothing_is_told_of_a_namespace_that_the_agent_did_not_create(member):
     """Its people own it."""
     await a_namespace_of_the_agents(member, **{labels.CREATED_BY: "another-hub"})
