@@ -31,7 +31,7 @@ class SilenceLoop:
         self._sync = sync
         self._term = term
         self._tenure = Tenure(hub)
-        self._down: frozenset[str] | None = None  # their API servers, as of the last turn
+        self._down: Mapping[str, str] | None = None  # API servers and causes, as of the last turn
         self._last_down: dict[str, dt.datetime] = {}  # when a member was found Unhealthy last
         self._told: frozenset[str] = frozenset()  # whose silence was told in this term
         self._looked_at: Mapping[
@@ -73,11 +73,11 @@ class SilenceLoop:
         heard = joined.keys() - suspect.keys()
         await self._hub.write(liveness.find_again, heard, term)
         after = dt.timedelta(seconds=limits.unhealthy_after_s)
-        before = joined.keys() if self._down is None else self._down
+        before = joined.keys() if self._down is None else self._down.keys()
         tended = await self._hub.write(
             lambda tx: api_servers.tend(
                 tx, after, before, term, heard=joined, since=self._tenure.since,
-                told=self._down or (), most=self._budget.left(self._hub.clock.now()),
+                told=self._down or {}, most=self._budget.left(self._hub.clock.now()),
             )
         )  # fmt: skip
         self._budget.spend(tended.asked_back)

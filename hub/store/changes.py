@@ -68,8 +68,9 @@ def merged(tx: Transaction, revision: int) -> list[Change]:
     found: dict[int, dict[str, frozenset[str]]] = {}
     for row in tx.conn.execute(query):
         found.setdefault(row.revision, {})[row.kind] = frozenset(row.keys)
-    if found and min(found) != revision + 1:
-        raise LeftBehind(f"revision {min(found)} follows {revision}")
+    for needed, each in enumerate(found, revision + 1):
+        if each != needed:
+            raise LeftBehind(f"revision {each} follows {needed - 1}")
     return [Change(each, keys) for each, keys in found.items()]
 
 
@@ -77,12 +78,17 @@ def touched_since(tx: Transaction, revision: int, kinds: Collection[str]) -> dic
     """Keys of `kinds` that commits after `revision` touched, or others earlier in this group commit.
 
     A record of these kinds that is not named here is as it was at `revision`. Raises FeedTrimmed where some
-    of these commits are no longer kept: after a jump of the clock, retention takes newer rows than it should.
+    of these commits are no longer kept: after a jump of the clock, retention takes newer rows than it should,
+    and leaves a hole where the clock was behind. Revisions are dense, so their number shows it.
     """
-    oldest = oldest_revision(tx)
-    if oldest > revision + 1:
+    of_them = select(
+        func.count(changes.c.revision.distinct()), func.max(changes.c.revision)
+    ).where(changes.c.revision > revision)
+    kept, newest = tx.conn.execute(of_them).one()
+    needed = (newest or revision) - revision
+    if kept != needed:
         raise FeedTrimmed(
-            f"revision {oldest} is the oldest that is kept, {revision + 1} is needed"
+            f"{kept} of {needed} revisions after {revision} are kept, and all are needed"
         )
     query = select(changes.c.kind, changes.c["keys"]).where(
         changes.c.revision > revision, changes.c.kind.in_(kinds)

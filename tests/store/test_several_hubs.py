@@ -10,8 +10,9 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from sqlalchemy import delete
 
-from hub.store import changes, settings
+from hub.store import changes, settings, tables
 from hub.store.backends.postgres import IDLE_S, Postgres
 from hub.store.engine import Database
 from hub.store.errors import LeftBehind, StoreUnavailable, UnusableDatabase
@@ -288,6 +289,18 @@ async def test_a_transaction_that_may_take_long_is_waited_for(tmp_path):
     async with opened(tmp_path) as db:
         assert await db.write(limits) == [f"{IDLE_S}s", "10min"]
         assert await db.write(limits) == [f"{IDLE_S}s", "10min"]
+
+
+async def test_who_missed_a_revision_in_the_middle_begins_anew(tmp_path):
+    """The one before it and the one after it are kept: what it remembers is of no time at all."""
+    async with opened(tmp_path) as ours, of(Deaf, tmp_path) as theirs:
+        for number in range(3):
+            await ours.write(call(touch, "jobs", f"j{number}"))
+        newest = await ours.read(changes.last_revision)
+        row = tables.changes.c.revision == newest - 1
+        await ours.write(lambda tx: tx.conn.execute(delete(tables.changes).where(row)))
+        with pytest.raises(LeftBehind):
+            await theirs.write(add_one)
 
 
 async def test_who_missed_what_is_kept_nowhere_begins_anew(tmp_path):

@@ -9,6 +9,7 @@ elsewhere once the agent has proof that it does not run. Everything else stays a
 
 import datetime as dt
 from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from hub.domain.placement.plugins.health import NO_ANSWER, UNHEALTHY, trouble
@@ -29,9 +30,9 @@ _TOLD: Final = 200  # characters of an agent's reason
 
 
 class Tended(NamedTuple):
-    """Members whose API server is down; number of jobs that the hub asked back from them."""
+    """Members whose API server is down, with the cause; number of jobs that the hub asked back from them."""
 
-    down: frozenset[str] = frozenset()
+    down: Mapping[str, str] = MappingProxyType({})
     asked_back: int = 0
 
 
@@ -55,7 +56,7 @@ def tend(
     *,
     heard: Mapping[str, dt.datetime | None],
     since: dt.datetime,
-    told: Collection[str] = (),
+    told: Mapping[str, str] = MappingProxyType({}),
     most: int | None = None,
 ) -> Tended:
     """Bring jobs in line with the servers that are down.
@@ -64,25 +65,26 @@ def tend(
     most `most` jobs in this turn. `heard`: when each agent was heard last; `since`: since when this hub hears
     them. What an agent said before, and the time after its last word, count for nothing: its server may
     answer again. `before`: members whose jobs may say so from an earlier turn. `told`: members of which an
-    event says that they are down.
+    event says that they are down, with the cause that their jobs say.
     """
     down = clusters.down(tx)
     recovered = set(before) - down.keys()
     if not down and not recovered:
         return Tended()
     tx.require_term(term)
-    _tell(tx, {name: down[name] for name in down.keys() - set(told)}, set(told) - down.keys())
+    _tell(tx, {name: down[name] for name in down.keys() - told.keys()}, told.keys() - down.keys())
     _recover(tx, recovered)
     rows = on_members.jobs_on(tx, down, [State.PLACED])
     evict(tx, [r.uid for r in rows], UNHEALTHY, "its cluster can not start it")
-    _say(tx, down)
+    causes = {name: _cause(found) for name, found in down.items()}
+    _say(tx, down, dict(causes.items() - told.items()))
     due = [
         name
-        for name, told in down.items()
-        if (at := heard.get(name)) is not None and at - max(_since(told), since) >= after
+        for name, found in down.items()
+        if (at := heard.get(name)) is not None and at - max(_since(found), since) >= after
     ]
     asked = _ask_back(tx, {name: down[name] for name in due}, most)
-    return Tended(frozenset(down), asked)
+    return Tended(causes, asked)
 
 
 def waits_for(
@@ -112,13 +114,13 @@ def _tell(tx: Transaction, fallen: Mapping[str, DownSince], recovered: Collectio
             clusters.say(tx, member, HEALTHY_MEMBER, "its API server answers its agent again")
 
 
-def _say(tx: Transaction, down: Mapping[str, DownSince]) -> None:
-    """Jobs there say why they do not move."""
+def _say(tx: Transaction, down: Mapping[str, DownSince], changed: Collection[str]) -> None:
+    """Jobs there say why they do not move; on members whose cause `changed`, they say it anew."""
     rows = on_members.jobs_on(tx, down, _ON_MEMBER)
     said: list[WorkloadChange] = [
         {"uid": row.uid, "reason": UNHEALTHY, "message": _words(row.cluster, down)}
         for row in rows
-        if row.reason != UNHEALTHY
+        if row.reason != UNHEALTHY or row.cluster in changed
     ]
     workloads.change(tx, said)
 
@@ -145,10 +147,14 @@ def _ask_back(tx: Transaction, down: Mapping[str, DownSince], most: int | None) 
 
 def _words(name: str, down: Mapping[str, DownSince]) -> str:
     told = down[name]
-    cause = told.get("cause", NO_ANSWER)
+    cause = _cause(told)
     if cause != NO_ANSWER:
         return f"{name}: {trouble(cause)} since {told['since']} ({told['reason']})"
     return f"{name}: its API server has not answered since {told['since']} ({told['reason']})"
+
+
+def _cause(told: DownSince) -> str:
+    return told.get("cause", NO_ANSWER)
 
 
 def _since(told: DownSince) -> dt.datetime:

@@ -165,6 +165,22 @@ async def test_jobs_of_a_member_that_rejects_its_agent_stay_charged(tmp_path: Pa
         assert "rejects its agent's credential (401)" in job.message
 
 
+async def test_its_jobs_say_another_cause_when_the_member_has_another(tmp_path: Path):
+    """First it did not answer, now it rejects its agent's credential."""
+    async with running_hub(tmp_path) as hub:
+        heartbeats = await watching(hub)
+        north = await hub.join("north")
+        uid = await hub.placed("north")
+        await north.sync()
+        await north.sync(ran(uid, running_since="2026-05-01T00:00:01Z"))
+        await falls(north)
+        await heartbeats.tick()
+        assert "has not answered" in (await hub.job(uid)).message
+        await falls(north, cause="Unauthorized", reason="Unauthorized: x")
+        await heartbeats.tick()
+        assert "rejects its agent's credential (401)" in (await hub.job(uid)).message
+
+
 async def test_an_event_says_when_a_member_becomes_unhealthy_and_recovers(tmp_path: Path):
     """One of each, however many turns the trouble lasts."""
     async with running_hub(tmp_path) as hub:

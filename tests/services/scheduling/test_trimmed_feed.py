@@ -41,6 +41,23 @@ async def test_a_trimmed_feed_does_not_hide_a_stop(tmp_path: Path) -> None:
         assert (await hub.job(uid)).reason == "QueueStopped"
 
 
+async def test_a_hole_in_the_feed_does_not_hide_a_stop(tmp_path: Path) -> None:
+    """The clock was behind while the queue was stopped: retention takes that row, and keeps older ones."""
+    async with running(tmp_path) as hub:
+        uid = await waiting(hub)
+        plan = await decided(hub)
+        await hub.apply(a_job("between", queue="q"))
+        hub.clock.advance(-JUMP.total_seconds())
+        await hub.apply(a_queue("q", spec={"stopPolicy": "Hold"})[1])
+        hub.clock.advance(JUMP.total_seconds())
+        await hub.apply(a_job("later", queue="q"))
+        kept = JUMP / 2
+        assert await hub.hub.write(lambda tx: changes.trim(tx, tx.now - kept, 1000))
+        with pytest.raises(FeedTrimmed):
+            await written(hub, plan)
+        assert (await hub.job(uid)).state == "Pending"
+
+
 async def test_what_was_trimmed_before_the_cycle_began_is_not_needed(tmp_path: Path) -> None:
     """The index had followed it: the plan is written, be it that something changed meanwhile."""
     async with running(tmp_path) as hub:
