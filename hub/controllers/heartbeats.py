@@ -16,6 +16,7 @@ from hub.services.members import api_servers, liveness
 from hub.services.members.sync import AgentSync
 from hub.services.queues import multikueue
 from hub.services.works import cluster_loss
+from hub.store.errors import OutcomeUnknown
 from shared.loop import Loop
 
 EVERY_S: Final = 5.0  # at most; a ninth of what makes a cluster suspect, as 5 s are of 45 s
@@ -72,23 +73,43 @@ class SilenceLoop:
             await self._hub.write(liveness.free_unoffered, suspect, term)
         heard = joined.keys() - suspect.keys()
         await self._hub.write(liveness.find_again, heard, term)
-        after = dt.timedelta(seconds=limits.unhealthy_after_s)
-        before = joined.keys() if self._down is None else self._down.keys()
-        tended = await self._hub.write(
-            lambda tx: api_servers.tend(
-                tx, after, before, term, heard=joined, since=self._tenure.since,
-                told=self._down or {}, most=self._budget.left(self._hub.clock.now()),
-            )
-        )  # fmt: skip
-        self._budget.spend(tended.asked_back)
-        self._down = tended.down
-        self._last_down |= dict.fromkeys(tended.down, self._hub.clock.now())
+        await self._tend(joined, term)
         silent = self._judge(joined)
         if silent:
             await self._hub.write(liveness.lose_jobs, silent, term)
             await self._move_lost(silent, term)
         await self._take_back(limits.pods_pending_timeout_s, term)
         await self._take_back(limits.elastic_pending_timeout_s, term, awaiting_nodes=True)
+
+    async def _tend(self, joined: Mapping[str, dt.datetime | None], term: int) -> None:
+        """Bring jobs in line with the API servers that are down."""
+        now = self._hub.clock.now()
+        after = dt.timedelta(seconds=self._hub.settings.scheduling.unhealthy_after_s)
+        before = joined.keys() if self._down is None else self._down.keys()
+        told, most = self._down or {}, self._budget.left(now)
+        counted = most or 0
+        self._budget.spend(counted)
+        try:
+            tended = await self._hub.write(
+                lambda tx: api_servers.tend(
+                    tx,
+                    after,
+                    before,
+                    term,
+                    heard=joined,
+                    since=self._tenure.since,
+                    told=told,
+                    most=most,
+                )
+            )
+        except OutcomeUnknown:
+            raise  # they may have been asked back
+        except Exception:
+            self._budget.give_back(counted)
+            raise
+        self._budget.give_back(counted - tended.asked_back if most is not None else 0)
+        self._down = tended.down
+        self._last_down |= dict.fromkeys(tended.down, now)
 
     async def _tell(
         self, suspect: Mapping[str, dt.datetime | None], joined: Collection[str], term: int

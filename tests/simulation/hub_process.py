@@ -42,6 +42,11 @@ class Reached(Database):
     is_cut: Callable[[], bool]
     loses: str = ""  # the next commit takes place ("done") or not ("undone"), and nobody can tell
 
+    @property
+    def is_silent(self) -> bool:
+        """Never: the silence of a server is measured in the host's seconds, which no seed decides."""
+        return False
+
     async def write(self, fn: Callable[[Transaction], T]) -> T:
         loses = self._begin()
         done = await super().write(fn)

@@ -2,7 +2,7 @@
 
 When members fall silent one after another, each withdrawal moves load to the next one. The budget bounds
 how fast that continues. It is a bucket of a minute's withdrawals, which fills steadily. Nothing that a person
-or a rule asks for (cancel, drain, preemption, stop) takes from it.
+or a rule asks for (cancel, drain, preemption, stop) takes from it. Each leader begins with a full bucket.
 """
 
 import datetime as dt
@@ -30,5 +30,9 @@ class WithdrawalBudget:
         return int(self._left)
 
     def spend(self, count: int) -> None:
-        """Count jobs that the hub asked back."""
+        """Count jobs before the hub asks them back: they stay counted where nobody knows whether it did."""
         self._left -= count
+
+    def give_back(self, count: int) -> None:
+        """Of what was counted, so many were not asked back."""
+        self._left += count

@@ -86,7 +86,7 @@ class Scheduling:
     unhealthy_after_s: float = 60.0
     """A cluster's API server down for this long: what it was offered and nobody saw is asked back, s."""
     silence_withdrawals_per_minute: int = 120
-    """Most jobs of the whole fleet that the hub asks back so in a minute; 0: no limit."""
+    """Most jobs of the whole fleet that a leading hub asks back so in a minute; 0: no limit."""
     unreachable_after_s: float = 60.0
     """A cluster silent for this long is unreachable: its jobs are Unknown and wait, s."""
 

@@ -9,8 +9,10 @@ import pytest
 from hub.controllers.heartbeats import SilenceLoop
 from hub.services.context import leadership
 from hub.services.context.settings import Scheduling, Settings
+from hub.services.members.api_servers import Tended
 from hub.services.objects.drain import drain_cluster
 from hub.services.questions.clusters import get_cluster
+from hub.store.errors import OutcomeUnknown
 from hub.store.events import list_events
 from shared.clock import ManualClock
 from tests.services.members.hubs import Agent, Running, ran, running_hub, seen
@@ -222,6 +224,33 @@ async def test_withdrawals_for_silence_are_damped(tmp_path: Path):
         assert await withdrawn(hub, uids) == 2
         await goes_on(hub, north, heartbeats, 60)
         assert await withdrawn(hub, uids) == 4
+
+
+async def test_withdrawals_of_unknown_outcome_are_counted(tmp_path: Path):
+    """The database took the commit and fell silent: the next turn asks nothing more back."""
+    settings = Settings(scheduling=Scheduling(silence_withdrawals_per_minute=2))
+    async with running_hub(tmp_path, limits=settings) as hub:
+        north = await hub.join("north")
+        uids = await offered(hub, north)
+        heartbeats = await watching(hub)
+        await falls(north)
+        await goes_on(hub, north, heartbeats, 55)
+        hub.clock.advance(5)
+        await north.sync()
+        write = hub.hub.write
+
+        async def silent_after_the_commit(work: Any, *given: Any, **more: Any) -> Any:
+            result = await write(work, *given, **more)
+            if isinstance(result, Tended):
+                raise OutcomeUnknown("no answer")
+            return result
+
+        hub.hub.write = silent_after_the_commit
+        for _ in range(2):
+            with pytest.raises(OutcomeUnknown):
+                await heartbeats.tick()
+        hub.hub.write = write
+        assert await withdrawn(hub, uids) == 2
 
 
 async def test_a_drain_is_not_damped(tmp_path: Path):
