@@ -226,7 +226,9 @@ async def test_withdrawals_for_silence_are_damped(tmp_path: Path):
         assert await withdrawn(hub, uids) == 4
 
 
-async def test_withdrawals_of_unknown_outcome_are_counted(tmp_path: Path):
+async def test_withdrawals_of_unknown_outcome_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     """The database took the commit and fell silent: the next turn asks nothing more back."""
     settings = Settings(scheduling=Scheduling(silence_withdrawals_per_minute=2))
     async with running_hub(tmp_path, limits=settings) as hub:
@@ -245,11 +247,10 @@ async def test_withdrawals_of_unknown_outcome_are_counted(tmp_path: Path):
                 raise OutcomeUnknown("no answer")
             return result
 
-        hub.hub.write = silent_after_the_commit
+        monkeypatch.setattr(hub.hub, "write", silent_after_the_commit)
         for _ in range(2):
             with pytest.raises(OutcomeUnknown):
                 await heartbeats.tick()
-        hub.hub.write = write
         assert await withdrawn(hub, uids) == 2
 
 

@@ -115,8 +115,10 @@ async def by_rest(hub: Running, manifests: Sequence[dict[str, Any]]) -> list[str
 
 def rest_delete(tx: Transaction, expected: str = "") -> str:
     """`DELETE …/ClusterQueue/w2?drain=true`; the result. `expected`: preconditions.uid."""
-    who = {"origin": Origin.REST, "principal": "ann", "expected": expected}
-    told = delete.delete_object(tx, GROUP, "ClusterQueue", "", "w2", drain=True, **who)
+    told = delete.delete_object(
+        tx, GROUP, "ClusterQueue", "", "w2",
+        origin=Origin.REST, principal="ann", expected=expected, drain=True,
+    )  # fmt: skip
     return str(told["result"])
 
 
