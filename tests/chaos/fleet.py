@@ -18,7 +18,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +25,14 @@ import psycopg
 import yaml
 
 from roadstead.cli import ports
-from roadstead.cli.forks import Fork, Forks
+from roadstead.cli.forks import Forks
 from roadstead.errors import RoadsteadError
 from roadstead.responses import Address
 from roadstead.steps import Request
 from roadstead.transport import Transport
-from tests import databases, stem
+from tests import stem
 from tests.chaos.links import Links
+from tests.chaos.parts import Hubs, Part
 from tests.e2e.running import REPOSITORY, until
 
 START_WITHIN_S = 90
@@ -40,39 +40,6 @@ _EXIT_SUPERSEDED = 3
 _RESTART_AFTER_S = 0.3
 _REQUEST_S = 5.0
 Json = dict[str, Any]
-
-
-@dataclass
-class Part:
-    """One process: how it is started, and until when the schedule keeps it down."""
-
-    name: str
-    command: list[str]
-    process: subprocess.Popen[Any] | Fork | None = None
-    down_until: float = 0.0  # monotonic
-    wanted: bool = True
-    ends: list[int] = field(default_factory=list)
-    armed: str = ""  # the failpoint at which this process dies
-
-    def has_ended(self) -> bool:
-        return self.process is not None and self.process.poll() is not None
-
-
-@dataclass(frozen=True)
-class Hubs:
-    """How the hubs of a fleet are: how many, on which database (None: SQLite), with a hub cluster?
-
-    `server` listens on a port, and keeps the database `hub`.
-    """
-
-    count: int = 1
-    server: databases.Server | None = None
-    cluster: bool = False
-    members: str = "shared.kubesim"  # the module that plays a member
-
-    @property
-    def names(self) -> list[str]:
-        return ["hub", *(f"hub-{number}" for number in range(2, self.count + 1))]
 
 
 class Fleet:

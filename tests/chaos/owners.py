@@ -18,8 +18,9 @@ from shared.kinds.placement_v1 import GROUP as PLACEMENT
 from shared.kube.client import KubeClient
 from tests import waiting
 from tests.chaos import manifests, owned_member
-from tests.chaos.fleet import Fleet, Hubs, running
+from tests.chaos.fleet import Fleet, running
 from tests.chaos.member import Member
+from tests.chaos.parts import Hubs
 from tests.chaos.sighted import Violation
 from tests.e2e.running import REPOSITORY
 from tests.simulation.owners import acts

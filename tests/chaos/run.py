@@ -19,9 +19,10 @@ from tests import databases
 from tests.chaos import manifests
 from tests.chaos.administrator import Administrator
 from tests.chaos.drawing import LEADER, LENGTH_S
-from tests.chaos.fleet import Fleet, Hubs, running
+from tests.chaos.fleet import Fleet, running
 from tests.chaos.history import Ending, History, Ledger
 from tests.chaos.member import Member
+from tests.chaos.parts import Hubs
 from tests.chaos.recorder import Recorder
 from tests.chaos.schedule import Schedule
 from tests.chaos.sighted import TERMINAL

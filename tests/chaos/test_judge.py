@@ -1,77 +1,9 @@
 """The judge of the campaign: what is proved is told, what is only possible is not."""
 
-from tests.chaos.history import Ending, History, Json, Ledger, Sighting, load
+from tests.chaos.history import load
 from tests.chaos.judge import judge
 from tests.chaos.recorder import sighting
-
-A, B = "job-a", "job-b"
-
-
-class Story:
-    """Builds a history: Jobs `copy`, their pods, and how the hub told of them."""
-
-    def __init__(self) -> None:
-        self.sightings: list[Sighting] = []
-        self.ledger = Ledger(acknowledged={A: "a"})
-        self.jobs = [_job(A, "Succeeded", "m1", 1)]
-        self.present: set[str] = set()
-        self.charged: dict[str, float] = {}
-        self.quota = 0.0
-        self.gaps: list[str] = []
-        self.events: list[Json] = []
-        self.maps: dict[str, Json] = {}
-
-    def copy(
-        self, member, uid, *, epoch=1, made=10.0, complete=0.0, owner=A, gone=False, deleting=0.0
-    ):
-        """A Job object; `complete`: when it completed; `gone`: seen DELETED at its end."""
-        result = "Complete" if complete else ""
-        base = {"member": member, "kind": "Job", "uid": uid, "name": "a", "owner": owner}
-        seen = {**base, "epoch": epoch, "created": made, "at": made}
-        self.sightings.append(Sighting(change="ADDED", **seen))
-        if complete:
-            ended = {**seen, "at": complete, "result": result, "ended": complete}
-            self.sightings.append(Sighting(change="MODIFIED", **ended))
-        if gone:
-            last = {**seen, "result": result, "deleting": deleting}
-            self.sightings.append(Sighting(change="DELETED", **last))
-        else:
-            self.present.add(f"{member}/{uid}")
-        return self
-
-    def pod(self, member, uid, of, started, ended=0.0, *, deleting=0.0, cpu=1.0):
-        """A pod of the Job object `of` that ran from `started` to `ended` (0: still runs)."""
-        seen = {"member": member, "kind": "Pod", "uid": uid, "name": uid, "owner": of}
-        stamps = {"started": started, "ended": ended, "deleting": deleting, "cpu": cpu}
-        self.sightings.append(Sighting(at=started, change="MODIFIED", **seen, **stamps))
-        return self
-
-    def told(self, state, *, reason="", cluster="m1", epoch=1):
-        """How the hub tells of job a in the end."""
-        self.jobs = [{**_job(A, state, cluster, epoch), "reason": reason}]
-        return self
-
-    def invariants(self):
-        """The numbers of the broken rules."""
-        return sorted({each.invariant for each in judge(self.history())})
-
-    def history(self):
-        ending = Ending(
-            self.jobs, self.charged, self.present, self.maps, settled=True, waited_s=30, at=200
-        )
-        return History(self.sightings, self.ledger, ending, self.gaps, self.quota, self.events)
-
-
-def _job(uid, state, cluster, epoch):
-    name = {A: "a", B: "a"}.get(uid, uid)
-    return {
-        "uid": uid, "name": name, "state": state, "reason": "", "cluster": cluster, "epoch": epoch,
-    }  # fmt: skip
-
-
-def healthy():
-    """One job that ran once."""
-    return Story().copy("m1", "u1", complete=20).pod("m1", "p1", "u1", 11, 19)
+from tests.chaos.stories import A, B, Story, a_job, healthy
 
 
 def test_a_healthy_history_is_silent():
@@ -107,7 +39,7 @@ def test_two_pods_that_never_end_run_at_once():
     assert "R-04" in story.told("Running", cluster="m2", epoch=2).invariants()
 
 
-def test_a_completed_job_that_starts_again_is_found():
+def test_a_completeda_job_that_starts_again_is_found():
     """A Complete of an earlier epoch and a pod of a later one: executed twice."""
     story = healthy().copy("m2", "u2", epoch=2, made=40, complete=50).pod("m2", "p2", "u2", 41, 49)
     assert story.told("Succeeded", cluster="m2", epoch=2).invariants() == ["R-04"]
@@ -135,7 +67,7 @@ def test_a_start_in_an_epoch_that_was_given_up_is_found():
     assert story.invariants() == ["R-06"]
 
 
-def test_an_acknowledged_job_that_is_not_there_is_found():
+def test_an_acknowledgeda_job_that_is_not_there_is_found():
     """What was acknowledged and not deleted is known to the hub."""
     story = healthy()
     story.ledger.acknowledged[B] = "b"
@@ -144,7 +76,7 @@ def test_an_acknowledged_job_that_is_not_there_is_found():
     assert story.invariants() == []
 
 
-def test_a_job_that_does_not_end_is_found():
+def test_aa_job_that_does_not_end_is_found():
     """After everything healed no job is left waiting."""
     assert Story().told("Unknown", reason="ClusterUnreachable").invariants() == ["R-01"]
 
@@ -154,7 +86,7 @@ def test_a_result_that_the_hub_tells_otherwise_is_found():
     assert healthy().told("Cancelled").invariants() == ["R-07"]
 
 
-def test_of_a_deleted_job_nobody_asks_the_result():
+def test_of_a_deleteda_job_nobody_asks_the_result():
     """What its user deleted may be told as it likes."""
     story = healthy().told("Cancelled")
     story.ledger.deleted.add(A)
@@ -177,11 +109,11 @@ def test_a_failure_without_cause_is_found():
     assert story.invariants() == []
 
 
-def test_a_second_job_of_one_submission_is_found():
+def test_a_seconda_job_of_one_submission_is_found():
     """A key answered with two uids, and a job that nobody submitted, are twins."""
     story = healthy()
     story.ledger.changed_uids.append({"name": "a", "first": A, "second": B})
-    story.jobs.append(_job(B, "Succeeded", "m1", 1))
+    story.jobs.append(a_job(B, "Succeeded", "m1", 1))
     story.gaps.append("m1/Job")
     assert [each.invariant for each in judge(story.history())] == ["R-02", "R-02"]
 

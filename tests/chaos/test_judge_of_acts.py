@@ -3,7 +3,7 @@
 import pytest
 
 from tests.chaos.history import Restore, Window
-from tests.chaos.test_judge import A, Story, healthy
+from tests.chaos.stories import A, Story, healthy
 
 KEPT = {"m1/k0": {"uid": "k", "ours": True, "data": {"of": "hub"}}}
 THEIRS = {"m1/c0": {"uid": "c", "ours": False, "data": {"of": "people"}}}

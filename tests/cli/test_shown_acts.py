@@ -71,8 +71,8 @@ stopped
 Not heard since then: awaited
 
 Jobs in members from before it was restored, which are left alone:
-CLUSTER  UID  EPOCH  THERE  HERE       MANIFEST  DECIDED  SEEN
-cluster  uid  4      there  job state  manifest  decided  0s
+CLUSTER  JOB   UID  EPOCH  THERE  HERE   MANIFEST  DECIDED  SEEN
+cluster  name  uid  4      there  state  manifest  decided  0s
 """,
         """\
 Find one there: kubectl get jobs -A -l roadstead.dev/job-uid=UID
@@ -80,14 +80,22 @@ Find one there: kubectl get jobs -A -l roadstead.dev/job-uid=UID
     ),
     (
         "restored",
-        [Answer(filled(Restored, stopped="", items=[filled(Leftover, seenAt=LATER, job="")]))],
+        [
+            Answer(
+                filled(
+                    Restored,
+                    stopped="",
+                    items=[filled(Leftover, seenAt=LATER, name="", job="", state="")],
+                )
+            )
+        ],
         """\
 The store is as the hub left it.
 Not heard since then: awaited
 
 Jobs in members from before it was restored, which are left alone:
-CLUSTER  UID  EPOCH  THERE  HERE     MANIFEST  DECIDED  SEEN
-cluster  uid  4      there  unknown  manifest  decided  0s
+CLUSTER  JOB      UID  EPOCH  THERE  HERE     MANIFEST  DECIDED  SEEN
+cluster  unknown  uid  4      there  unknown  manifest  decided  0s
 """,
         """\
 Find one there: kubectl get jobs -A -l roadstead.dev/job-uid=UID

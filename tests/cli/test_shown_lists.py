@@ -88,7 +88,7 @@ POSITION  JOB       PRIORITY  LOCALQUEUE      IN LOCALQUEUE  WORKLOAD  AGE
         """\
 NAME  STATE  NODES  CPU FREE  MEMORY FREE  GPU FREE  JOBS  HEARTBEAT  VERSION            AGENT         \
 LINK                            LABELS
-name  state  9      1.5/19    2.5/29       3.5/39    8     0s         kubernetesVersion  agentVersion  \
+name  state  10     1.5/19    2.5/29       3.5/39    9     0s         kubernetesVersion  agentVersion  \
 plain HTTP, client certificate  k-labels=of-labels
 """,
     ),

@@ -136,7 +136,7 @@ LocalQueue namespace/name
 name  state
   heartbeat  0s ago
   version    kubernetesVersion
-  agent      agentVersion, protocol 18, hub hubVersion, credential for 0s, plain HTTP, client certificate
+  agent      agentVersion, protocol 19, hub hubVersion, credential for 0s, plain HTTP, client certificate
   labels     k-labels=of-labels
   taints     k=v:e
   jobs       8

@@ -19,10 +19,11 @@ from roadstead.cli import ports
 from roadstead.errors import NotFound, Rejected, RoadsteadError
 from tests import databases
 from tests.chaos import manifests
-from tests.chaos.fleet import Fleet, Hubs, running
+from tests.chaos.fleet import Fleet, running
 from tests.chaos.history import Ending, History, Json, Ledger
 from tests.chaos.judge import judge
 from tests.chaos.member import Member
+from tests.chaos.parts import Hubs
 from tests.chaos.recorder import Recorder
 from tests.chaos.sighted import TERMINAL, Violation
 from tests.e2e import running as waits

@@ -84,6 +84,7 @@ def test_what_may_be_set_of_a_workload_are_its_columns() -> None:
         "new_epoch",
         "if_state",
         "if_generation",
+        "cause",
     }
 
 

@@ -23,15 +23,10 @@ from hub.domain.workloads.states import (
     WithdrawTo,
     beyond,
 )
+from hub.services.members.verdicts import retrying
 from hub.services.members.verdicts.judgement import RECORD, Judgement
 from hub.services.members.verdicts.plain_text import REASON_CHARS, plain
-from hub.services.members.verdicts.retrying import (
-    failures,
-    is_allowed,
-    is_wanted,
-    retry,
-    retry_later,
-)
+from hub.services.members.verdicts.retrying import failures, retry, retry_later
 from hub.services.members.verdicts.run_times import run_times
 from hub.services.works import restored
 from hub.services.works.avoiding import SET_ASIDE, set_aside
@@ -76,7 +71,7 @@ def judge(entry: Observed, work: StandingWork, cluster: str, now: dt.datetime) -
     if entry.reason == NEWER_EPOCH:
         return RECORD if state is State.WITHDRAWING else _behind(entry, work, cluster)
     if entry.job is not None and entry.job.result is not None:
-        allowed = is_allowed(entry.job, work)
+        allowed = retrying.is_allowed(entry.job, work)
         return _ended(entry.job, work, state, cluster, now, allowed=allowed)
     if state is State.WITHDRAWING:
         return RECORD
@@ -151,8 +146,8 @@ def _gone(
 ) -> Judgement:
     """Nothing of this epoch is left in the member, neither the Job nor a pod, and how it ended."""
     job = entry.job
-    allowed = job is not None and job.result is not None and is_allowed(job, work)
-    if job is not None and job.result is not None and not (allowed and is_wanted(work)):
+    allowed = job is not None and job.result is not None and retrying.is_allowed(job, work)
+    if job is not None and job.result is not None and not (allowed and retrying.is_wanted(work)):
         ended = _ended(job, work, state, cluster, now, allowed=allowed)
         return replace(ended, record=False, action="Remove")
     if state is not State.WITHDRAWING:
@@ -241,7 +236,7 @@ def _ended(
 
     `allowed`: it failed, and another epoch is allowed.
     """
-    if allowed and is_wanted(work):
+    if allowed and retrying.is_wanted(work):
         # A new epoch begins when nothing of this one is left: a failed Job's last pods may still run.
         if state is not State.WITHDRAWING:
             return retry(job, work, cluster, now)

@@ -83,6 +83,7 @@ async def test_a_member_is_told_whole(tmp_path: Path):
             "name": "north",
             "state": "Cordoned",
             "ready": True,
+            "reason": "",
             "message": "",
             "cordoned": True,
             "labels": {"zone": "n"},
