@@ -39,6 +39,7 @@ START_WITHIN_S = 90
 _EXIT_SUPERSEDED = 3
 _RESTART_AFTER_S = 0.3
 _REQUEST_S = 5.0
+_ONE_HUB = Hubs()
 Json = dict[str, Any]
 
 
@@ -47,7 +48,7 @@ class Fleet:
 
     def __init__(
         self, folder: Path, members: dict[str, list[Json]], env: dict[str, str], lease_s: float,
-        *, source: Path = REPOSITORY, hubs: Hubs = Hubs(),
+        *, source: Path = REPOSITORY, hubs: Hubs = _ONE_HUB,
     ) -> None:  # fmt: skip
         """`members`: node pools by name. `lease_s` 0: the agents' own. `source`: whose code runs."""
         self.folder, self.members, self._lease_s = folder, members, lease_s

@@ -139,7 +139,7 @@ name  state
   agent      agentVersion, protocol 19, hub hubVersion, credential for 0s, plain HTTP, client certificate
   labels     k-labels=of-labels
   taints     k=v:e
-  jobs       8
+  jobs       9
 
   RESOURCE     FREE  ALLOCATABLE  RESERVED
   k-resources  free  allocatable  reserved
