@@ -5,37 +5,23 @@ from typing import Any
 
 import pytest
 
-from hub.controllers.heartbeats import SilenceLoop
-from hub.services.context import leadership
 from hub.services.context.settings import Scheduling, Settings
 from hub.services.members.api_servers import Tended
 from hub.services.objects.drain import drain_cluster
 from hub.services.questions.clusters import get_cluster
 from hub.store.errors import OutcomeUnknown
 from hub.store.events import list_events
-from tests.services.members.hubs import Agent, Running, ran, running_hub, seen
+from tests.services.members.hubs import Running, ran, running_hub, seen
+from tests.services.members.unhealthy import (
+    JOBS,
+    capacity,
+    falls,
+    offered,
+    watching,
+    withdrawn,
+)
 
 pytestmark = pytest.mark.anyio
-
-
-JOBS = 5
-
-
-async def watching(hub: Running) -> SilenceLoop:
-    term = await hub.write(leadership.seize, "test")
-    return SilenceLoop(hub.hub, hub.sync, lambda: term)
-
-
-def capacity(down_s: float | None = None, **more: str) -> dict[str, Any]:
-    """A report of a member without nodes."""
-    told: dict[str, Any] = {"pools_revision": 0, "pools": [], "bound": []}
-    if down_s is not None:
-        told["api_server"] = {"reason": "Timeout: no answer", "down_s": down_s} | more
-    return told
-
-
-async def falls(agent: Agent, down_s: float = 5.0, **more: str) -> None:
-    await agent.sync(capacity=capacity(down_s, **more))
 
 
 async def state(hub: Running, name: str) -> dict[str, Any]:
@@ -190,17 +176,6 @@ async def test_an_event_says_when_a_member_becomes_unhealthy_and_recovers(tmp_pa
             "MemberClusterUnhealthy",
             "MemberClusterHealthy",
         ]
-
-
-async def offered(hub: Running, agent: Agent) -> list[str]:
-    """Jobs that the member was offered and never showed."""
-    uids = [await hub.placed("north", f"job-{n}") for n in range(JOBS)]
-    await agent.sync()
-    return uids
-
-
-async def withdrawn(hub: Running, uids: list[str]) -> int:
-    return sum([(await hub.job(uid)).state == "Withdrawing" for uid in uids])
 
 
 async def test_withdrawals_for_silence_are_damped(tmp_path: Path):

@@ -9,7 +9,7 @@ import pytest
 from hub.controllers.lifetimes import Lifetimes
 from hub.services.context.settings import Queueing, Scheduling, Settings
 from tests.services.members.hubs import Agent, Running, ran, running_hub
-from tests.services.members.test_api_servers import (
+from tests.services.members.unhealthy import (
     capacity,
     falls,
     offered,
