@@ -194,7 +194,7 @@ class Streams:
         await self._deliver(line, asked, part)
 
     async def _inside(self, kube: KubeClient, name: str) -> StreamPart:
-        """What is inside a namespace that this agent created; of no other. Raises KubeError."""
+        """Answer with the contents of a namespace that this agent created. Raises KubeError."""
         if self._policy.profile == "jobs":
             told = NamespaceTold(unread="profile jobs deletes no namespace")
             return StreamPart(seq=1, namespace=told, end=_ENDED)

@@ -93,7 +93,7 @@ async def delete_namespace(
 
 
 async def look_inside(client: KubeClient, name: str, hub_id: str) -> Contents | None:
-    """What holds a namespace now; None where the agent did not create it. Raises KubeError."""
+    """Look for the objects that hold a namespace; None if the agent did not create it. Raises KubeError."""
     live = await client.get("v1", "Namespace", "", name)
     return await _contents(client, name, hub_id) if is_created(live, hub_id) else None
 

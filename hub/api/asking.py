@@ -27,14 +27,14 @@ OF_AGENTS: Final = frozenset(
 
 
 def open_streams_of(request: Request) -> OpenStreams:
-    """Where questions to members wait, of this process."""
+    """The questions to members that wait in this process."""
     streams = request.app.state.open_streams
     assert isinstance(streams, OpenStreams)
     return streams
 
 
 async def first_part(request: Request, streams: OpenStreams, stream: Stream) -> StreamPart:
-    """The first part of the answer. Raises Rejected where there is none, or the agent refuses."""
+    """The first part of the answer. Raises Rejected if none comes, or the agent refuses."""
     hub = hub_of(request)
     clock, began = hub.clock, hub.clock.monotonic()
     heard = streams.is_listening(stream.cluster)

@@ -1,7 +1,7 @@
 """Adds to the list of a removal what is inside the namespaces that it deletes if they are empty.
 
-Only the member's agent can tell. The hub asks it while the request waits, and stores nothing. Where no answer
-comes in time, the list says that the contents are not reported.
+Only the member's agent can tell. The hub asks it while the request waits, and stores nothing. Without an
+answer in time, the list says that the contents are not reported.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ async def tell_inside(request: Request, who: str, members: Sequence[Json]) -> No
 
 
 async def _ask(request: Request, who: str, cluster: str, name: str) -> NamespaceTold | None:
-    """What the agent of a cluster finds in a namespace; None where it does not answer in time."""
+    """Ask the agent of a cluster about a namespace; None without an answer in time."""
     streams = open_streams_of(request)
     wanted = StreamRequest(id="", what="namespace", uid=name, namespace=name, name=name)
     try:

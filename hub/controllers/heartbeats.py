@@ -103,7 +103,7 @@ class SilenceLoop:
                 )
             )
         except OutcomeUnknown:
-            raise  # they may have been asked back
+            raise  # the hub may have asked them back
         except Exception:
             self._budget.give_back(counted)
             raise
