@@ -73,7 +73,7 @@ def _observe(work: Work, moment: Moment) -> Decision:
 def _withdraw_object(seen: Seen, moment: Moment) -> Decision:
     """Delete what the agent created, release what it took over, and say Gone.
 
-    A late copy of the object is an orphan, which the hub orders away.
+    A late copy of the object is an orphan, which this session withdraws too (`agent.works.withdrawn`).
     """
     live = seen.live
     if live is None:

@@ -37,6 +37,7 @@ from agent.works.lease import Lease
 from agent.works.marks import Marks
 from agent.works.observed_set import ObservedSet, with_origin
 from agent.works.tracked import TrackedWork
+from agent.works.withdrawn import WithdrawnObjects
 from shared.clock import Clock
 from shared.failpoints import failpoint
 from shared.kube.client import KubeClient
@@ -76,8 +77,8 @@ class Reconciler:
         self._resync = Resync(self.tracked_works, self.observer, self._applier, clock, self)
         self._copies = Copies(hub_id, self.observer, self._applier, lease, clock)
         self._waves = Waves()
-        self._wave_waiters: set[str] = set()
-        self._lease_waiters: set[str] = set()
+        self._withdrawn = WithdrawnObjects()
+        self._wave_waiters, self._lease_waiters = set[str](), set[str]()
         self._work_queue = WorkQueue(clock)
         self._timers = Timers(clock, self.mark)
         self._steps: asyncio.Queue[tuple[TrackedWork, Decision]] = asyncio.Queue()
@@ -94,6 +95,7 @@ class Reconciler:
             tracked = self._tracked(work.uid)
             self._copies.put_aside(tracked, work)
             tracked.desire(work)
+            self._withdrawn.desired(work)
             self.observer.want(work.api_version, work.kind)
             if work.kind == "Namespace":
                 self.watch.place(work)
@@ -220,6 +222,7 @@ class Reconciler:
         decision = decide(work, seen, moment := self._moment(work))
         if decision.phase in {"Gone", "Missing"}:
             tracked.close(decision.phase)
+            self._withdrawn.note(tracked, work)
         if decision.do != "Nothing" and not tracked.busy and not self._lease.revoked:
             decision = self._begin(tracked, work, decision)
         self._note_wave(tracked, pending=holds_up(work, decision, tracked.tries))
@@ -245,6 +248,7 @@ class Reconciler:
                 self.observed.drop(tracked.uid)
                 self._news()
             return
+        self._withdrawn.order(tracked)
         tracked.look_at(pods := self.observer.pods.get(tracked.uid))
         decision = decide_orphan(tracked.seen, self._picture_of(JOB, wave_open=True))
         if decision.do != "Nothing" and not tracked.busy and not self._lease.revoked:
@@ -351,8 +355,6 @@ class Reconciler:
             other.seen.make_room = True
             self.mark(uid)
 
-    # --- time ------------------------------------------------------------------------------------
-
     def _wake(self, uid: str, at: float | None) -> None:
         if at is not None:
             self._timers.set(at, uid)
@@ -362,8 +364,6 @@ class Reconciler:
         settles_at = self._lease.settles_at
         if settles_at is not None and settles_at > self._clock.monotonic():
             self._timers.set(settles_at, uid)
-
-    # --- internals -------------------------------------------------------------------------------
 
     def _tracked(self, uid: str) -> TrackedWork:
         if uid not in self.tracked_works:

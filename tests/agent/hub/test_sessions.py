@@ -260,6 +260,41 @@ async def test_an_orphan_is_told_and_left(member):
     await member.hub.seen("u-9", "Gone")
 
 
+async def a_late_copy(member, uid):
+    """What a create that had no answer brings after all: the object as the agent applied it."""
+    await member.hub.seen(uid, "Applied")
+    late = await member.kube.get("v1", "ConfigMap", "team", "settings")
+    for name in ("uid", "resourceVersion", "creationTimestamp", "managedFields", "generation"):
+        late["metadata"].pop(name, None)
+    return late
+
+
+async def test_a_late_copy_of_a_withdrawn_object_is_withdrawn_too(member):
+    """The session said that it is gone; a create without an answer takes effect after that."""
+    member.hub.put(an_object(a_config_map(), "o-1"))
+    member.start()
+    late = await a_late_copy(member, "o-1")
+    member.hub.put(an_object(a_config_map(), "o-1", action="Withdraw"))
+    await member.hub.seen("o-1", "Gone")
+    member.hub.drop("o-1")
+    await member.kube.create(late, field_manager="roadstead")
+    await eventually(lambda: member.cluster.store.get("configmaps", "team", "settings") is None)
+
+
+async def test_what_the_hub_asks_for_again_is_no_late_copy(member):
+    """Withdrawn, asked for again, then not desired any more: it is told and left."""
+    member.hub.put(an_object(a_config_map(), "o-1"))
+    member.start()
+    await member.hub.seen("o-1", "Applied")
+    member.hub.put(an_object(a_config_map(), "o-1", action="Withdraw"))
+    await member.hub.seen("o-1", "Gone")
+    member.hub.put(an_object(a_config_map(), "o-1", generation=3))
+    await member.hub.seen("o-1", "Applied")
+    member.hub.drop("o-1")
+    await member.hub.seen("o-1", "Applied", "Orphan")
+    assert member.cluster.store.get("configmaps", "team", "settings") is not None
+
+
 async def test_what_is_too_large_for_one_request_comes_in_several(member):
     """Each is half as long until the hub takes it, and says whether more is to follow: none is lost."""
     uids = [f"u-{number}" for number in range(250)]
