@@ -271,18 +271,21 @@ async def a_late_copy(member, uid):
 
 async def test_a_late_copy_of_a_withdrawn_object_is_withdrawn_too(member):
     """The session said that it is gone; a create without an answer takes effect after that."""
+    member.hub.removes_strays = False  # the hub knows nothing of it
     member.hub.put(an_object(a_config_map(), "o-1"))
     member.start()
     late = await a_late_copy(member, "o-1")
     member.hub.put(an_object(a_config_map(), "o-1", action="Withdraw"))
     await member.hub.seen("o-1", "Gone")
     member.hub.drop("o-1")
+    await member.hub.until(lambda hub: hub.requests[-1].desired.revision == hub.revision)
     await member.kube.create(late, field_manager="roadstead")
     await eventually(lambda: member.cluster.store.get("configmaps", "team", "settings") is None)
 
 
 async def test_what_the_hub_asks_for_again_is_no_late_copy(member):
     """Withdrawn, asked for again, then not desired any more: it is told and left."""
+    member.hub.removes_strays = False
     member.hub.put(an_object(a_config_map(), "o-1"))
     member.start()
     await member.hub.seen("o-1", "Applied")
