@@ -86,15 +86,19 @@ class ClusterSet:
         self._digest.add(line)
         self._wake()
 
-    def settle(self, row: Desired) -> None:
-        """Take a row whose hash was settled when it was prepared for sending: same number, no news."""
+    def settle(self, row: Desired) -> bool:
+        """Take a row whose hash was settled when it was prepared for sending: same number, no news.
+
+        False where the index has another row by now, perhaps a newer one, such as a withdrawal that was
+        committed meanwhile: the caller reads the row again.
+        """
         entry = self._entries.get(row.uid)
-        if entry is None or entry.row.epoch != row.epoch:
-            self.put(row)
-            return
+        if entry is None or _asked(entry.row) != _asked(row):
+            return False
         self._digest.remove(entry.line)
         entry.row, entry.line = row, digest_line(row)
         self._digest.add(entry.line)
+        return True
 
     def drop(self, uid: str) -> None:
         """The cluster should hold nothing of `uid` any more."""
@@ -165,6 +169,11 @@ class ClusterSet:
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)
+
+
+def _asked(row: Desired) -> tuple[int, int, str]:
+    """What a row asks for; preparing it for sending settles only its hash."""
+    return row.epoch, row.generation, row.action
 
 
 class DesiredSets:

@@ -344,9 +344,7 @@ class AgentSync:
         ask = Ask(cluster, tuple(wanted), session.id, session.queue_managers)
         offered = await self._db.write_shared(offer.offer, ask)
         failpoint("H09")
-        found = {one.row.uid for one in offered}
-        for one in offered:
-            desired.settle(one.desired)
+        found = {one.row.uid for one in offered if desired.settle(one.desired)}
         left = [works.key(cluster, uid) for uid in wanted if uid not in found]
         if left:  # not to be sent as the index has them: look at the rows again
             rows = await self._db.read(lambda tx: works.desired(tx, left))

@@ -64,10 +64,25 @@ def test_a_settled_hash_keeps_its_number():
     found, base = holding("a")
     found.put(a_row("b", hashed=""))
     number = found.number
-    found.settle(a_row("b", hashed="h2"))
+    assert found.settle(a_row("b", hashed="h2"))
     assert (found.number, changes(found, base)) == (number, (False, ["b"], []))
-    found.settle(a_row("b", epoch=2))
-    assert found.number == number + 1  # another epoch is news
+
+
+@pytest.mark.parametrize(
+    "newer",
+    [a_row("b", action="Withdraw"), a_row("b", epoch=2), None],
+    ids=["action", "epoch", "gone"],
+)
+def test_a_row_that_was_prepared_before_does_not_replace_a_newer_one(newer):
+    """A withdrawal that was committed between the offer and its reply reaches the agent."""
+    found, base = holding("a", "b")
+    if newer is None:
+        found.drop("b")
+    else:
+        found.put(newer)
+    assert not found.settle(a_row("b", hashed="h2"))
+    assert (found.get("b") and found.get("b").row) == newer
+    assert changes(found, base) == (False, ["b"] if newer else [], [] if newer else ["b"])
 
 
 def test_removals_are_remembered_up_to_a_bound():
