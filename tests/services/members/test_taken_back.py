@@ -22,6 +22,7 @@ MINUTE = dt.timedelta(minutes=1)
 STATES = ("Placed", "Offered", "Applied", "Running", "Unknown", "Withdrawing")
 IN_FIVE_MINUTES = "2026-03-01T12:06:00+00:00"  # as of a minute after the start
 LATER = "2026-03-01T13:00:00+00:00"
+LONG_AGO = START - dt.timedelta(days=1)  # since then the hub hears its agents
 
 
 def given(tx: Transaction, uid: str, cluster: str = "c1", **columns: Any) -> None:
@@ -227,7 +228,8 @@ async def test_jobs_of_a_member_whose_server_is_down_say_so_until_it_is_up(tmp_p
             since = {"reason": f"no {name}", "since": (START - ago * SECOND).isoformat()}
             await db.write(call(clusters.set_capacity, name, b"{}", since))
         clock.advance(60)
-        tended = await db.write(call(api_servers.tend, 100 * SECOND, (), term))
+        heard = {"heard": dict.fromkeys(("c1", "c2", "c3"), clock.now()), "since": LONG_AGO}
+        tended = await db.write(call(api_servers.tend, 100 * SECOND, (), term, **heard))
         assert tended == api_servers.Tended({"c1": "NoAnswer", "c2": "NoAnswer"}, 1)
         found = await said(db)
         words = {
@@ -247,7 +249,7 @@ async def test_jobs_of_a_member_whose_server_is_down_say_so_until_it_is_up(tmp_p
                 assert told == (state, "", "")
         await db.write(lambda tx: workloads.change(tx, [{"uid": "c1-Running", "reason": "Other"}]))
         await db.write(call(clusters.set_capacity, "c1", b"{}", None))
-        tended = await db.write(call(api_servers.tend, 100 * SECOND, {"c1", "c2"}, term))
+        tended = await db.write(call(api_servers.tend, 100 * SECOND, {"c1", "c2"}, term, **heard))
         assert tended == api_servers.Tended({"c2": "NoAnswer"}, 0)
         found = await said(db)
         assert found["c1-Applied"] == ("Applied", "", "")
@@ -259,7 +261,8 @@ async def test_while_all_servers_answer_nothing_is_done(tmp_path):
     """Not even by who leads no more."""
     async with opened(tmp_path) as db:
         term = await term_of(db)
-        assert await db.write(call(api_servers.tend, MINUTE, (), term - 1)) == api_servers.Tended()
+        nothing = call(api_servers.tend, MINUTE, (), term - 1, heard={}, since=LONG_AGO)
+        assert await db.write(nothing) == api_servers.Tended()
 
 
 TIMES = {"state": State.RUNNING, "cluster_queue": "q"}
