@@ -2,7 +2,13 @@
 
 import pytest
 
-from hub.domain.fleet.create_window import LEAST, CreateAnswers, CreateWindows, adjust
+from hub.domain.fleet.create_window import (
+    LEAST,
+    CreateAnswers,
+    CreateWindows,
+    adjust,
+    read_answers,
+)
 
 
 def good(answered: int = 0, period: int = 1) -> CreateAnswers:
@@ -52,3 +58,24 @@ def test_a_member_that_reports_nothing_has_no_window():
     windows.report("m", None, 100)
     assert windows.of("m") is None
     assert windows.of("other") is None
+
+
+@pytest.mark.parametrize("told", [None, {}])
+def test_an_agent_that_reports_nothing_is_not_overloaded(told):
+    """As agents of earlier releases, which know no such report."""
+    assert read_answers(told) is None
+
+
+def test_a_report_is_read_as_it_is_stored():
+    """By its names on the wire."""
+    told = {"period": 3, "answered": 2, "overloaded": 1}
+    assert read_answers(told) == CreateAnswers(3, 2, 1)
+
+
+def test_a_member_that_is_gone_leaves_no_window():
+    """One of its name that joins later begins without a limit."""
+    windows = CreateWindows()
+    windows.report("m", bad(), 100)
+    windows.drop("m")
+    windows.drop("m")
+    assert windows.of("m") is None

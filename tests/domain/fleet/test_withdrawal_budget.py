@@ -34,3 +34,13 @@ def test_zero_is_no_limit():
     budget = WithdrawalBudget(0)
     budget.spend(1000)
     assert budget.left(at(0)) is None
+
+
+def test_what_was_not_asked_back_is_given_back():
+    """A write that failed, or asked for fewer; without a limit nothing is counted."""
+    budget = WithdrawalBudget(10)
+    assert budget.left(at(0)) == 10
+    budget.spend(10)
+    budget.give_back(4)
+    assert budget.left(at(0)) == 4
+    assert WithdrawalBudget(0).left(at(0)) is None

@@ -3,7 +3,7 @@
 import datetime as dt
 
 from hub.domain.fleet.create_window import CreateAnswers
-from hub.domain.placement.scoring.pace import Paces, Starts
+from hub.domain.placement.scoring.pace import OpenWindows, Paces, Starts
 from tests.domain.build import NOW
 
 
@@ -123,3 +123,79 @@ def test_a_member_reopens_when_its_window_has_room_again():
     assert not paces.starts(at(1))["m"].is_full
     assert paces.reopened()
     assert not paces.reopened()
+
+
+def overloaded(paces: Paces, member: str, period: int = 1) -> None:
+    """The member's agent reported a period in which creates were late."""
+    paces.report(member, CreateAnswers(period, answered=0, overloaded=3))
+
+
+def test_an_open_window_counts_what_decisions_take() -> None:
+    """A member without a window takes any number; one with a window as many as it leaves."""
+    windows = OpenWindows(
+        {"m": Starts(unapplied=2, window=4), "full": Starts(unapplied=9, window=4), "n": Starts()}
+    )
+    assert (windows.left("m"), windows.left("full"), windows.left("n")) == (2, 0, None)
+    assert [windows.take("m") for _ in range(3)] == [True, True, False]
+    assert not windows.take("full")
+    assert all(windows.take("n") for _ in range(9))
+
+
+def test_a_start_is_full_by_its_window() -> None:
+    """Without a window it never is."""
+    assert Starts(unapplied=4, window=4).is_full
+    assert not Starts(unapplied=3, window=4).is_full
+    assert not Starts(unapplied=99).is_full
+
+
+def test_a_full_window_reopens_as_jobs_are_created() -> None:
+    """Twenty on their way, a window of ten: it reopens once nine are left, and says so once."""
+    paces = Paces()
+    given(paces, "m", 20)
+    overloaded(paces, "m")
+    assert paces.starts(at(0))["m"].window == 10
+    assert not paces.reopened()
+    for number in range(11):
+        paces.follow(f"m-{number}", "m", "Applied")
+    assert (paces.reopened(), paces.reopened()) == (True, False)
+
+
+def test_a_window_that_fills_up_is_full_until_a_job_goes_elsewhere() -> None:
+    """One that moves to another member is on its way to that one."""
+    paces = Paces()
+    given(paces, "m", 8)
+    overloaded(paces, "m")
+    paces.follow("m-0", "n", "Placed")
+    found = paces.starts(at(0))
+    assert (found["m"].unapplied, found["n"].unapplied) == (7, 1)
+
+
+def test_a_member_that_is_gone_has_no_window() -> None:
+    """Nor has one whose agent reports no overload."""
+    for end in (lambda paces: paces.forget("m"), lambda paces: paces.report("m", None)):
+        paces = Paces()
+        given(paces, "m", 20)
+        overloaded(paces, "m")
+        end(paces)
+        assert paces.starts(at(0))["m"].window is None
+
+
+def test_a_job_that_was_dropped_is_on_no_member() -> None:
+    """It counts neither as owed nor as on its way."""
+    paces = Paces()
+    given(paces, "m", 3)
+    paces.drop("m-0")
+    paces.drop("m-0")
+    found = paces.starts(at(0))["m"]
+    assert (found.pending, found.unapplied) == (2, 2)
+
+
+def test_a_job_that_is_seen_running_first_runs_there() -> None:
+    """A hub that begins to lead knows no start of it."""
+    paces = Paces()
+    paces.now = at(0)
+    paces.follow("late", "m", "Running")
+    paces.follow("late", "m", "Unknown")
+    assert paces.starts(at(0))["m"].running == 1
+    paces.follow("late", "m", "Succeeded")
+    assert paces.starts(at(0))["m"].running == 0
