@@ -26,6 +26,7 @@ from agent.works.lease import Lease
 from agent.works.marks import Marks
 from agent.works.observed_set import ObservedSet
 from agent.works.tracked import TrackedWork
+from agent.works.withdrawn import WithdrawnObjects
 from shared.wire.agent_v1 import LEASE_S, Capacity, Mark, Observed, Work
 from tests.simulation.agent_io import CLIENT, HUB_ID, QUIET, OwnClock, SimulatedObserver
 from tests.simulation.consents import POOLS, QUIET_KINDS, SpaceWatch
@@ -73,7 +74,7 @@ class Driven(Reconciler):
         self._clock = agent.clock
         self._resync = Resync(self.tracked_works, self.observer, self._applier, agent.clock, self)
         self._copies = Copies(HUB_ID, self.observer, self._applier, agent.lease, agent.clock)
-        self._waves = Waves()
+        self._waves, self._withdrawn = Waves(), WithdrawnObjects()
         self._wave_waiters = set()
         self._lease_waiters = set()
         self._work_queue = self  # type: ignore[assignment]

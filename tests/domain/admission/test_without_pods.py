@@ -5,12 +5,12 @@ from collections import Counter
 import pytest
 
 from hub.domain.admission.without_pods import has_room_for_one
-from shared.resources import PodSet
+from shared.resources import PodSet, Resources
 
 
 def pod_set(count: int) -> PodSet:
     """Pods of one core."""
-    return PodSet("main", count, {"cpu": 1000})
+    return PodSet("main", count, Resources({"cpu": 1000}))
 
 
 @pytest.mark.parametrize(
