@@ -28,7 +28,7 @@ class WithdrawnObjects:
             del self._uids[next(iter(self._uids))]
 
     def desired(self, work: Work) -> None:
-        """The hub asks for a work: what was said of it before does not count."""
+        """Forget a work that the hub asks for again."""
         self._uids.pop(work.uid, None)
 
     def order(self, tracked: TrackedWork) -> None:

@@ -1,7 +1,7 @@
 """Gives jobs the value of their WorkloadPriorityClass once it was made or edited, while this process leads.
 
 Level-based: the first turn of a leader compares every class, and so does one turn in ten minutes, for a job
-that another hub accepted with the value of before.
+that another hub accepted with the earlier value.
 """
 
 from collections.abc import Callable
