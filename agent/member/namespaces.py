@@ -9,7 +9,7 @@ placement or Job may use it.
 An object that is created between the last list and the deletion goes with the namespace.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -92,8 +92,12 @@ async def delete_namespace(
     return Outcome(live=last) if last is not None else Outcome(absent_at=began)
 
 
-async def look_inside(client: KubeClient, name: str, hub_id: str) -> Contents | None:
+async def look_inside(
+    client: KubeClient, name: str, hub_id: str, *, may_delete: bool
+) -> Contents | None:
     """Look for the objects that hold a namespace; None if the agent did not create it. Raises KubeError."""
+    if not may_delete:
+        return _of_profile_jobs()
     live = await client.get("v1", "Namespace", "", name)
     return await _contents(client, name, hub_id) if is_created(live, hub_id) else None
 
@@ -191,11 +195,7 @@ async def _contents(client: KubeClient, namespace: str, hub_id: str) -> Contents
 def _ours(items: list[Object], hub_id: str) -> set[str]:
     """Uids of the hub's objects, of those that are being deleted, and of what they own, such as pods."""
     mine = {_uid(each) for each in items if is_written_by_us(each, hub_id) or is_deleting(each)}
-    while True:
-        more = {_uid(each) for each in items if _uid(each) not in mine and _owners(each) & mine}
-        if not more:
-            return mine
-        mine |= more
+    return _with_owned(items, mine, lambda owners, found: bool(owners & found))
 
 
 def _kinds(endpoints: Iterable[Endpoint]) -> Iterator[Endpoint]:
@@ -219,15 +219,19 @@ def _holding(items: list[Object], hub_id: str) -> list[Object]:
     """Those that hold a namespace: neither made by Kubernetes, nor ended Jobs of ours, nor owned by such."""
     items = [item for item in items if (item["apiVersion"], item["kind"]) not in _EVENTS]
     free = {_uid(item) for item in items if _is_free(item, hub_id)}
+    free = _with_owned(items, free, lambda owners, found: bool(owners) and owners <= found)
+    return [item for item in items if _uid(item) not in free]
+
+
+def _with_owned(
+    items: list[Object], found: set[str], follows: Callable[[set[str], set[str]], bool]
+) -> set[str]:
+    """These uids, and those of objects that follow from them by their owners, to the last."""
     while True:
-        more = {
-            _uid(item)
-            for item in items
-            if _uid(item) not in free and (owners := _owners(item)) and owners <= free
-        }
+        more = {_uid(item) for item in items if follows(_owners(item), found)} - found
         if not more:
-            return [item for item in items if _uid(item) not in free]
-        free |= more
+            return found
+        found = found | more
 
 
 def _is_free(item: Object, hub_id: str) -> bool:

@@ -16,6 +16,7 @@ from hub.bridge.kinds import JOB, NAMESPACE, WORKLOAD, Mirrored
 from hub.bridge.mirror import Mirror, MirrorRefusal
 from hub.bridge.sources import Absence, Place, Source, Sources
 from hub.bridge.workload_words import is_orphan, job_of
+from hub.domain.quota.declared import DRAIN
 from hub.services.context.hub import Hub
 from hub.services.mirror import objects as mirrored
 from shared import labels
@@ -266,7 +267,7 @@ class Deletions:
 def _drains(obj: Object) -> bool:
     """A ClusterQueue can be drained after `kubectl delete`, by its stopPolicy."""
     spec = obj.get("spec") if obj["kind"] == "ClusterQueue" else None
-    return isinstance(spec, dict) and spec.get("stopPolicy") == "HoldAndDrain"
+    return isinstance(spec, dict) and spec.get("stopPolicy") == DRAIN
 
 
 def _uid(absence: Absence) -> str:

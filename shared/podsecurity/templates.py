@@ -53,25 +53,10 @@ def marked_of(manifest: Json) -> Iterator[tuple[str, Json]]:
 
     A controller copies it to the objects that it makes.
     """
-    for name, value in manifest.items():
-        if name not in ("metadata", "status"):
-            yield from _marked_within(value, name, name, _DEEPEST)
-
-
-def _marked_within(value: Any, name: str, path: str, left: int) -> Iterator[tuple[str, Json]]:
-    if left == 0:
-        return
-    if isinstance(value, dict):
+    for name, path, value in _mappings(manifest):
         metadata = value.get("metadata")
         if isinstance(metadata, dict) and name.lower().endswith(("template", "templates")):
             yield f"{path}.metadata", metadata
-        for inner, each in value.items():
-            if isinstance(each, dict | list):
-                yield from _marked_within(each, inner, f"{path}.{inner[:80]}", left - 1)
-    elif isinstance(value, list):
-        for index, each in enumerate(value):
-            if isinstance(each, dict | list):
-                yield from _marked_within(each, name, f"{path}[{index}]", left - 1)
 
 
 class _Workflow(NamedTuple):
@@ -104,9 +89,12 @@ def templates_of(manifest: Json) -> Iterator[Template]:
         return
     workflow = _workflow(manifest)
     yield from workflow.pods()
-    for name, value in manifest.items():
-        if name not in ("metadata", "status"):
-            yield from _within(value, name, name, _DEEPEST, workflow)
+    for name, path, value in _mappings(manifest):
+        spec = value.get("spec")
+        if _has_containers(spec) and (_is_template(name) or _names_an_image(spec)):
+            yield Template(path, f"{path}.spec", value)
+        else:
+            yield from workflow.step(value, path)
 
 
 def _workflow(manifest: Json) -> _Workflow:
@@ -120,24 +108,25 @@ def _workflow(manifest: Json) -> _Workflow:
     return _Workflow("spec", spec)
 
 
-def _within(
-    value: Any, name: str, path: str, left: int, workflow: _Workflow
-) -> Iterator[Template]:
+def _mappings(manifest: Json) -> Iterator[tuple[str, str, Json]]:
+    """Every mapping in a manifest but its metadata and status: the name of its field, its path, itself."""
+    for name, value in manifest.items():
+        if name not in ("metadata", "status"):
+            yield from _within(value, name, name, _DEEPEST)
+
+
+def _within(value: Any, name: str, path: str, left: int) -> Iterator[tuple[str, str, Json]]:
     if left == 0:
         return
     if isinstance(value, dict):
-        spec = value.get("spec")
-        if _has_containers(spec) and (_is_template(name) or _names_an_image(spec)):
-            yield Template(path, f"{path}.spec", value)
-        else:
-            yield from workflow.step(value, path)
+        yield name, path, value
         for inner, each in value.items():
             if isinstance(each, dict | list):
-                yield from _within(each, inner, f"{path}.{inner[:80]}", left - 1, workflow)
+                yield from _within(each, inner, f"{path}.{inner[:80]}", left - 1)
     elif isinstance(value, list):
         for index, each in enumerate(value):
             if isinstance(each, dict | list):
-                yield from _within(each, name, f"{path}[{index}]", left - 1, workflow)
+                yield from _within(each, name, f"{path}[{index}]", left - 1)
 
 
 def _is_part(value: Json) -> bool:

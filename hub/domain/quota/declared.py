@@ -16,6 +16,7 @@ from shared.resources import Toleration
 from shared.selectors import LabelSelector, read_selector
 
 EVERYTHING: Final = LabelSelector()
+DRAIN: Final = "HoldAndDrain"  # the stop policy under which admitted workloads leave
 
 
 class FlavorResource(NamedTuple):
@@ -67,7 +68,7 @@ class ClusterQueue:
     strict: bool = False  # StrictFIFO; else BestEffortFIFO
     cohort: str = ""
     selector: LabelSelector | None = EVERYTHING
-    stop_policy: str = "None"  # None | Hold | HoldAndDrain
+    stop_policy: str = "None"  # None | Hold | DRAIN
     weight: str = "1"
     spec: JsonView | None = None  # as normalised: what later rules read from
     terminating: bool = False  # it is being deleted: it goes when what it has admitted has ended

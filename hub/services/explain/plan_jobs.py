@@ -24,15 +24,15 @@ from hub.services.context.hub import Hub
 from hub.services.explain import case as cases
 from hub.services.index.catalog import Route
 from hub.services.index.index import ScheduleIndex
+from hub.services.queues import class_values
 from hub.services.queues.unqueued import without_limits
-from hub.services.reading.draft import Draft, read_by_the_hub
-from hub.store import objects, workloads
+from hub.services.reading.draft import Draft, name_taken, read_by_the_hub
+from hub.store import workloads
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared import labels
 from shared.documents import Json
 from shared.errors import Rejected
-from shared.groups import KUEUE
 from shared.reject_codes import RejectCode
 
 MOST_CLUSTERS: Final = 200
@@ -67,7 +67,7 @@ def _taken(job: Draft, holder: Workload | None) -> str:
     if holder is None:
         return ""
     if not job.sees.shows(holder.namespace, holder.queue, holder.owner):
-        return f"the name {holder.namespace}/{holder.name} is taken: choose another one"
+        return name_taken(job)
     return f"a job of this name is there (uid {holder.uid}): it would be changed, not placed anew"
 
 
@@ -76,8 +76,7 @@ def facts_of(
 ) -> list[PlannedFacts]:
     """Facts of each Job, in order."""
     named = sorted({_class_of(job) for job in jobs})
-    rows = objects.list_kind(tx, KUEUE, "WorkloadPriorityClass", names=named) if named else []
-    values = {row.name: int((row.spec or {}).get("value") or 0) for row in rows}
+    values = class_values.values(tx, named) if named else {}
     names = [(job.parsed.namespace, job.name) for job in jobs]
     live = workloads.live_by_name(tx, names)
     refused = without_limits(tx, jobs, unqueued_jobs)

@@ -12,7 +12,7 @@ from hub.domain.plan import Reason
 from hub.domain.queueing import eligibility
 from hub.domain.queueing.eligibility import Inactive
 from hub.domain.quota import declared
-from hub.domain.quota.declared import EVERYTHING, ClusterQueue, Flavor, LocalQueue
+from hub.domain.quota.declared import DRAIN, EVERYTHING, ClusterQueue, Flavor, LocalQueue
 from hub.domain.quota.holders import AdmittedWorkload
 from hub.domain.quota.placed_queues import QueueSelection, read_queue_selection
 from hub.domain.quota.queue_policy import QueuePolicy, read_policy
@@ -27,7 +27,6 @@ from shared.groups import KUEUE, PLACEMENT
 from shared.selectors import LabelSelector
 
 DEFAULT_QUEUE: Final = "default"
-DRAIN: Final = "HoldAndDrain"
 KINDS: Final = (
     (KUEUE, "ResourceFlavor"),
     (KUEUE, "ClusterQueue"),

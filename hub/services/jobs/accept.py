@@ -18,6 +18,7 @@ from hub.services.jobs.priorities import (
     no_such_class,
 )
 from hub.services.jobs.unsuspendable import NOT_SUSPENDABLE, misplaced
+from hub.services.queues import class_values
 from hub.services.queues.defaults import (
     DEFAULT,
     ensure_default_queue,
@@ -27,10 +28,10 @@ from hub.services.queues.defaults import (
 )
 from hub.services.queues.unqueued import without_limits
 from hub.services.reading.contradictions import Contradictions
-from hub.services.reading.draft import Draft, read_by_the_hub
+from hub.services.reading.draft import Draft, name_taken, read_by_the_hub
 from hub.services.reading.pod_security import Gatekeeper
 from hub.services.works import restored
-from hub.store import manifests, objects, workloads
+from hub.store import manifests, workloads
 from hub.store.records.workloads import ShapeColumns, Workload
 from hub.store.transaction import Transaction
 from shared import labels as keys
@@ -38,7 +39,6 @@ from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds import unheeded
 from shared.kinds.batch_v1 import max_runtime_s
-from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.reject_codes import RejectCode
 
 Identity = tuple[str, str, str]  # kind, namespace, name
@@ -195,8 +195,7 @@ def resolve_priorities(tx: Transaction, drafts: Sequence[Draft]) -> dict[str, in
     named = {name for given in drafts if (name := priority_class(given))}
     if not named:
         return {}
-    rows = objects.list_kind(tx, KUEUE, "WorkloadPriorityClass", names=sorted(named))
-    return {row.name: int((row.spec or {}).get("value") or 0) for row in rows}
+    return class_values.values(tx, sorted(named))
 
 
 def given_priority(tx: Transaction, given: Draft, values: dict[str, int]) -> tuple[str, int]:
@@ -298,8 +297,7 @@ def _judge(
 def occupied(given: Draft, holder: Workload) -> Rejected:
     """Why a draft can not have the name that `holder` has; of one that is hidden from its sender no more."""
     if not given.sees.shows(holder.namespace, holder.queue, holder.owner):
-        words = f"the name {holder.namespace}/{holder.name} is taken: choose another one"
-        return Rejected(RejectCode.ALREADY_EXISTS, words, "metadata.name")
+        return Rejected(RejectCode.ALREADY_EXISTS, name_taken(given), "metadata.name")
     if holder.origin != given.origin:
         return Rejected(
             RejectCode.OWNED_ELSEWHERE,

@@ -6,6 +6,7 @@ more, and where it drains, what is admitted is taken back like all that is evict
 
 from typing import Final, Literal
 
+from hub.domain.quota.declared import DRAIN
 from hub.services.context.settings import Settings
 from hub.services.objects.apply import CONFIGURED, REJECTED, apply_documents
 from hub.services.questions import queues
@@ -65,7 +66,7 @@ def set_stop_policy(
 
 def _drain(tx: Transaction, row: StoredObject, policy: StopPolicy, principal: str) -> None:
     """Take back what a Terminating ClusterQueue has admitted; any other policy changes nothing of it."""
-    if policy != terminating.DRAIN:
+    if policy != DRAIN:
         said = (
             f"ClusterQueue {row.name} is being deleted and admits nothing: it can only be drained"
         )

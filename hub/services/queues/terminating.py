@@ -8,6 +8,7 @@ also where the object on the hub cluster is gone already because somebody took i
 from collections.abc import Iterable
 from typing import Final
 
+from hub.domain.quota.declared import DRAIN
 from hub.services.queues.refresh import refresh_queues
 from hub.services.works.evict import evict
 from hub.store import jobs, objects
@@ -16,7 +17,6 @@ from hub.store.transaction import Transaction
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
 KIND: Final = (KUEUE, "ClusterQueue")
-DRAIN: Final = "HoldAndDrain"
 
 
 def is_terminating(row: StoredObject) -> bool:

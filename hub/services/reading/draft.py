@@ -147,6 +147,11 @@ def queue_name(parsed: Parsed) -> str:
     return str(parsed.labels.get(keys.QUEUE_NAME) or parsed.annotations.get(keys.QUEUE_NAME) or "")
 
 
+def name_taken(given: Draft) -> str:
+    """The message about a name that a job has which the draft's sender may not see."""
+    return f"the name {given.parsed.namespace}/{given.name} is taken: choose another one"
+
+
 def read_by_the_hub(annotations: Any) -> dict[str, str]:
     """The annotations that the hub keeps beside a job's state: its own and Kueue's."""
     if not annotations:

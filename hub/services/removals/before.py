@@ -19,10 +19,9 @@ from hub.store.transaction import Transaction
 from shared.documents import Json, JsonView
 from shared.groups import CLUSTER, PLACEMENT
 from shared.kinds.placement_v1 import PLACEMENT_KINDS
-from shared.wire.streams_v1 import NamespaceTold
+from shared.wire.streams_v1 import MOST_INSIDE, NamespaceTold
 
 MOST_SHOWN: Final = 100  # objects of one member
-MOST_INSIDE: Final = 5  # that are named of one Namespace
 _COUNTS: Final = {
     Fate.DELETED: "deleted",
     Fate.DELETED_IF_EMPTY: "deletedIfEmpty",
@@ -146,7 +145,7 @@ def with_contents(member: Json, each: Json, found: NamespaceTold) -> None:
         )
         each["message"] = f"nothing of others is in it now: deleted if that is so by then{waits}"
         return
-    each.update(inside=list(found.named[:MOST_INSIDE]), insideCount=held, fate=Fate.LEFT)
+    each.update(inside=list(found.named), insideCount=held, fate=Fate.LEFT)
     each["message"] = (
         f"it stays: it holds {held} objects that are not of this hub"
         if held

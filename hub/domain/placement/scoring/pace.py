@@ -129,8 +129,10 @@ class Paces:
             self._full.add(member)
 
     def _is_full(self, member: str) -> bool:
-        window, known = self._windows.of(member), self._members.get(member)
-        return window is not None and known is not None and known.unapplied >= window
+        if self._windows.of(member) is None:
+            return False
+        known = self._members.get(member)
+        return known is not None and self._told(member, known).is_full
 
     def report(self, member: str, told: CreateAnswers | None) -> None:
         """A member's agent reported how creates are answered there; None: as they should be."""

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from hub.services.questions import objects as shown
-from hub.store import front_page, objects, workloads
+from hub.services.queues import class_values
+from hub.store import front_page, workloads
 from hub.store.records.lists import JobOnPage
 from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
@@ -15,8 +16,7 @@ _MOST_CLASSES: Final = 100
 
 def priority_classes(tx: Transaction) -> list[tuple[str, int]]:
     """WorkloadPriorityClasses with their values, the highest first."""
-    rows = objects.list_kind(tx, KUEUE, "WorkloadPriorityClass")
-    found = [(row.name, int((row.spec or {}).get("value") or 0)) for row in rows]
+    found = class_values.values(tx).items()
     return sorted(found, key=lambda each: (-each[1], each[0]))[:_MOST_CLASSES]
 
 
