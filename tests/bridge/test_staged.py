@@ -8,6 +8,7 @@ import pytest
 from hub.bridge.approvals import Approvals
 from hub.bridge.kinds import ALWAYS
 from shared.kube import errors
+from tests import waiting
 from tests.bridge.hub_cluster import World, until, world
 from tests.bridge.parts import on_simulated
 from tests.services.members.hubs import Agent, seen
@@ -104,6 +105,7 @@ async def test_a_run_is_approved_and_ends_by_kubectl(tmp_path: Path):
         await until(lambda: holds(agent))
 
         async def done() -> Any:
+            await waiting.span(0.5, why="an agent may sync five times a second")
             await holds(agent)
             run = await reasons(it, "ClusterStagedUpdateRun", "first")
             return run.get("Succeeded") == "UpdateRunSucceeded"

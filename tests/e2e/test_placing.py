@@ -54,5 +54,10 @@ def _all_placed(hub, count: int):
 
 
 def _told(hub, uid: str):
+    """The explanation, once both agents have reported that the namespace accepts the hub."""
     told = hub.explain(uid)
-    return told if told.waiting and told.waiting.get("nearest") else None
+    nearest = (told.waiting or {}).get("nearest")
+    asked = all(
+        each["reason"] == "InsufficientRoom" for each in (told.waiting or {}).get("clusters", ())
+    )
+    return told if nearest and asked else None

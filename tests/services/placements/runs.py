@@ -40,8 +40,8 @@ spec: {{placementName: everywhere, {version}stagedRolloutStrategyName: {strategy
 """
 
 
-async def started(hub: Running, *documents: str) -> Fleet:
-    """m1 and m2 are canaries, m3 and m4 are not."""
+async def started(hub: Running, *documents: str, placed: bool = True) -> Fleet:
+    """m1 and m2 are canaries, m3 and m4 are not; `placed`: with the placement."""
     fleet = await Fleet.start(hub, *MEMBERS)
     for name in MEMBERS:
         label = "labels: {tier: canary}" if name in ("m1", "m2") else "labels: {}"
@@ -53,7 +53,7 @@ metadata: {{name: {name}, {label}}}
 spec: {{identity: {{kind: User, name: {name}, apiGroup: rbac.authorization.k8s.io}}}}
 """
         )
-    for each in (EXTERNAL, *documents):
+    for each in ((EXTERNAL,) if placed else ()) + documents:
         await fleet.apply(each)
     return fleet
 

@@ -374,3 +374,22 @@ async def test_a_runs_deadline_begins_once_the_report_is_there(tmp_path: Path) -
         await report(fleet, YES, *runs.MEMBERS)
         await runs.roll(fleet)
         assert await runs.colors(fleet) == "bbbb"
+
+
+async def test_a_run_is_not_worked_out_while_a_report_is_due(tmp_path: Path) -> None:
+    """Else a canary whose agent reports late is left out, and the clusters behind it begin at once."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await runs.started(hub, runs.STRATEGY, placed=False)
+        await report(fleet, {}, "m1")
+        await report(fleet, YES, "m2", "m3", "m4")
+        await fleet.apply(runs.EXTERNAL)
+        await fleet.apply(runs.run("first"))
+        initialized = conditions(await runs.status_of(fleet, "first"))["Initialized"]
+        assert initialized == (
+            "Unknown",
+            "UpdateRunNotInitializedYet",
+        )
+        await report(fleet, YES, "m1")
+        await runs.roll(fleet)
+        assert await runs.colors(fleet) == "bbbb"
+        assert (await runs.progress(fleet, "first"))[0] == "UpdateRunSucceeded"

@@ -241,6 +241,9 @@ def _work_out(
         raise _NotYet(f"there is no {kind} {name}: it is worked out once there is")
     if not outcome.selection.objects and not fleet.leftovers:
         raise _NotYet("the placement selects no object yet")
+    if outcome.decisions.awaited:  # or its stage would be skipped, and the others come first
+        names = ", ".join(outcome.decisions.awaited[:_MOST_NAMED])
+        raise _NotYet(f"the agents of {names} have yet to report whether they accept this hub")
     if not outcome.decisions.fulfilled:
         raise _NotYet(f"not all clusters are found: {outcome.decisions.message}")
     index = _version(tx, outcome, str(spec.get("resourceSnapshotIndex") or ""))
