@@ -143,10 +143,9 @@ def _hold_object(work: Work, live: Object, seen: Seen, moment: Moment) -> Decisi
         return Decision("Failed", reason="FoundDrifts", message=_LEFT)
     if not stale and not (seen.drifted and work.when_to_apply == "Always"):
         return Decision("Applied")
-    if stale or work.force is False:  # what others own is not to be overwritten: it is said
-        held = troubled(seen, moment)
-        if held is not None:
-            return held
-    elif moment.now < seen.not_before:
+    held = troubled(seen, moment)
+    if held is not None and (stale or held.phase == "Failed" or work.force is False):
+        return held  # also of drift that the API server lets nobody put back
+    if not stale and moment.now < seen.not_before:
         return Decision("Applied", wake_at=seen.not_before)
     return Decision("Waiting" if stale else "Applied", "Apply", force=True)

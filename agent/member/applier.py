@@ -15,7 +15,9 @@ from agent.decide.member_policy import REFUSED, MemberPolicy, lowered
 from agent.member.abandon import Address, Ours, abandon
 from agent.member.acceptance import Acceptance
 from agent.member.comparison import Compared, compare
+from agent.member.made_namespaces import make_for_job
 from agent.member.namespaces import delete_namespace
+from agent.member.put_back import PutBack, causes_of
 from agent.member.refusals import DENIED, conflicting, missing_what, refused
 from agent.member.take_over import Permission, TakeOver, stranger
 from agent.objects import drift
@@ -28,6 +30,7 @@ from agent.objects.facts import (
 )
 from agent.objects.manifests import stamped_over, unstarted
 from agent.objects.pods import is_of_copy, is_over, owner_name
+from agent.objects.replacing import taken_in
 from shared import labels
 from shared.clock import Clock
 from shared.failpoints import failpoint
@@ -73,7 +76,9 @@ class Applier:
             return await self._who_is_there(work)
         except errors.NotFound as missing:
             if missing.of_namespace and make_namespace:
-                trouble = await self._make_namespace(work.namespace, work.namespace_id)
+                trouble = await make_for_job(
+                    self._client, self._acceptance, work.namespace, work.namespace_id
+                )
                 if trouble is not None:
                     return Outcome(trouble=trouble)
                 return await self.create(work, make_namespace=False, mark=mark)
@@ -249,11 +254,13 @@ class Applier:
             trouble = trouble or await self._take_over.refuse_update(work, live if ours else None)
             if trouble is not None:
                 return Outcome(trouble=trouble)
+            if ours and live is not None and (entries := taken_in(live, labels.FIELD_MANAGER)):
+                live = await self._client.merge_patch(
+                    *_address(live), entries, field_manager=labels.FIELD_MANAGER
+                )
             manifest = self._manifest(work, live, leave)
             force = permission.force if work.force is None else work.force
-            applied = await self._client.apply(
-                manifest, field_manager=labels.FIELD_MANAGER, force=force
-            )
+            applied = await self._write_over(manifest, live if ours else None, force=force)
         except errors.Conflict as conflict:
             return Outcome(trouble=conflicting(conflict, ours=ours))
         except errors.NotFound as missing:
@@ -263,6 +270,19 @@ class Applier:
         except errors.KubeError as refusal:
             return Outcome(trouble=refused(refusal))
         return Outcome(live=applied)
+
+    async def _write_over(self, manifest: Object, ours: Object | None, *, force: bool) -> Object:
+        """Apply; over our own also where entries of others make it invalid. Raises KubeError."""
+        try:
+            return await self._client.apply(
+                manifest, field_manager=labels.FIELD_MANAGER, force=force
+            )
+        except errors.Invalid as refusal:
+            if ours is None or not force or not causes_of(refusal):
+                raise
+            if not await PutBack(self._client, manifest, ours).write():
+                raise
+        return await self._client.apply(manifest, field_manager=labels.FIELD_MANAGER, force=True)
 
     def _manifest(self, work: Work, live: Object | None, leave: Sequence[drift.Path]) -> Object:
         """Compose the apply. Without a live object it creates one, or the API server refuses it."""
@@ -333,36 +353,6 @@ class Applier:
         except errors.KubeError:
             return False
 
-    async def _make_namespace(self, name: str, wanted: str | None) -> Trouble | None:
-        """Create the namespace a Job was submitted to, as users expect; None if it is there now.
-
-        `wanted`: the id of the hub's namespace; None: a hub that does not tell it.
-        """
-        metadata: Object = {
-            "name": name,
-            "labels": dict.fromkeys((labels.MANAGED_BY, labels.CREATED_BY), self._hub_id),
-        }
-        if wanted is not None:
-            metadata["annotations"] = {labels.NAMESPACE_ID: wanted}
-        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
-        try:
-            await self._client.create(namespace, field_manager=labels.FIELD_MANAGER)
-        except errors.AlreadyExists:
-            return await self._check_namespace(name, wanted)
-        except errors.Unavailable as silent:
-            return Trouble("Unavailable", silent.message)
-        except errors.KubeError as refusal:
-            return Trouble("NamespaceMissing", refusal.message)
-        return None
-
-    async def _check_namespace(self, name: str, wanted: str | None) -> Trouble | None:
-        """Judge a namespace that appeared meanwhile: another step made it, or the member's people."""
-        try:
-            live = await self._client.get("v1", "Namespace", "", name)
-        except errors.KubeError as refusal:
-            return Trouble("Retrying", refusal.message)
-        return self._acceptance.judge(live, name, wanted)
-
     async def _get(self, work: Work) -> Object:
         return await self._client.get(work.api_version, work.kind, work.namespace, work.name)
 
@@ -371,7 +361,9 @@ def _preconditions(work: Work, live: Object, hub_id: str) -> Object:
     """What of an object must still hold when an apply arrives."""
     metadata = live["metadata"]
     held = {"uid": metadata["uid"]}
-    if work.when_to_apply == "IfNotDrifted" and owner_of(live, hub_id) == work.uid:
+    ours = owner_of(live, hub_id) == work.uid
+    as_seen = work.when_to_apply == "IfNotDrifted" if ours else work.when_to_take_over != "Always"
+    if as_seen:
         held["resourceVersion"] = metadata["resourceVersion"]
     return held
 

@@ -107,6 +107,7 @@ class Observer:
             on_event=self._object,
             label_selector=f"{labels.MANAGED_BY}={self._hub_id}",
             clock=self._clock,
+            on_served=lambda: self._listener.kind_changed(key),
         )
         self._informers[key] = informer
         self._tasks[key] = asyncio.create_task(informer.run())
@@ -281,7 +282,6 @@ class Observer:
         for key, informer in self._informers.items():
             if informer.served is False and f"{key[0]}/{key[1]}" in served:
                 informer.wake()
-                self._helpers.append(asyncio.create_task(self._served_again(key, informer)))
         for version in _KUEUE_VERSIONS:
             if self._queues is None and f"{version}/{_LOCAL_QUEUE}" in served:
                 self._queues = Informer(
@@ -292,11 +292,6 @@ class Observer:
                     on_event=self._queue,
                 )
                 self._helpers.append(asyncio.create_task(self._queues.run()))
-
-    async def _served_again(self, key: KindKey, informer: Informer[Object]) -> None:
-        while informer.served is False:
-            await self._clock.sleep(0.2)
-        self._listener.kind_changed(key)
 
 
 def _whole(obj: Object, _previous: Object | None) -> Object:

@@ -6,7 +6,6 @@ ours and so never drift. Jobs are created once and not applied, so for them only
 their API lets change are compared, by value.
 """
 
-import base64
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import orjson
 
 from agent.objects import managed_fields
 from agent.objects.facts import JOB
-from agent.objects.manifests import mutable_fields
+from agent.objects.manifests import encoded, mutable_fields
 from shared import labels, quantity, secrecy
 
 Object = dict[str, Any]
@@ -92,11 +91,7 @@ def comparable(manifest: Object) -> Object:
     wanted = {k: v for k, v in manifest.items() if k not in _NOT_COMPARED}
     metadata = manifest.get("metadata") or {}
     wanted["metadata"] = {k: metadata[k] for k in ("labels", "annotations") if metadata.get(k)}
-    if manifest.get("kind") == "Secret" and manifest.get("stringData"):
-        plain = wanted.pop("stringData")
-        encoded = {k: base64.b64encode(str(v).encode()).decode() for k, v in plain.items()}
-        wanted["data"] = {**(wanted.get("data") or {}), **encoded}
-    return wanted
+    return encoded(manifest, wanted)
 
 
 def ignored(path: Path, pointers: Sequence[str]) -> bool:
@@ -163,8 +158,8 @@ def _walk(path: Path, wanted: Any, live: Any, owned: managed_fields.Tree) -> Ite
 def _below(
     path: Path, wanted: Any, live: Any, owned: managed_fields.Tree | None
 ) -> Iterator[Difference]:
-    if owned is not None and managed_fields.is_leaf(owned):
-        return  # ours, whole
+    if wanted is None or (owned is not None and managed_fields.is_leaf(owned)):
+        return  # left to the server, as a null is; or ours, whole
     if live is ABSENT:
         if not _is_nothing(wanted):
             yield Difference(path, wanted, ABSENT)
@@ -212,7 +207,7 @@ def same(wanted: Any, live: Any) -> bool:
     """Whether a live value is what was asked for: quantities by amount, absent fields by default."""
     if isinstance(wanted, dict) and isinstance(live, dict):
         return all(
-            _is_nothing(value) if name not in live else same(value, live[name])
+            _is_nothing(value) if name not in live else value is None or same(value, live[name])
             for name, value in wanted.items()
         )
     if isinstance(wanted, list) and isinstance(live, list):

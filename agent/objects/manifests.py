@@ -1,5 +1,7 @@
 """What is written for one work: the manifest with our marks, and the patches of a Job. Pure."""
 
+import base64
+
 from agent.objects.facts import Object, is_created, is_namespace, outdated
 from shared import finalizers, labels
 from shared.generated import clean_template, is_generated
@@ -116,7 +118,21 @@ def stamped(work: Work, hub_id: str, *, created: bool = False) -> Object:
         labels.SPEC_HASH: work.hash,
         **notes,
     }
-    return {**work.manifest, "metadata": metadata}
+    return encoded(work.manifest, {**work.manifest, "metadata": metadata})
+
+
+def encoded(manifest: Object, made: Object) -> Object:
+    """A Secret's `stringData` as the `data` that the API server stores; anything else as it is.
+
+    Server-side apply records who owns `data`, and takes away the keys that a later apply leaves out: it
+    does neither with `stringData`.
+    """
+    if manifest.get("kind") != "Secret" or "stringData" not in manifest:
+        return made
+    plain = manifest["stringData"] or {}
+    data = {k: base64.b64encode(str(v).encode()).decode() for k, v in plain.items()}
+    rest = {name: value for name, value in made.items() if name != "stringData"}
+    return {**rest, "data": {**(manifest.get("data") or {}), **data}}
 
 
 def stamped_over(work: Work, hub_id: str, live: Object | None) -> Object:

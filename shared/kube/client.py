@@ -231,6 +231,7 @@ class KubeClient:
         field_manager: str,
         subresource: str | None = None,
         timeout_s: float = TIMEOUT_S,
+        dry_run: bool = False,
     ) -> Object:
         """RFC 7396 patch. `metadata.uid` or `metadata.resourceVersion` in it are preconditions."""
         return await self._patch(
@@ -238,7 +239,7 @@ class KubeClient:
             (namespace, name, subresource or ""),
             MERGE_PATCH,
             patch,
-            {"fieldManager": field_manager},
+            {"fieldManager": field_manager} | ({"dryRun": "All"} if dry_run else {}),
             timeout_s,
         )
 

@@ -1,7 +1,7 @@
 """What an API server refuses or fails to answer, as exceptions.
 
 `metav1.Status` carries HTTP code, machine-readable reason, text and details; the tree below follows
-the reasons that callers tell apart. Timeouts, broken connections and 5xx are `Unavailable`: whether
+the reasons that callers tell apart. Timeouts, broken connections and other 5xx are `Unavailable`: whether
 the server acted on such a request is unknown, so a caller that wrote must read back.
 """
 
@@ -79,7 +79,7 @@ class Unauthorized(KubeError):
 
 
 class Invalid(KubeError):
-    """The object fails validation (400 and 422)."""
+    """The object fails validation (400, 422, and the 500 of an apply whose body has another type)."""
 
 
 class TooManyRequests(KubeError):
@@ -105,6 +105,9 @@ class NotSent(Unavailable):
     """No connection could be made: the request certainly did not take place."""
 
 
+# What a server-side apply answers to a body that does not fit the kind's schema, before it writes anything.
+_UNTYPED = "failed to create typed patch object"
+
 _BY_STATUS: dict[int, type[KubeError]] = {
     400: Invalid,
     401: Unauthorized,
@@ -127,6 +130,8 @@ def from_status(status: int, body: Mapping[str, Any], retry_after: str | None = 
         return Conflict(status, reason, message, details)
     if status == 429:
         return TooManyRequests(status, reason, message, details, _seconds(retry_after, details))
+    if status == 500 and message.startswith(_UNTYPED):
+        return Invalid(status, reason, message, details)
     if status >= 500:
         return Unavailable(status, reason, message, details)
     return _BY_STATUS.get(status, KubeError)(status, reason, message, details)

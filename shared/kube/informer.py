@@ -65,7 +65,9 @@ class Informer(Generic[T]):
         forbidden_s: float | None = None,
         clock: Clock | None = None,
         slim: Callable[[Object], Object] | None = None,
+        on_served: Callable[[], None] | None = None,
     ) -> None:
+        """`on_served`: told when a kind comes that was not served, or one goes that was."""
         self.api_version = api_version
         self.kind = kind
         self.cache: dict[Key, T] = {}
@@ -84,6 +86,7 @@ class Informer(Generic[T]):
         self._not_served_s = not_served_s
         self._forbidden_s = forbidden_s  # None: as after any other failure
         self._slim = slim
+        self._on_served = on_served
         self._clock = clock or SystemClock()
         self._marks: dict[Key, tuple[str, str]] = {}  # uid, resourceVersion of what is cached
         self._heard = False
@@ -181,12 +184,14 @@ class Informer(Generic[T]):
             self._field_selector,
             slim=self._slim,
         )
-        self.served = True
+        before, self.served = self.served, True
         self.refused = ""
         self.relists += 1
         self._replace(listing.items)
         self.resource_version = listing.resource_version
         self.synced.set()
+        if before is False:
+            self._tell_served()
 
     def _replace(self, items: Iterable[Object]) -> None:
         """Make the cache equal to a complete list, telling of every difference."""
@@ -204,10 +209,16 @@ class Informer(Generic[T]):
             self._drop(key, None)
 
     def _not_served(self) -> None:
-        self.served = False
+        before, self.served = self.served, False
         self.resource_version = ""
         self._replace(())
         self.synced.set()
+        if before is True:
+            self._tell_served()
+
+    def _tell_served(self) -> None:
+        if self._on_served is not None:
+            self._on_served()
 
     def _take(self, event: WatchEvent) -> None:
         metadata = event.object.get("metadata") or {}

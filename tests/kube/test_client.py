@@ -180,6 +180,14 @@ async def test_a_failing_server_is_unavailable(stubbed, code):
         await client.get("v1", "ConfigMap", "team", "a")
 
 
+async def test_a_body_that_can_not_be_typed_is_invalid(stubbed):
+    """An apply of `replicas: "2"`: the server says 500, and refuses before it writes anything."""
+    text = "failed to create typed patch object (team/a; apps/v1, Kind=Deployment): .spec.replicas: ..."
+    with pytest.raises(errors.Invalid, match="typed patch object"):
+        raise errors.from_status(500, {"message": text})
+    assert isinstance(errors.from_status(500, {"message": "etcd is down"}), errors.Unavailable)
+
+
 async def test_an_answer_that_is_no_json_is_unavailable(stubbed):
     """A proxy's page in place of the server's answer: whether a write took place is unknown."""
     stub, client = stubbed

@@ -178,6 +178,17 @@ async def test_a_kind_that_is_not_served_is_an_empty_cache_until_it_is(following
     assert one.informer.served is True
 
 
+async def test_a_kind_that_comes_by_the_informers_own_retry_is_told(following):
+    """Whoever looks at the list of kinds after that retry finds nothing new in it."""
+    following.stub.served = False
+    told: list[bool] = []
+    one = following(not_served_s=0.05, on_served=lambda: told.append(True))
+    await one.informer.synced.wait()
+    following.stub.served = True
+    await one.until(lambda: told)
+    assert (one.informer.served, told) == (True, [True])
+
+
 async def test_a_kind_that_may_not_be_read_says_so_and_is_tried_rarely(following):
     """403 is no outage: the reason is kept, and the next look waits as long as was asked for."""
     following.stub.put("a")

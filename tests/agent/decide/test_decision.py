@@ -69,6 +69,22 @@ OBJECTS = [
         ("Nothing", "Applied", ""),
     ),
     (
+        "drifted, and put back by no write",
+        OBJECT,
+        Seen(
+            live=LIVE, drifted=True, not_before=1030, trouble=Trouble("ApplyFailed", "immutable")
+        ),
+        {},
+        ("Nothing", "Failed", "ApplyFailed"),
+    ),
+    (
+        "drifted, no answer",
+        OBJECT,
+        Seen(live=LIVE, drifted=True, not_before=1030, trouble=Trouble("Unavailable", "timeout")),
+        {},
+        ("Nothing", "Applied", ""),
+    ),
+    (
         "drifted, left alone",
         CAREFUL,
         Seen(live=LIVE, drifted=True),

@@ -84,6 +84,13 @@ def a_pod(**container):
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
 
 
+def test_a_null_leaves_the_field_to_the_server():
+    """What the server then fills in is no difference, alone or in an item of a list."""
+    manifest = a_config_map(colour=None)
+    assert drift.compared(manifest, a_config_map(colour="red")) == []
+    assert drift.same([{"name": "a", "port": None}], [{"name": "a", "port": 80}])
+
+
 def test_items_of_lists_are_found_by_their_keys():
     """An item that others put in front moves nothing; defaults in keys do not matter."""
     live = live_of(a_pod(), owning(TREE))

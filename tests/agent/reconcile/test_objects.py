@@ -154,6 +154,24 @@ async def test_the_content_of_a_secret_never_leaves_the_member(member):
     assert (drift.path, drift.hub, drift.member) == ("/data/password", redacted, redacted)
 
 
+async def test_a_key_that_leaves_string_data_leaves_the_member(member):
+    """The agent applies `stringData` as `data`, of which the server records the owner."""
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "keys", "namespace": "team"},
+        "stringData": {"user": "ada", "password": "hunter2"},
+    }
+    member.hub.put(an_object(secret, "o-1"))
+    member.start()
+    await member.hub.seen("o-1", "Applied")
+    fewer = {**secret, "stringData": {"user": "ada"}}
+    member.hub.put(an_object(fewer, "o-1", generation=2))
+    await member.hub.until(lambda hub: hub.observed["o-1"].generation == 2)
+    live = await member.kube.get("v1", "Secret", "team", "keys")
+    assert live["data"] == {"user": "YWRh"}
+
+
 async def test_a_deleted_object_is_made_again(member):
     """Objects, unlike Jobs, are re-created when someone deletes them, also while the hub is away."""
     member.hub.put(an_object(a_config_map(), "o-1"))
