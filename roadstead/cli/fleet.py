@@ -21,7 +21,7 @@ from typing import Any
 
 import structlog
 
-from roadstead.cli import ports
+from roadstead.cli import last_start, ports
 from roadstead.cli.members import Member, growing_pools
 from roadstead.cli.supervisor import Child, Supervisor
 from roadstead.client import Client
@@ -309,7 +309,7 @@ class Fleet:
 
     def _known_ports(self) -> dict[str, int]:
         """A port per server: those of the last start on this folder, else free ones."""
-        known = _ports_in(self.folder / "fleet.json")
+        known = last_start.read(self.folder).ports
         wanted = ["hub", _HUB_SIM, *(f"sim-{m.name}" for m in self.members)]
         free = ports.free(len(wanted))
         found = {name: known.get(name) or port for name, port in zip(wanted, free, strict=True)}
@@ -327,9 +327,7 @@ class Fleet:
                 )
             if failure:
                 self._ports[name] = ports.free(1)[0]
-        (self.folder / "fleet.json").write_text(
-            json.dumps({"ports": self._ports, "members": [m.name for m in self.members]})
-        )
+        last_start.write(self.folder, host, self._ports, self.members)
 
     async def _until(self, what: str, log: str, ready: Callable[[], Awaitable[bool]]) -> None:
         deadline = self._clock.monotonic() + READY_WITHIN_S
@@ -365,15 +363,6 @@ def _takes_what_is_applied(hub: Client) -> bool:
     """Do the hub's kinds stand on the hub cluster? A bridge that stopped is not waited for."""
     told = hub.hub_cluster()
     return told.running or told.reason not in _NOT_YET
-
-
-def _ports_in(path: Path) -> dict[str, int]:
-    """The ports of the last start; none where the file is missing or cut short."""
-    try:
-        found = json.loads(path.read_text())["ports"]
-        return {name: int(port) for name, port in found.items()}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return {}
 
 
 def _write_private(path: Path, text: str) -> None:

@@ -6,7 +6,7 @@ take `addSeconds` to come.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -84,6 +84,28 @@ def read_members(given: str) -> tuple[Member, ...]:
         return _members(document)
     except _Wrong as wrong:
         raise click.UsageError(f"{given}: {wrong}") from None
+
+
+def as_documents(members: Sequence[Member]) -> list[Json]:
+    """As a members file lists them."""
+    return [
+        {
+            "name": each.name,
+            "labels": dict(each.labels),
+            "taints": [dict(taint) for taint in each.taints],
+            "queueManager": each.queue_manager,
+            "pools": [dict(pool) for pool in each.pools],
+        }
+        for each in members
+    ]
+
+
+def members_of(listed: Sequence[Json]) -> tuple[Member, ...]:
+    """The same read back; () where it is none."""
+    try:
+        return _members({"members": list(listed)})
+    except _Wrong:
+        return ()
 
 
 def growing_pools(member: Member) -> list[Json]:

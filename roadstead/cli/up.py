@@ -1,10 +1,14 @@
 """`roadstead up`: a hub with simulated clusters and their agents, in the foreground."""
 
 from pathlib import Path
+from typing import Final
 
 import click
 
 from roadstead.context import default_data_dir
+
+_DEFAULT_ADDRESS: Final = ("127.0.0.1", 8080)
+_DEFAULT_MEMBERS: Final = "3"
 
 
 def listen_address(text: str) -> tuple[str, int]:
@@ -24,17 +28,14 @@ def listen_address(text: str) -> tuple[str, int]:
 )
 @click.option(
     "--listen",
-    default="127.0.0.1:8080",
-    show_default=True,
     metavar="HOST:PORT",
-    help="Where the hub listens; port 0 takes a free one, and keeps it.",
+    help="Where the hub listens; port 0 takes and keeps a free one [as on this folder before, else "
+    "127.0.0.1:8080].",
 )
 @click.option(
     "--members",
-    default="3",
-    show_default=True,
     metavar="N|FILE",
-    help="How many simulated clusters, or a file that describes them.",
+    help="How many simulated clusters, or a file that describes them [those of this folder, else 3].",
 )
 @click.option(
     "--pack", is_flag=True, help="All simulators and agents in one process, for large fleets."
@@ -54,8 +55,8 @@ def listen_address(text: str) -> tuple[str, int]:
 )
 def up(
     data: Path | None,
-    listen: str,
-    members: str,
+    listen: str | None,
+    members: str | None,
     pack: bool,
     database: str | None,
     replicas: int,
@@ -63,23 +64,42 @@ def up(
     """Run a whole fleet here until Ctrl-C.
 
     Prints `ready http://HOST:PORT` when everything answers. Started again on the same folder, it
-    goes on where it stopped.
+    goes on where it stopped: with the same members, on the same ports.
     """
-    address = listen_address(listen)
+    address = listen_address(listen) if listen else None
     if replicas > 1 and not database:
         raise click.UsageError(
             "--replicas: several hubs share a database of PostgreSQL; name it with "
             "--database postgresql://USER@HOST/NAME."
         )
+    folder = data or default_data_dir()
+    from roadstead.cli import last_start
     from roadstead.cli.members import read_members
 
-    described = read_members(members)
+    last = last_start.read(folder)
+    if members:
+        described = read_members(members)
+    elif last.names and not last.members:
+        raise click.UsageError(
+            f"{folder} was last used by an earlier release, with the members {', '.join(last.names)}: "
+            "describe them once more with --members."
+        )
+    else:
+        described = last.members or read_members(_DEFAULT_MEMBERS)
+    left = sorted(set(last.names) - {each.name for each in described})
+    if left:
+        click.echo(
+            f"not started: {', '.join(left)}, which were members on this folder; "
+            "take them out with: roadstead clusters rm NAME",
+            err=True,
+        )
     from roadstead.cli.fleet import Fleet
     from roadstead.cli.foreground import run_until_signal
 
+    host, port = last.host or _DEFAULT_ADDRESS[0], last.ports.get("hub") or _DEFAULT_ADDRESS[1]
     fleet = Fleet(
-        data or default_data_dir(),
-        address,
+        folder,
+        address or (host, port),
         described,
         packed=pack,
         replicas=replicas,

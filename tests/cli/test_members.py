@@ -6,6 +6,7 @@ import click
 import pytest
 import yaml
 
+from roadstead.cli import last_start
 from roadstead.cli.members import read_members
 
 POOL = {
@@ -58,6 +59,31 @@ def test_a_file_has_every_documented_field(tmp_path):
         True,
     )
     assert (list(member.taints), list(member.pools)) == (MEMBER["taints"], [POOL])
+
+
+def test_the_last_start_is_read_back(tmp_path):
+    """`up` on the same folder goes on with the members, ports and address of before."""
+    members = read_members(_file(tmp_path, {"members": [MEMBER]}))
+    last_start.write(tmp_path, "127.0.0.2", {"hub": 9}, members)
+    assert last_start.read(tmp_path) == last_start.LastStart(
+        "127.0.0.2", {"hub": 9}, ("gpu-west",), members
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("", ()),
+        ("[]", ()),
+        ('{"ports": {"hub": 9}, "members": ["a", "b"]}', ("a", "b")),  # of an earlier release
+        ('{"ports": {"hub": 9}, "members": [{"name": "a", "pools": 3}]}', ("a",)),
+    ],
+)
+def test_a_start_whose_members_are_not_told_has_none(tmp_path, text, names):
+    """Only their names may be known: nothing is made up in their place."""
+    (tmp_path / last_start.FILE).write_text(text)
+    last = last_start.read(tmp_path)
+    assert (last.names, last.members) == (names, ())
 
 
 def test_a_name_is_enough(tmp_path):

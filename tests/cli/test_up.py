@@ -50,11 +50,12 @@ def _start(
 
 
 @contextlib.contextmanager
-def _up(folder: Path, members: Path, *more: str) -> Iterator[RunningFleet]:
-    """As a fork (tests/stem.py): the modules are loaded already."""
+def _up(folder: Path, members: Path | None, *more: str) -> Iterator[RunningFleet]:
+    """As a fork (tests/stem.py): the modules are loaded already. None: told no members and no address."""
     log = folder.with_name("up.log")
     log.write_bytes(b"")  # of an earlier fleet: it says that it was ready
-    options = (f"--data={folder}", "--listen=127.0.0.1:0", f"--members={members}", *more)
+    given = (f"--members={members}", "--listen=127.0.0.1:0") if members is not None else ()
+    options = (f"--data={folder}", *given, *more)
     env = environment_without_ours()
     process = stem.start("roadstead.cli", "up", *options, log=log, env=env, alone=True)
     try:
@@ -221,8 +222,8 @@ def test_a_child_that_can_not_start_is_named(tmp_path, members):
     ],
 )
 def test_a_fleet_goes_on_where_it_stopped(tmp_path, members, pack):
-    """SIGTERM ends it with 0, silently, without a child left; the next start has all jobs and objects,
-    on the same ports with the same token. Ctrl-C does the same."""
+    """SIGTERM ends it with 0, silently, without a child left; the next start is told the folder alone, and
+    has all jobs, members and objects, on the same ports with the same token. Ctrl-C does the same."""
     with _up(tmp_path / "data", members, *pack) as fleet:
         done = fleet.cli("submit", "--wait", "-", stdin=json.dumps(a_job("kept")))
         assert done.returncode == 0, done.stderr
@@ -232,7 +233,7 @@ def test_a_fleet_goes_on_where_it_stopped(tmp_path, members, pack):
         assert _end(fleet) == (0, "")
     assert not any(map(_alive, pids.values()))
     assert _pids(tmp_path / "data") == {}
-    with _up(tmp_path / "data", members, *pack) as fleet:
+    with _up(tmp_path / "data", None, *pack) as fleet:
         assert (fleet.server, token.read_text(), _identity(fleet)) == (server, secret, identity)
         with fleet.client() as hub:
             assert hub.job("team-a/kept").state == "Succeeded"
