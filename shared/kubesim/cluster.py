@@ -33,7 +33,7 @@ from shared.kubesim.pki import Certificates, ensure_certificates, write_private
 from shared.kubesim.requests.call import User
 from shared.kubesim.requests.decoding import FieldChecker
 from shared.kubesim.schema.lookup import Schemas
-from shared.kubesim.server import queue_guard
+from shared.kubesim.server import kind_guard, queue_guard
 from shared.kubesim.server.app import SimulatedApiServer
 from shared.kubesim.server.discovery import version_of
 from shared.kubesim.server.faults import Faults
@@ -239,6 +239,7 @@ class SimCluster:
             steps.append(Submitters(jobs, writes=marks).admit)
             steps.append(JobGuard(self.store, namespaces).admit)
             steps.append(queue_guard.admit)
+            steps.append(kind_guard.admit)
 
     def _make_writer(self, managed: ManagedFields) -> Writer:
         check_fields = FieldChecker(self.schemas.of)

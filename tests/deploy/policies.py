@@ -60,7 +60,7 @@ def refusals(
 
     if not all(value(each["expression"]) for each in spec.get("matchConditions", ())):
         return []
-    for each in spec["variables"]:
+    for each in spec.get("variables", ()):
         known["variables"][each["name"]] = value(each["expression"])
     return [each["message"] for each in spec["validations"] if value(each["expression"]) is False]
 

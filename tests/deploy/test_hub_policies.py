@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from shared.kubesim.server import job_guard, mirror_guard, queue_guard
+from shared.kubesim.server import job_guard, kind_guard, mirror_guard, queue_guard
+from tests import manifests
 from tests.deploy.policies import HUB_ACCOUNT, JOB_GUARD, MIRROR_GUARD, refusals
 
 Json = dict[str, Any]
@@ -178,6 +179,43 @@ def test_every_job_of_roadstead_is_judged_when_it_is_created(given: Json, namesp
         owned = {**made, "metadata": {**made["metadata"], **OWNED}}
         judged = refusals(JOB_GUARD, policy, owned, namespace_labels=namespace)
         assert bool(judged) is ("managedBy" in given["spec"])
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "refused"),
+    [
+        (job(QUEUED), None, True),
+        (job(QUEUED), job(), True),
+        (job(QUEUED), job(QUEUED), False),  # from before the policy
+        (job({"kueue.x-k8s.io/queue-name": ""}), None, False),
+        (job(), None, False),
+        (job(QUEUED, **OWNED), None, False),
+    ],
+)
+def test_what_runs_pods_and_is_no_job_gets_no_queue(
+    new: Json, old: Json | None, refused: bool
+) -> None:
+    """The hub makes no workload of a Pod, a CronJob or a RayJob: in a queue it would wait for ever."""
+    assert refusals(JOB_GUARD, "roadstead-kinds", new, old) == [kind_guard.WAITS] * refused
+
+
+def test_the_simulated_hub_cluster_judges_the_same_kinds() -> None:
+    """Groups and resources of the policy are those of its equivalent."""
+    (spec,) = [
+        each["spec"]
+        for each in manifests.kept(JOB_GUARD)
+        if each["metadata"]["name"] == kind_guard.POLICY and "matchConstraints" in each["spec"]
+    ]
+    rules = spec["matchConstraints"]["resourceRules"]
+    groups = [group for rule in rules if rule["resources"] == ["*"] for group in rule["apiGroups"]]
+    keys = {
+        f"{plural}.{group}".rstrip(".")
+        for rule in rules
+        for group in rule["apiGroups"]
+        for plural in rule["resources"]
+        if plural != "*"
+    }
+    assert (tuple(groups), keys) == (kind_guard.GROUPS, kind_guard.KEYS)
 
 
 FOREIGN = job()

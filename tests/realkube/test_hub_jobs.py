@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from roadstead import Client
+from shared.kubesim.server import kind_guard
 from tests.e2e.running import until
 from tests.realkube import build
 from tests.realkube.plane import Fleet, Plane, equal_members, running_plane
@@ -98,6 +99,39 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubCluster]:
     folder = tmp_path_factory.mktemp("hub-jobs")
     with running_plane("hub", folder / "plane") as plane:
         yield HubCluster(plane, folder)
+
+
+@pytest.mark.parametrize("kind", ["Pod", "CronJob", "Deployment"])
+def test_what_the_hub_makes_no_workload_of_names_no_queue(cluster: HubCluster, kind: str) -> None:
+    """kubectl is told at once; without the label it is created, and what its controller makes runs here."""
+    pod = a_job("any")["spec"]["template"]
+    name = f"a-{kind.lower()}"
+    labelled = {**pod, "metadata": {"labels": {"app": name, **QUEUED}}}
+    specs = {
+        "Pod": ("v1", pod["spec"]),
+        "CronJob": (
+            "batch/v1",
+            {"schedule": "@yearly", "jobTemplate": {"spec": {"template": pod}}},
+        ),
+        "Deployment": (
+            "apps/v1",
+            {
+                "selector": {"matchLabels": {"app": name}},
+                "template": {**labelled, "spec": {"containers": pod["spec"]["containers"]}},
+            },
+        ),
+    }
+    version, spec = specs[kind]
+    bare = {"apiVersion": version, "kind": kind, "metadata": {"name": name}, "spec": spec}
+    queued = {**bare, "metadata": {"name": name, "labels": QUEUED}}
+    refusal = cluster.plane.refusal("create", "-f", "-", stdin=json.dumps(queued))
+    assert kind_guard.WAITS in refusal
+    cluster.plane.create(bare)
+    refusal = cluster.plane.refusal("label", kind, name, "kueue.x-k8s.io/queue-name=main")
+    assert kind_guard.WAITS in refusal
+    if kind == "Deployment":  # its pods carry the label of their template, and have an owner
+        until(lambda: name in cluster.plane.kubectl("get", "pods"), 30, "its pod is there")
+    cluster.plane.kubectl("delete", kind, name)
 
 
 def test_a_job_with_a_queue_never_runs_there(cluster: HubCluster) -> None:

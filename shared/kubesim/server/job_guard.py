@@ -163,8 +163,9 @@ def is_marked(job: Object) -> bool:
     return job["spec"].get("managedBy") in _MANAGERS
 
 
-def denied(policy: str, name: str, why: str) -> ApiError:
-    """How a policy refuses a Job of that name."""
+def denied(policy: str, name: str, why: str, key: str = "jobs.batch") -> ApiError:
+    """How a policy refuses an object of that name; `key`: plural and group of its kind."""
     text = f"ValidatingAdmissionPolicy '{policy}' with binding '{policy}' denied request: {why}"
-    details = {"name": name, "group": "batch", "kind": "jobs", "causes": [{"message": text}]}
-    return ApiError(422, "Invalid", f'jobs.batch "{name}" is forbidden: {text}', details)
+    plural, _, group = key.partition(".")
+    details = {"name": name, "group": group, "kind": plural, "causes": [{"message": text}]}
+    return ApiError(422, "Invalid", f'{key} "{name}" is forbidden: {text}', details)
