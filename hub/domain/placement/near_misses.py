@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from hub.domain.fleet.clusters import BoolArray, Cluster, FloatArray, GrowingPool, IntArray
+from hub.domain.fleet.clusters import BoolArray, Cluster, FloatArray, GrowingPool, IntArray, Pool
 from hub.domain.fleet.free_capacity import Need, NodeAsk, Room
 from hub.domain.plan import Miss, Rejection, Verdict
 from shared import quantity
@@ -41,9 +41,25 @@ def verdicts(
         miss = None
         if np.isfinite(distances[at]):
             miss = _miss(room, asked[failing[at]], at)
+            tainted = _tainted(miss, asked[failing[at]], cluster)
+            if tainted is not None:
+                told.append(Verdict(cluster.name, tainted))
+                continue
             nearest = nearest or miss
         told.append(Verdict(cluster.name, _no_room(cluster, asked, miss)))
     return tuple(told), nearest
+
+
+def _tainted(miss: Miss, asked: Asked, cluster: Cluster) -> Rejection | None:
+    """The taint of nodes that would hold one pod, where none that the pod tolerates ever will."""
+    pod_set, ask, _ = asked
+    if miss.pods or _pool_for(pod_set, ask, cluster) is not None:
+        return None
+    pool = _pool_for(pod_set, ask._replace(tolerations=_ANYTHING), cluster)
+    if pool is None:
+        return None
+    text = f"its nodes that are large enough have taint {ask.stopped_by(pool)}"
+    return Rejection("Fits", "UntoleratedTaint", text)
 
 
 def _distances(
@@ -140,27 +156,46 @@ def lacking_everywhere(asked: Sequence[Asked], clusters: Mapping[str, Cluster]) 
         found = any(map(anyone.admits, there)) or any(map(anyone.admits, coming))
         if (there or coming) and not found:
             return f"no member has nodes with {describe(ask)}"
-        if not _ever_fits(pod_set, ask, clusters):
-            return f"no node of any member is large enough for one pod of {pod_set.name} ({_spell(pod_set)})"
+        if _place_for(pod_set, ask, clusters) is None:
+            one = f"large enough for one pod of {pod_set.name} ({_spell(pod_set)})"
+            tainted = _place_for(pod_set, anyone, clusters)
+            if tainted is None:
+                return f"no node of any member is {one}"
+            cluster, pool = tainted
+            return (
+                f"no node that its pods tolerate is {one}: those of cluster {cluster} have taint "
+                f"{ask.stopped_by(pool)}, which a toleration would admit"
+            )
     return ""
 
 
-def _ever_fits(pod_set: PodSet, ask: NodeAsk, clusters: Mapping[str, Cluster]) -> bool:
-    for cluster in clusters.values():
-        if any(_holds_one(pool, pod_set, ask) for pool in cluster.growing):
-            return True
-        for pool in cluster.pools:
-            if not pool.nodes or not ask.admits(pool):
-                continue
-            column = {r: i for i, r in enumerate(pool.resources)}
-            enough = np.ones(len(pool.nodes), dtype=np.bool_)
-            for resource, amount in pod_set.requests.items():
-                if amount > 0:
-                    at = column.get(resource)
-                    enough &= False if at is None else pool.allocatable[:, at] >= amount
-            if enough.any():
-                return True
-    return False
+def _place_for(
+    pod_set: PodSet, ask: NodeAsk, clusters: Mapping[str, Cluster]
+) -> tuple[str, Pool | GrowingPool] | None:
+    """The first cluster by name, and its pool, of which an empty node holds one pod."""
+    for name in sorted(clusters):
+        pool = _pool_for(pod_set, ask, clusters[name])
+        if pool is not None:
+            return name, pool
+    return None
+
+
+def _pool_for(pod_set: PodSet, ask: NodeAsk, cluster: Cluster) -> Pool | GrowingPool | None:
+    for growing in cluster.growing:
+        if _holds_one(growing, pod_set, ask):
+            return growing
+    for pool in cluster.pools:
+        if not pool.nodes or not ask.admits(pool):
+            continue
+        column = {r: i for i, r in enumerate(pool.resources)}
+        enough = np.ones(len(pool.nodes), dtype=np.bool_)
+        for resource, amount in pod_set.requests.items():
+            if amount > 0:
+                at = column.get(resource)
+                enough &= False if at is None else pool.allocatable[:, at] >= amount
+        if enough.any():
+            return pool
+    return None
 
 
 def _holds_one(pool: GrowingPool, pod_set: PodSet, ask: NodeAsk) -> bool:

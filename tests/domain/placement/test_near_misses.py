@@ -27,6 +27,11 @@ from tests.domain.build import (
 SSD: dict[str, Any] = {"node_selector": (("disk", "ssd"),)}
 TAINTED: dict[str, Any] = {"taints": [Taint("gpu", "yes", "NoSchedule")]}
 
+STOPPED = (
+    "no node that its pods tolerate is large enough for one pod of main (cpu 3): those of cluster c "
+    "have taint gpu=yes:NoSchedule, which a toleration would admit"
+)
+
 
 def refused(*clusters: Cluster, constraints: Constraints | None = None, **pod: Any) -> Refusal:
     """Of one pod set (3 cpu) that no cluster holds."""
@@ -57,6 +62,10 @@ def told(found: Refusal) -> dict[str, tuple[str, str]]:
          ("NoSuchResource", "no node has nvidia.com/gpu")),
         (a_cluster(a_pool(cpu=9, **TAINTED)), {},
          ("UntoleratedTaint", "its nodes have taint gpu=yes:NoSchedule")),
+        (a_cluster(a_pool(cpu=1), a_pool(cpu=9, **TAINTED)), {},
+         ("UntoleratedTaint", "its nodes that are large enough have taint gpu=yes:NoSchedule")),
+        (a_cluster(a_pool(cpu=2), a_pool(cpu=2, **TAINTED)), {},
+         ("InsufficientRoom", "misses 1 cpu on one node")),
         (a_cluster(a_pool(cpu=9), pools_revision=2), SSD,
          ("NoNodesMatch", "it has no nodes with disk=ssd")),
         (a_cluster(a_pool(cpu=9), pools_revision=1), SSD,
@@ -124,8 +133,10 @@ def test_the_first_pod_set_that_does_not_fit_is_told() -> None:
          "no node of any member is large enough for one pod of main (cpu 3)"),
         (a_cluster(a_pool(cpu=3, used={"cpu": 1})), {}, ""),
         (a_cluster(a_pool(cpu=9, **TAINTED)), {},
-         "no node of any member is large enough for one pod of main (cpu 3)"),
+         STOPPED),
         (a_cluster(a_pool(cpu=2), growing=(growing(1, cpu=3, taints=TAINTED["taints"]),)), {},
+         STOPPED),
+        (a_cluster(a_pool(cpu=2, **TAINTED)), {},
          "no node of any member is large enough for one pod of main (cpu 3)"),
     ],
 )  # fmt: skip
