@@ -82,6 +82,7 @@ class Layout:
         self.sites = Sites(ordered, self.row) if any(self.growing) else None
         self._site_masks: dict[NodeAsk, BoolArray] = {}
         self._allocatable: dict[int, IntArray] = {}
+        self._all_devices: BoolArray | None = None
         self._full: IntArray | None = None
 
     @property
@@ -157,6 +158,14 @@ class Layout:
             )
         return self._full
 
+    @property
+    def all_devices(self) -> BoolArray:
+        """Per cluster: has it nodes, and each of them a device (a resource with a `/` in its name)?"""
+        if self._all_devices is None:
+            found = [_all_have_devices(pools) for pools in self.pools]
+            self._all_devices = np.array(found, dtype=np.bool_)
+        return self._all_devices
+
     def large_enough(self, need: Need) -> BoolArray:
         """Per cluster: would any of its nodes hold one such pod if it were empty?"""
         if need.missing:
@@ -186,3 +195,17 @@ class Layout:
         if len(self._occupied):
             result[self._occupied] = np.minimum.reduceat(amounts, self._occupied_starts)
         return result
+
+
+def is_device(resource: str) -> bool:
+    """Whether a resource is one that only some nodes have, by its name: `nvidia.com/gpu`."""
+    return "/" in resource
+
+
+def _all_have_devices(pools: Sequence[Pool]) -> bool:
+    with_nodes = [pool for pool in pools if pool.nodes]
+    for pool in with_nodes:
+        columns = [at for at, resource in enumerate(pool.resources) if is_device(resource)]
+        if not columns or not (pool.allocatable[:, columns] > 0).any(axis=1).all():
+            return False
+    return bool(with_nodes)

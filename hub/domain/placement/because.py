@@ -64,6 +64,8 @@ def _words(term: TermScore) -> str:
             return f"{fit} ({term.score})"
         case "wait" if value is not None:
             return f"{value:.0f} s until its start ({term.score})"
+        case "devices":
+            return f"every node has devices, which the job does not ask for ({term.score})"
         case "labels" if term.score:
             return f"preferred by label ({term.score})"
     return ""

@@ -69,6 +69,40 @@ def test_equal_jobs_split_as_the_members_room(count: int) -> None:
         assert abs(split[name] / count - nodes / 245) < 0.05, split
 
 
+GPU_NODES: dict[str, Any] = {"cpu": 8, "memory": "64Gi", "gpu": 8}
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_nodes_with_devices_are_the_last_choice_of_work_without(count: int) -> None:
+    """Though an array would fit tighter there; it goes there once no other cluster has the room."""
+    demand = a_demand(a_pod_set(count=count, requests={"cpu": 1}))
+    fleet = [
+        a_cluster(a_pool(nodes=1, **GPU_NODES), name="gpu"),
+        a_cluster(a_pool(nodes=2, cpu=8, memory="64Gi"), name="plain"),
+    ]
+    lane = a_lane(demand, *(f"job-{n}" for n in range(24 // count)))
+    placed = where(decide(a_snapshot([lane], fleet)))
+    order = [placed[f"job-{n}"] for n in range(24 // count)]
+    assert order == ["plain"] * (16 // count) + ["gpu"] * (8 // count)
+
+
+def test_a_cluster_with_some_nodes_without_devices_is_no_last_choice() -> None:
+    """Its scheduler has where to put such pods."""
+    mixed = a_cluster(a_pool(nodes=1, **GPU_NODES), a_pool(nodes=2, cpu=8), name="mixed")
+    fleet = [mixed, a_cluster(a_pool(nodes=1, cpu=8), name="small")]
+    plan = decide(a_snapshot([a_lane(a_demand(), "job")], fleet))
+    assert where(plan) == {"job": "mixed"}
+    assert all("devices" not in [t.name for t in each.terms] for each in stood(plan).values())
+
+
+def test_work_with_devices_goes_where_it_fits_tightest() -> None:
+    """Nothing is taken off there."""
+    demand = a_demand(a_pod_set(requests={"cpu": 1, "gpu": 1}))
+    fleet = [a_cluster(a_pool(nodes=1, **GPU_NODES), name="gpu"), a_cluster(a_pool(cpu=8))]
+    plan = decide(a_snapshot([a_lane(demand, "job")], fleet))
+    assert [t.name for t in stood(plan)["gpu"].terms] == ["jobs-that-fit", "wait"]
+
+
 def test_a_hair_more_room_does_not_take_everything() -> None:
     """2,432 against 2,304 idle CPUs: both get jobs, in that proportion."""
     fleet = [of_nodes("one", 76), of_nodes("two", 72)]

@@ -1,10 +1,11 @@
 """The balancing profile: where a job goes when no placement with property sorters chooses.
 
-    score = room − wait + 100,000 × label weights
+    score = room − wait − devices + 100,000 × label weights
 
     room, spreading   10,000 × (1 − u)   u: share of the job's dominant resource in use after placing it
     room, packing     10,000 / n         n: so many such jobs the nodes can hold; 1 is the tightest fit
     wait              what one job more would wait for its start costs (`placement.scoring.backlog`)
+    devices           10,000 for work without devices where every node has some: the last choice
 
 A job of one pod without devices spreads; gangs (several pods), pods with devices, and what waits for
 nodes that are still to come pack. `u` counts everything promised, by this cycle too. Label weights are
@@ -19,6 +20,7 @@ import numpy as np
 
 from hub.domain.fleet.clusters import BoolArray, Cluster, FloatArray, IntArray
 from hub.domain.fleet.free_capacity import PODS, Need, Room
+from hub.domain.fleet.node_layout import is_device
 from hub.domain.placement.scoring import ties
 from hub.domain.placement.scoring.arithmetic import constant_scores
 from hub.domain.placement.scoring.backlog import FULL, Backlog
@@ -39,7 +41,12 @@ def is_packed(needs: Needs, resources: Sequence[str]) -> bool:
     if len(needs) != 1 or needs[0][1] != 1:
         return True
     need = needs[0][0]
-    return need.sites is not None or any("/" in resources[row] for row in need.rows)
+    return need.sites is not None or asks_for_devices(needs, resources)
+
+
+def asks_for_devices(needs: Needs, resources: Sequence[str]) -> bool:
+    """Does a pod of any pod set ask for a device?"""
+    return any(is_device(resources[row]) for need, _ in needs for row in need.rows)
 
 
 class Terms:
@@ -102,6 +109,10 @@ class Balance:
         self._terms = terms
         packed = is_packed(needs, layout.resources)
         self._term: _Fit | _Share = _Fit(needs, room) if packed else _Share(needs[0][0], terms)
+        # Work without devices leaves nodes that have some to others; None: nothing is taken off.
+        self._apart: FloatArray | None = None
+        if layout.all_devices.any() and not asks_for_devices(needs, layout.resources):
+            self._apart = np.where(layout.all_devices, float(FULL), 0.0)
         self._hashes = ties.hashes(layout.names)
         self._listed: dict[int, Score] = {}
         self._seen = len(room.touched)
@@ -117,6 +128,8 @@ class Balance:
         keys = self.keys
         self._term.measure(keys)
         np.rint(keys, out=keys)
+        if self._apart is not None:
+            np.subtract(keys, self._apart, out=keys)
         np.subtract(keys, self._terms.less(), out=keys)
 
     def refresh(self) -> FloatArray:
@@ -132,6 +145,8 @@ class Balance:
         keys = self.keys
         for at in touched[seen:]:
             key = round(self._term.touch(at)) - self._terms.less_at(at)
+            if self._apart is not None:
+                key -= self._apart.item(at)
             if key > keys.item(at):
                 self._rises += 1
             keys[at] = key
@@ -146,7 +161,11 @@ class Balance:
         """How cluster `at` stands, as of the last `refresh`."""
         found = self._listed.get(at)
         if found is None:
-            found = self._listed[at] = self._terms.score(at, self._term.listed(at))
+            found = self._terms.score(at, self._term.listed(at))
+            if self._apart is not None and self._apart.item(at):
+                term = TermScore("devices", -FULL, -FULL, None)
+                found = found._replace(score=found.score - FULL, terms=(*found.terms, term))
+            self._listed[at] = found
         return found
 
 
