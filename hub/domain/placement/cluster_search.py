@@ -332,7 +332,7 @@ class ClusterSearch:
             clusters = self._as_promised() if by_room else self._clusters
             found = self._among(sieve(self._filters, constraints, clusters, self._now))
             self._sieved[constraints] = found
-        if self._backlog.limited:
+        if self._backlog.windows.limited:
             found = self._among(self._without_full(found[0]))
         if not found[0].awaited:
             return found
@@ -356,21 +356,23 @@ class ClusterSearch:
 
     def _guard(self, constraints: Constraints) -> Callable[[int], bool] | None:
         """Condition on a cluster before each placement; None: there is none."""
-        is_open = self._backlog.is_open
+        names, windows = self._room.layout.names, self._backlog.windows
+
+        def is_open(at: int) -> bool:
+            return windows.is_open(names[at])
+
         if not by_availability(constraints):
-            return is_open if self._backlog.limited else None
+            return is_open if windows.limited else None
         holds = AvailabilityGuard(constraints, self._clusters, self._room)
         return lambda at: is_open(at) and holds(at)
 
     def _without_full(self, sieved: Sieved) -> Sieved:
         """Reject clusters to which as many jobs are on their way as may be."""
-        position = self._room.layout.position
+        windows = self._backlog.windows
         full = {
-            name: Verdict(
-                name, Rejection("CreateWindow", OVERLOADED, self._backlog.why_closed(at))
-            )
+            name: Verdict(name, Rejection("CreateWindow", OVERLOADED, windows.why_closed(name)))
             for name in sieved.passed
-            if not self._backlog.is_open(at := position[name])
+            if not windows.is_open(name)
         }
         rejected = sorted((*sieved.rejected, *full.values()), key=lambda v: v.cluster)
         return replace(sieved, passed=sieved.passed - full.keys(), rejected=tuple(rejected))
