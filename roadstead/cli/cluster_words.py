@@ -30,8 +30,9 @@ def lacking_rights(cluster: Cluster) -> list[str]:
     if not cluster.jobs_forbidden_in:
         return []
     where = ", ".join(cluster.jobs_forbidden_in)
-    text = (
-        f"Its agent's account may not create Jobs (403) in: {where}. Their jobs go elsewhere. Grant it verb "
-        "create on jobs.batch there, as ClusterRole roadstead-agent-jobs of its chart does"
-    )
-    return ["", *wrapped(text, "  ")]
+    remedy = "Grant it verb create on jobs.batch, as ClusterRole roadstead-agent-jobs does"
+    return [
+        "",
+        *wrapped(f"Its agent's account may not create Jobs (403) in: {where}", "  "),
+        *wrapped(f"Their jobs go elsewhere. {remedy}", "  "),
+    ]

@@ -156,7 +156,8 @@ name  state
 Properties that are not as they should be
   propertyFaults
 
-  Its agent's account may not create Jobs (403) in: jobsForbiddenIn. Their jobs go elsewhere. Grant it verb create on jobs.batch there, as ClusterRole roadstead-agent-jobs of its chart does
+  Its agent's account may not create Jobs (403) in: jobsForbiddenIn
+  Their jobs go elsewhere. Grant it verb create on jobs.batch, as ClusterRole roadstead-agent-jobs does
 
 Of another incarnation of the hub, left alone until somebody deletes them there
   message (uid uid)
