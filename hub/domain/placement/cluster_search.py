@@ -19,6 +19,7 @@ from hub.domain.placement.fitting import CLOSED, Fitting
 from hub.domain.placement.framework import Filter, Sieved, held_back, sieve
 from hub.domain.placement.never_fits import could_ever_hold
 from hub.domain.placement.plugins.availability_guard import AvailabilityGuard, by_availability
+from hub.domain.placement.plugins.consent import is_awaiting
 from hub.domain.placement.scoring.backlog import Backlog
 from hub.domain.placement.scoring.balance import Balance, Terms
 from hub.domain.placement.scoring.levels import Levels
@@ -249,12 +250,23 @@ class ClusterSearch:
             message = f"none of {len(self._clusters)} clusters may take it: {few}"
         else:
             allowed_clusters = {n: self._clusters[n] for n in sieved.passed}
-            message = near_misses.lacking_everywhere(asked, allowed_clusters)
             reason = Reason.NO_CLUSTER_FITS
-            if nearest is not None:
-                message = f"{message}; {nearest}" if message else f"nearest miss: {nearest}"
-            message = message or "no cluster has the room"
+            lacking = near_misses.lacking_everywhere(
+                asked, allowed_clusters, all_members=not sieved.rejected
+            )
+            near = "" if nearest is None else f"{'' if lacking else 'nearest miss: '}{nearest}"
+            parts = (self._unreported(demand, sieved), lacking, near)
+            message = "; ".join(filter(None, parts)) or "no cluster has the room"
         return NoChoice(reason, message, told, nearest, sieved.again_at)
+
+    def _unreported(self, demand: Demand, sieved: Sieved) -> str:
+        """Name a cluster that could hold it, and of which a report is still to come; "" for none."""
+        open_ = [v for v in sieved.rejected if is_awaiting(v.rejection)]
+        if not open_:
+            return ""
+        large = could_ever_hold(demand.pod_sets, self._clusters, self._room.layout)
+        told = (f"{v.cluster}: {v.rejection.message}" for v in open_ if v.cluster in large)
+        return next(told, "")
 
     def survey(self, demand: Demand, asks: tuple[NodeAsk, ...], uid: str) -> Survey:
         """How every cluster stands for job `uid` now; takes nothing."""
