@@ -39,6 +39,7 @@ from hub.controllers.expiry import Expiry
 from hub.controllers.flavor_reach import FlavorReach
 from hub.controllers.heartbeats import SilenceLoop
 from hub.controllers.history_log import HistoryLog
+from hub.controllers.last_down import LastDown
 from hub.controllers.last_lines import LastLines
 from hub.controllers.lease import Lease
 from hub.controllers.lifetimes import Lifetimes
@@ -224,6 +225,7 @@ async def _composed(
         app.state.agent_sync = sync
         scheduling = SchedulingController(hub, lease.term, observe_turn)
         app.state.schedule_index = lambda: scheduling.scheduler.index
+        last_down = LastDown()
         yield (
             app,
             [
@@ -232,8 +234,8 @@ async def _composed(
                 hub.rotation.pauses.run,
                 sync.run,
                 scheduling.run,
-                SilenceLoop(hub, sync, lease.term).run,
-                Lifetimes(hub, lease.term, observe_turn).run,
+                SilenceLoop(hub, sync, lease.term, last_down).run,
+                Lifetimes(hub, lease.term, last_down, observe_turn).run,
                 Chains(hub, lease.term, observe_turn).run,
                 ClassValues(hub, lease.term, observe_turn).run,
                 Placements(hub, lease.term, lambda: _promised(scheduling)).run,

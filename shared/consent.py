@@ -8,6 +8,9 @@ NOT_ACCEPTED: Final = "NotAccepted"  # the reason of work whose namespace does n
 REPLACED: Final = (
     "Replaced"  # the state of one that was created for an earlier namespace of its name
 )
+CREATE_FORBIDDEN: Final = (
+    "CreateForbidden"  # the reason of a Job that the agent's account may not create there
+)
 CLOSED: Final = frozenset({NOT_ACCEPTED, REPLACED})  # states of namespaces that take nothing
 MOST_NAMES: Final = 2000  # namespaces that the hub asks agents about
 

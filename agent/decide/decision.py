@@ -162,7 +162,7 @@ class Outcome:
 
     `absent_at`, `podless_at`: a read that began then (monotonic) found no object of this epoch, no
     pods. `taken_by`: the uid of another work of ours that holds the name. `kept`: why a namespace that
-    is withdrawn stays. `refused`: the member answered that the request has no effect.
+    is withdrawn stays. `refused`: the member answered that the request has no effect; `forbidden`: 403.
     """
 
     live: Object | None = None
@@ -172,3 +172,4 @@ class Outcome:
     taken_by: str = ""
     kept: str = ""
     refused: bool = False
+    forbidden: bool = False

@@ -343,7 +343,7 @@ class Exchange:
         observer = self._reconciler.observer
         namespaces = self._reconciler.watch.revision
         other = observer.revision + self._health.revision + self._declared.revision + namespaces
-        other += self._reconciler.carrier.creates.revision
+        other += self._reconciler.carrier.creates.revision + self._reconciler.rights.revision
         return observer.ledger.revision, other, self._pools.revision
 
     def _capacity(
@@ -373,6 +373,7 @@ class Exchange:
         capacity.stopped_queues = observer.stopped_queues()
         capacity.api_server = self._health.told()
         capacity.creates = self._reconciler.carrier.creates.told()
+        capacity.jobs_forbidden_in = self._reconciler.rights.told()
         self._stored.fill(capacity, observer, self._reconciler.watch)
         return capacity, mark
 

@@ -87,7 +87,8 @@ class Applier:
             failpoint("A04")
             return Outcome(trouble=Trouble("Unavailable", silent.message))
         except errors.KubeError as refusal:
-            return Outcome(trouble=refused(refusal, hopeless=True))
+            told = refused(refusal, hopeless=True)
+            return Outcome(trouble=told, forbidden=isinstance(refusal, errors.Forbidden))
         failpoint("A03")
         return Outcome(live=live)
 

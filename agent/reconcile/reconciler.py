@@ -21,6 +21,7 @@ from agent.member.acceptance import Acceptance
 from agent.member.applier import Applier
 from agent.member.namespace_watch import NamespaceWatch
 from agent.member.observer import KindKey, Observer
+from agent.member.rights import Rights
 from agent.member.upkeep import NamespaceUpkeep
 from agent.metrics import Meters
 from agent.objects.facts import JOB, Object, finished, is_unstarted, outdated
@@ -83,7 +84,8 @@ class Reconciler:
         self._timers = Timers(clock, self.mark)
         self._steps: asyncio.Queue[tuple[TrackedWork, Decision]] = asyncio.Queue()
         self.marks = Marks()
-        self.carrier = Steps(self._applier, lease, clock, meters, self.marks, policy, self.watch)
+        self.rights, carried = Rights(client, clock, news), (clock, meters, self.marks, policy)
+        self.carrier = Steps(self._applier, lease, *carried, self.watch, self.rights)
         self._removals = FinalizerRemoval(clock, self._release)
         self.jobs_read = JobsRead(client, hub_id, lease, self.observed.entries, clock, news)
 
@@ -182,7 +184,7 @@ class Reconciler:
         """Decide and act until cancelled."""
         await self.observer.start()
         loops = [self._decide_due(), self._work_queue.gather(), self._timers.run()]
-        loops += [each.run() for each in (self._resync, self._removals, self._copies)]
+        loops += [r.run() for r in (self._resync, self._removals, self._copies, self.rights)]
         loops += [self.jobs_read.run(), self.watch.run(), self._upkeep.run(self._policy)]
         loops += [self._step() for _ in range(_STEPS_AT_ONCE)]
         tasks = [asyncio.create_task(loop) for loop in loops]
@@ -336,14 +338,9 @@ class Reconciler:
             tracked.compare(self._clock.now())
         if outcome.taken_by:
             self._make_room(outcome.taken_by)
-        if outcome.trouble is not None:
-            log.info(
-                "step.refused",
-                step=decision.do,
-                uid=tracked.uid,
-                reason=outcome.trouble.reason,
-                message=outcome.trouble.message,
-            )
+        if (why := outcome.trouble) is not None:
+            told = {"reason": why.reason, "message": why.message}
+            log.info("step.refused", step=decision.do, uid=tracked.uid, **told)
         work = tracked.work
         if decision.do == "Apply" and work is not None and work.kind == _CRD:
             self.observer.rediscover()

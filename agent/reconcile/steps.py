@@ -7,6 +7,7 @@ from agent.decide.member_policy import MemberPolicy, names_another
 from agent.member.applier import Applier
 from agent.member.create_answers import Creates
 from agent.member.namespace_watch import NamespaceWatch
+from agent.member.rights import Rights
 from agent.metrics import Meters
 from agent.objects.facts import has_our_fields, never_ran
 from agent.objects.manifests import as_written
@@ -35,7 +36,7 @@ _TAKES_AWAY: Final = frozenset(
 
 
 class Steps:
-    """From a decision to the request that it means. `namespaces`: names that are works themselves."""
+    """From a decision to the request that it means. `rights`: None leaves refused creates unexplained."""
 
     def __init__(
         self,
@@ -46,6 +47,7 @@ class Steps:
         marks: Marks,
         policy: MemberPolicy,
         watch: NamespaceWatch,
+        rights: Rights | None = None,
     ) -> None:
         self._applier = applier
         self._lease = lease
@@ -54,6 +56,7 @@ class Steps:
         self._marks = marks
         self._policy = policy
         self._watch = watch
+        self._rights = rights
         self.creates = Creates(clock)
 
     async def carry_out(self, tracked: TrackedWork, decision: Decision) -> Outcome:
@@ -146,9 +149,7 @@ class Steps:
         live = tracked.seen.live
         match decision.do:
             case "Create":
-                make = not self._watch.places(work.namespace)
-                create = self._applier.create(work, make_namespace=make, mark=self._marks.text)
-                return await self.creates.count(create)
+                return await self._create(work)
             case "Start":
                 left = self._lease.left(self._clock.monotonic())
                 if left <= 0:
@@ -161,6 +162,15 @@ class Steps:
         if live is not None and tracked.doubtful:
             tracked.settle_doubt(await self._applier.dry_run(work, live), self._clock.now())
         return Outcome()
+
+    async def _create(self, work: Work) -> Outcome:
+        rights = self._rights
+        if rights is not None and (refusal := rights.refusal(work)) is not None:
+            return Outcome(trouble=refusal)
+        make = not self._watch.places(work.namespace)
+        create = self._applier.create(work, make_namespace=make, mark=self._marks.text)
+        outcome = await self.creates.count(create)
+        return outcome if rights is None else await rights.judge(work, outcome)
 
     async def _start(self, seen: Seen, work: Work, decision: Decision, left: float) -> Outcome:
         """Ask for the start. Until it is answered, and without an answer, it may take effect."""

@@ -3,13 +3,21 @@
 from typing import Final
 
 from agent.decide.decision import NOT_EMPTY, PODS_LEFT
+from shared.consent import CREATE_FORBIDDEN
 
 _FIRST_RETRY_S: Final = 0.5
 _LONGEST_RETRY_S: Final = 300.0
 _QUICK: Final = frozenset({"NameTaken", "Retrying", PODS_LEFT})
 _RECHECK_S: Final = 10.0  # of a name that a stranger holds, a missing kind or namespace
 _RECHECKED: Final = frozenset(
-    {"NameConflict", "KindNotServed", "ApplyConflict", "OwnedByOthers", "NotAccepted"}
+    {
+        "NameConflict",
+        "KindNotServed",
+        "ApplyConflict",
+        "OwnedByOthers",
+        "NotAccepted",
+        CREATE_FORBIDDEN,
+    }
 )
 # A namespace that is placed mostly comes a moment after the jobs in it.
 _LONGEST: Final = {"Unavailable": 8.0, "NamespaceMissing": _RECHECK_S, NOT_EMPTY: _RECHECK_S}

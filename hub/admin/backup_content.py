@@ -7,6 +7,7 @@ from typing import Final
 from sqlalchemy import Connection, bindparam, text
 
 from hub.domain.workloads.states import State
+from hub.store import readable
 from hub.store.errors import UnusableDatabase
 
 _REMEDY: Final = "restore another backup, or correct these rows in a copy of this one"
@@ -29,7 +30,14 @@ _UNKNOWN_CLUSTERS: Final = text(
 
 
 def refuse_strange(file: Path, conn: Connection) -> None:
-    """Raises UnusableDatabase for states that no release knows, and for clusters that are not there."""
+    """Refuse values that no hub writes, states that no release knows, and clusters that are not there.
+
+    Raises UnusableDatabase.
+    """
+    for table, column, what, number in readable.unreadable(conn):
+        values = "1 value" if number == 1 else f"{number} values"
+        fault = f"{values} of {table}.{column} can not be read as {what}"
+        raise UnusableDatabase(f"{file}: {fault}: {_REMEDY}")
     found = conn.execute(_UNKNOWN_STATES, {"known": _STATES}).all()
     if found:
         raise UnusableDatabase(

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from hub.admin import migrate, opening
 from hub.services.context import timeline
 from hub.services.members import forgotten
-from hub.store import clusters, leases, room, survey, tokens
+from hub.store import clusters, copying, leases, room, survey, tokens
 from hub.store.backends.backend import Backend
 from hub.store.errors import StoreError
 from hub.store.records.members import Member
@@ -44,18 +44,24 @@ class StoreHealth:
     tables: tuple[survey.TableFigures, ...] = ()
 
 
+_NOT_WRITTEN = Finding("writes", "ok", "not tried: this is a backup, which stays as it is")
+
+
 def examine(url: str) -> StoreHealth:
     """Look at everything; what can not be looked at is a finding too."""
     try:
         backend = opening.named(url)
-        with opening.reading(backend) as conn:
+        file = opening.file_of(backend)
+        is_backup = file is not None and copying.is_backup(file)
+        with copying.looking(file) if file and is_backup else opening.reading(backend) as conn:
             schema = _schema(migrate.look(backend, conn))
             if schema.level == "fail":
                 return StoreHealth((schema,))
             tx = Transaction(conn, backend.now(conn))
             found = [schema, *_of_server(backend, conn), *_of_store(tx), *_of_members(tx)]
             tables = tuple(survey.tables(conn))
-        return StoreHealth((*found, _of_writes(backend), *_of_tables(tables)), tables)
+        writes = _NOT_WRITTEN if is_backup else _of_writes(backend)
+        return StoreHealth((*found, writes, *_of_tables(tables)), tables)
     except StoreError as error:
         return StoreHealth((Finding("database", "fail", str(error)),))
 

@@ -12,7 +12,7 @@ from starlette.requests import Request
 
 from hub.api.asking import first_part, open_streams_of
 from hub.domain.rollout.removal import Fate
-from hub.services.removals.before import with_contents
+from hub.services.removals.before import not_asked, with_contents
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.wire.streams_v1 import NamespaceTold, StreamRequest
@@ -25,12 +25,15 @@ _LEFT: Final = "ReaderGone"
 
 async def tell_inside(request: Request, who: str, members: Sequence[Json]) -> None:
     """Fill in `members`, as `before.told` made it. `who`: the id of the principal that asks."""
-    asked = [
+    wanted = [
         (member, each)
         for member in members
         for each in member["objects"]
         if each["fate"] == Fate.DELETED_IF_EMPTY
-    ][:MOST_ASKED]
+    ]
+    asked = wanted[:MOST_ASKED]
+    for _, each in wanted[MOST_ASKED:]:
+        not_asked(each, MOST_ASKED)
     places = asyncio.Semaphore(_AT_ONCE)
 
     async def one(member: Json, each: Json) -> None:

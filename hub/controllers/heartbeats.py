@@ -6,9 +6,10 @@ the fleet is silent at once: then it is the hub that is cut off.
 """
 
 import datetime as dt
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
+from hub.controllers.last_down import LastDown
 from hub.controllers.lease import Tenure
 from hub.domain.fleet.withdrawal_budget import WithdrawalBudget
 from hub.services.context.hub import Hub
@@ -27,14 +28,17 @@ _MASS: Final = 0.5  # more than this share silent at once is no evidence against
 class SilenceLoop:
     """One turn: note what was heard, judge silence, take back what does not start."""
 
-    def __init__(self, hub: Hub, sync: AgentSync, term: Callable[[], int]) -> None:
+    def __init__(
+        self, hub: Hub, sync: AgentSync, term: Callable[[], int], last_down: LastDown
+    ) -> None:
         self._hub = hub
         self._sync = sync
         self._term = term
         self._tenure = Tenure(hub)
         self._down: Mapping[str, str] | None = None  # API servers and causes, as of the last turn
-        self._last_down: dict[str, dt.datetime] = {}  # when a member was found Unhealthy last
-        self._told: frozenset[str] = frozenset()  # whose silence was told in this term
+        self._told_down: Mapping[str, str] = {}  # by the events, with causes
+        self._last_down = last_down
+        self._told: frozenset[str] | None = None  # silent by the events; None: not read yet
         self._looked_at: Mapping[
             str, dt.datetime
         ] = {}  # for jobs of lost clusters, since when silent
@@ -61,14 +65,17 @@ class SilenceLoop:
         await self._sync.end_roll_call()
         term = self._term()
         if self._tenure.begins(term):
-            self._down, self._told = None, frozenset()
+            self._down = self._told = None
         if not term:
             return
+        if self._told is None:
+            self._told_down = await self._hub.read(api_servers.told_down)
+            self._told = await self._hub.read(liveness.told_silent)
         limits = self._hub.settings.scheduling
         if await self._hub.read(multikueue.is_stale, limits.suspect_after_s):
             await self._hub.write(multikueue.refresh_led, limits.suspect_after_s, term)
         suspect = self._silent(joined, limits.suspect_after_s)
-        await self._tell(suspect, joined.keys(), term)
+        await self._tell(suspect, joined, term)
         if suspect:
             await self._hub.write(liveness.free_unoffered, suspect, term)
         heard = joined.keys() - suspect.keys()
@@ -86,7 +93,7 @@ class SilenceLoop:
         now = self._hub.clock.now()
         after = dt.timedelta(seconds=self._hub.settings.scheduling.unhealthy_after_s)
         before = joined.keys() if self._down is None else self._down.keys()
-        told, most = self._down or {}, self._budget.left(now)
+        told, most = self._told_down, self._budget.left(now)
         counted = most or 0
         self._budget.spend(counted)
         try:
@@ -108,18 +115,26 @@ class SilenceLoop:
             self._budget.give_back(counted)
             raise
         self._budget.give_back(counted - tended.asked_back if most is not None else 0)
-        self._down = tended.down
-        self._last_down |= dict.fromkeys(tended.down, now)
+        self._down = self._told_down = tended.down
+        self._last_down.note(tended.down, now)
 
     async def _tell(
-        self, suspect: Mapping[str, dt.datetime | None], joined: Collection[str], term: int
+        self,
+        suspect: Mapping[str, dt.datetime | None],
+        joined: Mapping[str, dt.datetime | None],
+        term: int,
     ) -> None:
-        """Say who has fallen silent, and who is heard again, once each."""
-        fallen = {name: at for name, at in suspect.items() if name not in self._told}
-        back = (self._told - suspect.keys()).intersection(joined)
+        """Write one event for each member that falls silent, and one when its agent reports again.
+
+        No member is suspect as a term begins, so its recovery needs a heartbeat of this term.
+        """
+        told = (self._told or frozenset()) & joined.keys()
+        fallen = {name: at for name, at in suspect.items() if name not in told}
+        since = self._tenure.since
+        back = {n for n in told - suspect.keys() if (at := joined[n]) is not None and at >= since}
         if fallen or back:
             await self._hub.write(liveness.tell_silence, fallen, back, term)
-        self._told = frozenset(suspect)
+        self._told = (told | suspect.keys()) - back
 
     async def _move_lost(self, silent: Mapping[str, dt.datetime | None], term: int) -> None:
         """Jobs that may start elsewhere after a time do, once it is over.
@@ -147,7 +162,7 @@ class SilenceLoop:
         await self._hub.write(
             lambda unit: liveness.take_back_stuck(
                 unit, timeout, self.unreachable, term,
-                last_down=self._last_down, awaiting_nodes=awaiting_nodes,
+                last_down=self._last_down.at, awaiting_nodes=awaiting_nodes,
             )
         )  # fmt: skip
 

@@ -7,9 +7,11 @@ import datetime as dt
 from collections.abc import Callable
 from typing import Final
 
+from hub.controllers.last_down import LastDown
 from hub.controllers.lease import NOT_LEADING, Tenure
 from hub.services.context.hub import Hub
-from hub.services.members import api_servers, deadlines
+from hub.services.members import deadlines
+from hub.services.members.verdicts import api_server
 from shared.loop import Loop, Observer, unobserved
 
 EVERY_S: Final = 2.0  # at most so late a limit takes effect
@@ -18,11 +20,17 @@ EVERY_S: Final = 2.0  # at most so late a limit takes effect
 class Lifetimes:
     """One turn: one query per rule, a write only where somebody is concerned."""
 
-    def __init__(self, hub: Hub, term: Callable[[], int], observe: Observer = unobserved) -> None:
+    def __init__(
+        self,
+        hub: Hub,
+        term: Callable[[], int],
+        last_down: LastDown,
+        observe: Observer = unobserved,
+    ) -> None:
         self._hub = hub
         self._term = term
         self._tenure = Tenure(hub)
-        self._last_down: dict[str, dt.datetime] = {}  # when a member was found Unhealthy last
+        self._last_down = last_down
         self.loop = Loop("lifetimes", self.tick, hub.clock, every_s=EVERY_S, observe=observe)
 
     async def run(self) -> None:
@@ -41,12 +49,12 @@ class Lifetimes:
         given = self._hub.settings.queueing
         shortest = given.pods_ready_timeout_s, deadlines.recovery_timeout_s(given)
         if any(seconds > 0 for seconds in shortest):
-            down = await self._hub.read(api_servers.unhealthy)
-            self._last_down |= dict.fromkeys(down, self._hub.clock.now())
+            down = await self._hub.read(api_server.unhealthy)
+            self._last_down.note(down, self._hub.clock.now())
         if any(self._may_judge(seconds) for seconds in shortest):
-            unready = await self._hub.read(deadlines.unready, given, self._last_down)
+            unready = await self._hub.read(deadlines.unready, given, self._last_down.at)
             if unready:
-                await self._hub.write(deadlines.take_back_unready, given, term, self._last_down)
+                await self._hub.write(deadlines.take_back_unready, given, term, self._last_down.at)
         return None if soonest is None or soonest > EVERY_S else max(soonest, 0.05)
 
     def _may_judge(self, seconds: float) -> bool:

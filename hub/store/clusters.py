@@ -99,7 +99,13 @@ def hear(tx: Transaction, newest: Mapping[str, int]) -> None:
 
 
 def say(
-    tx: Transaction, member: Member, reason: str, message: str, *, warning: bool = False
+    tx: Transaction,
+    member: Member,
+    reason: str,
+    message: str,
+    *,
+    warning: bool = False,
+    cause: str = "",
 ) -> None:
     """Say what happened to a member, as an event of its MemberCluster."""
     tx.event(
@@ -110,7 +116,7 @@ def say(
         reason=reason,
         message=message,
         type="Warning" if warning else "Normal",
-        facts=EventFacts(cluster=member.name),
+        facts=EventFacts(cluster=member.name, cause=cause),
     )
 
 

@@ -49,6 +49,7 @@ _NOT_WRITTEN: Final = frozenset(
 )  # SQLite's codes of a disk that takes nothing
 # In a backup, beside the hub's tables: what it is of. Not there any more once it is restored.
 ABOUT: Final = "backup_about"
+_WITHOUT_LOG = b"\x01\x01"  # the write and read versions in the header of a file that has no WAL
 
 
 @contextmanager
@@ -146,6 +147,19 @@ def description(path: Path) -> dict[str, str]:
             return dict(conn.execute(f"SELECT name, value FROM {ABOUT}").fetchall())  # noqa: S608 - a constant
     except sqlite3.DatabaseError as error:
         raise UnusableDatabase(f"{path}: {error}") from error
+
+
+def is_backup(path: Path) -> bool:
+    """Does a file say of itself that it is a backup? One that a hub writes has a log and says nothing.
+
+    Raises UnusableDatabase.
+    """
+    try:
+        with path.open("rb") as file:
+            versions = file.read(20)[18:]
+    except OSError:
+        return False
+    return versions == _WITHOUT_LOG and bool(description(path))
 
 
 def undescribe(conn: Connection) -> None:

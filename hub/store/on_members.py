@@ -143,8 +143,10 @@ def left_behind(tx: Transaction, cluster: str) -> int:
     return int(tx.conn.execute(query).scalar_one())
 
 
-def unknown_observed(tx: Transaction, clusters: Iterable[str]) -> list[LastObserved]:
-    """What was last observed of Unknown workloads on the given clusters."""
+def last_observed(
+    tx: Transaction, clusters: Iterable[str], states: Collection[str]
+) -> list[LastObserved]:
+    """Read the last observation of each workload in these states on the given clusters."""
     c, held = workloads.c, works.c
     query = (
         select(
@@ -152,7 +154,7 @@ def unknown_observed(tx: Transaction, clusters: Iterable[str]) -> list[LastObser
             held.reason, held.message, held.available, held.observed, held.drift,
         )
         .join(works, (held.cluster == c.cluster) & (held.uid == c.uid) & (held.epoch == c.epoch))
-        .where(c.state == State.UNKNOWN.value, held.observed.is_not(None))
+        .where(c.state.in_(states), held.observed.is_not(None))
     )  # fmt: skip
     return [
         LastObserved._make(row)

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from roadstead.cli.cluster_words import lacking_rights, means
 from roadstead.cli.each import for_each
 from roadstead.cli.nouns import list_verb, show_verb
 from roadstead.cli.output import age, answer_option, client, dump, seconds_until, span
@@ -307,32 +308,11 @@ _PROPERTIES = [
 ]
 
 
-# What follows from a state that nobody asked for, and where to look.
-_MEANS = {
-    "Suspect": "its agent is not heard: nothing new goes there, what runs there may go on, and starts "
-    "nowhere else. Look at the agent there, and at the way from it to the hub",
-    "Unhealthy": "it gets no new jobs, and its running jobs continue",
-}
-# What to do about the reason of Unhealthy.
-_REMEDIES = {
-    "Unauthorized": "Give the agent a credential that the API server accepts, or restart the agent",
-    "Forbidden": "Give the agent's account the rights of its chart again",
-}
-
-
-def _means(cluster: Cluster) -> list[str]:
-    meaning = _MEANS.get(cluster.state, "")
-    if cluster.state == "Unhealthy":
-        remedy = _REMEDIES.get(cluster.reason, "")
-        meaning = ". ".join(filter(None, (f"{cluster.message}: {meaning}", remedy)))
-    return wrapped(meaning, "  ") if meaning else []
-
-
 def _as_text(cluster: Cluster) -> str:
     heartbeat = age(cluster.heartbeat_at)
     lines = [
         f"{cluster.name}  {cluster.state}",
-        *_means(cluster),
+        *means(cluster),
         f"  heartbeat  {f'{heartbeat} ago' if heartbeat else 'none yet'}",
         f"  version    {cluster.kubernetes_version or '-'}",
         f"  agent      {_agent(cluster)}",
@@ -352,6 +332,7 @@ def _as_text(cluster: Cluster) -> str:
         lines += ["", "Properties that are not as they should be"]
         for fault in cluster.property_faults:
             lines += wrapped(fault, "  ")
+    lines += lacking_rights(cluster)
     if cluster.leftover_jobs:
         lines += [
             "",

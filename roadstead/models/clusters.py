@@ -80,6 +80,7 @@ class Cluster(Record):
     growing_pools: tuple[GrowingPool, ...] = ()
     properties: dict[str, str] = record_field(default_factory=dict)
     property_faults: tuple[str, ...] = ()
+    jobs_forbidden_in: tuple[str, ...] = ()
     cluster_uid: str = ""
     agent_version: str = ""
     agent_protocol: int | None = None

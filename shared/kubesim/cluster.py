@@ -313,11 +313,14 @@ class SimCluster:
 
     def _add_endpoints(self) -> None:
         server, pods = self.server, PodEndpoints(self.store, PodLogs(self.store, self.clock))
-        scale = ScaleEndpoint(self.store)
+        scale, forbids = ScaleEndpoint(self.store), self.faults.forbids
         reviews = Reviews(
             self.store,
             self._tokens,
-            lambda user, verb, plural, namespace: server.authorize(user, verb, None, namespace),
+            lambda user, verb, plural, namespace: (
+                server.authorize(user, verb, None, namespace)
+                or ("no rule allows it" if forbids(user.name, verb, plural, namespace) else "")
+            ),
             self._keep_tokens,
         )
         if self.hub:

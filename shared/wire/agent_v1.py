@@ -26,7 +26,7 @@ SUSPECT_AFTER_S = 45.0  # a cluster silent for this long gets no new work
 LEASE_S, LEASE_MARGIN = 30.0, 1.1
 FULL_EVERY_S = 600.0
 MAX_WORKS_PER_REPLY, MAX_OBSERVED_PER_REQUEST = 1000, 2000
-MAX_MARKS = 64
+MAX_MARKS, MOST_FORBIDDEN = 64, 200
 DIFF_REPORTED = "DiffReported"  # reason of what was compared: `drift` is how it differs
 MOST_UID_CHARS = 128  # of an object: an API server gives 36
 
@@ -214,6 +214,7 @@ class Capacity(Message):
     api_server: ApiServerDown | None = None  # None: it answers, or the agent does not look
     consent: ConsentReport | None = None  # None: unchanged
     creates: CreateAnswers | None = None  # None: no overload in the last minute, or an older agent
+    jobs_forbidden_in: list[str] = []  # namespaces in which its account may not create Jobs
 
 
 class Drift(Message):

@@ -365,6 +365,18 @@ async def spoilt(folder: Path, statement: str) -> Path:
             "UPDATE workloads SET cluster = 'nowhere' WHERE uid = 'runs'",
             'job is "nowhere" .runs first. on an unknown cluster',
         ),
+        (
+            "UPDATE workloads SET created_at = 'yesterday' WHERE uid = 'waits'",
+            "1 value of workloads.created_at can not be read as an instant",
+        ),
+        (
+            "UPDATE workloads SET placed_at = 7 WHERE uid = 'runs'",
+            "1 value of workloads.placed_at can not be read as an instant",
+        ),
+        (
+            "UPDATE workloads SET epoch = 'two'",
+            "values of workloads.epoch can not be read as a number",
+        ),
     ],
 )
 async def test_a_backup_that_no_hub_could_go_on_from_is_refused(tmp_path: Path, statement, fault):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hub.admin import doctor, migrate
+from hub.admin import backup, doctor, migrate
 from hub.services.access import credentials
 from hub.services.context import identity
 from hub.services.works.restored import begin_recovery
@@ -149,3 +149,21 @@ def test_an_address_that_is_none_is_a_finding_too():
     (finding,) = doctor.examine("/var/lib/hub.db").findings
     assert (finding.name, finding.level) == ("database", "fail")
     assert "postgresql://" in finding.message
+
+
+async def test_a_backup_is_looked_at_and_stays_as_it_is(tmp_path: Path):
+    """No write is tried in it: not one byte of the file changes, and none appears beside it."""
+    db = Database.open(url_of(tmp_path), SystemClock())
+    await db.write(identity.load)
+    await db.close()
+    file = tmp_path / "backup"
+    backup.take(url_of(tmp_path), file, SystemClock().now())
+    before = as_it_is(file)
+    found = {each.name: each.message for each in doctor.examine(f"sqlite:///{file}").findings}
+    assert found["writes"] == "not tried: this is a backup, which stays as it is"
+    assert as_it_is(file) == before
+
+
+def as_it_is(file: Path) -> tuple[bytes, list[Path]]:
+    """What a file holds, and what is beside it."""
+    return file.read_bytes(), sorted(file.parent.iterdir())

@@ -5,8 +5,11 @@ import contextlib
 
 import httpx
 import pytest
+from starlette.requests import Request
 
 from hub.api.app import create_app
+from hub.api.inside import MOST_ASKED, tell_inside
+from hub.domain.rollout.removal import Fate
 from hub.services.access import credentials
 from shared.wire.streams_v1 import ANSWERS_HEADER
 from tests.api.streaming import STREAMS
@@ -108,3 +111,17 @@ async def test_without_an_answer_the_contents_are_not_reported(tmp_path):
         _, row = await removed(people)
     assert row["fate"] == "DeletedIfEmpty"
     assert "is not reported" in row["message"]
+
+
+async def test_namespaces_beyond_those_that_a_list_asks_about_say_so(tmp_path):
+    """Else their line would read as if the agent had been asked and had not answered."""
+    async with placed_space(tmp_path) as (people, _):
+        app = people._transport.app
+        rows = [
+            {"fate": Fate.DELETED_IF_EMPTY, "name": f"n-{n}", "message": "?"} for n in range(22)
+        ]
+        request = Request({"type": "http", "app": app})
+        await tell_inside(request, "ann", [{"cluster": "absent", "objects": rows}])
+    told = [row["message"] for row in rows]
+    assert told[:MOST_ASKED] == ["?"] * MOST_ASKED
+    assert all("was not asked, as one list asks about 20" in each for each in told[MOST_ASKED:])

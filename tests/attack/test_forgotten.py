@@ -19,7 +19,8 @@ from hub.store.transaction import Transaction
 from shared.clock import ManualClock
 from shared.wire.agent_v1 import FULL_EVERY_S, MOST_UID_CHARS, Observed
 from tests.databases import url_of
-from tests.services.members.hubs import a_stray, running_hub
+from tests.services.members.after_restore import accounts
+from tests.services.members.hubs import Running, a_stray, running_hub
 from tests.store.build import START as NOW, call, opened
 
 pytestmark = pytest.mark.anyio
@@ -131,3 +132,24 @@ async def test_of_jobs_that_are_said_no_more_nothing_is_kept(tmp_path: Path):
         assert not await db.write(trim)
         assert await db.read(kept_names) == [f"{forgotten._WRITTEN}m-there"]
         assert list(await db.read(forgotten._kept)) == ["m-there"]
+
+
+async def test_a_removal_that_was_carried_out_is_listed_no_more(tmp_path: Path):
+    """The member reports all its Jobs, and this one is not among them; another that stays is listed."""
+    async with running_hub(tmp_path) as hub:
+        north = await hub.join("north")
+        await hub.write(begin_recovery, "yesterday", "somebody", ())
+        there = [a_stray(hub, uid, OLD, object_uid=f"m-{uid}") for uid in ("gone", "stays")]
+        await accounts(hub, north, *there)
+        for uid in ("gone", "stays"):
+            await hub.write(forgotten.remove, uid, "north")
+        assert await listed(hub) == ["gone", "stays"]
+        there[0].phase, there[0].job = "Gone", None
+        await accounts(hub, north, *there)
+        assert await listed(hub) == ["stays"]
+        assert await hub.hub.read(forgotten.counts) == {"north": 1}
+
+
+async def listed(hub: Running) -> list[str]:
+    """Uids that `roadstead restored` lists."""
+    return [row["uid"] for row in await hub.hub.read(forgotten.list_forgotten)]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hub.controllers.heartbeats import SilenceLoop
+from hub.controllers.last_down import LastDown
 from hub.services.members.roll_call import is_fresh
 from shared.clock import ManualClock
 from tests import databases
@@ -42,7 +43,7 @@ def later(seconds: float) -> ManualClock:
 
 async def a_turn(hub: Running) -> None:
     """What was heard is written down."""
-    await SilenceLoop(hub.hub, hub.sync, lambda: 0).tick()
+    await SilenceLoop(hub.hub, hub.sync, lambda: 0, LastDown()).tick()
 
 
 def test_a_member_that_the_backup_had_not_heard_makes_no_store_fresh():

@@ -136,7 +136,7 @@ LocalQueue namespace/name
 name  state
   heartbeat  0s ago
   version    kubernetesVersion
-  agent      agentVersion, protocol 19, hub hubVersion, credential for 0s, plain HTTP, client certificate
+  agent      agentVersion, protocol 20, hub hubVersion, credential for 0s, plain HTTP, client certificate
   labels     k-labels=of-labels
   taints     k=v:e
   jobs       9
@@ -155,6 +155,9 @@ name  state
 
 Properties that are not as they should be
   propertyFaults
+
+  Its agent's account may not create Jobs (403) in: jobsForbiddenIn
+  Their jobs go elsewhere. Grant it verb create on jobs.batch, as ClusterRole roadstead-agent-jobs does
 
 Of another incarnation of the hub, left alone until somebody deletes them there
   message (uid uid)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e import member_queue
+from tests.e2e import member_queue, withdrawn_consent
 from tests.e2e.member_queue import MEMBER, Kubectl, Scene, Watching
 from tests.e2e.running import RunningFleet, a_pool, running_fleet
 
@@ -59,3 +59,8 @@ def test_what_its_queue_evicts_waits_there(scene):
 def test_a_stopped_queue_is_respected(scene, policy):
     """The Job is applied suspended with the queue's label, and only the member's queue manager starts it."""
     member_queue.a_stopped_queue_is_respected(scene, policy)
+
+
+def test_what_waits_there_is_taken_back_without_consent(scene):
+    """Its namespace withdraws consent: the Job goes, never ran, and runs once consent is back."""
+    withdrawn_consent.a_waiting_job_is_taken_back(scene)

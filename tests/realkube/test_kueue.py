@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e import member_queue
+from tests.e2e import member_queue, withdrawn_consent
 from tests.e2e.member_queue import MEMBER, NODE_LABELS, Scene, Watching
 from tests.e2e.running import REPOSITORY, until
 from tests.realkube import plane
@@ -73,3 +73,8 @@ def test_a_comparison_starts_nothing(scene):
 def test_what_kueue_evicts_waits_there(scene):
     """HoldAndDrain of the member's queue: WaitsInMemberQueue, no second run, and it goes on afterwards."""
     member_queue.an_eviction_is_waited_for(scene)
+
+
+def test_what_waits_there_is_taken_back_without_consent(scene):
+    """Its namespace withdraws consent: the Job goes, never ran, and runs once consent is back."""
+    withdrawn_consent.a_waiting_job_is_taken_back(scene)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from hub.controllers.last_down import LastDown
 from hub.controllers.lifetimes import Lifetimes
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.services.members.observe import ObservedReport, ReportOutcome, take_reports
@@ -74,7 +75,7 @@ async def passed(hub: Running, seconds: float, watch: Lifetimes | None = None) -
 
 def watching(hub: Running) -> Lifetimes:
     """The controller of time limits, of the leader."""
-    return Lifetimes(hub.hub, hub.scheduler._term)
+    return Lifetimes(hub.hub, hub.scheduler._term, LastDown())
 
 
 async def _report(hub: Running, cluster: str, entry: Any) -> None:

@@ -14,6 +14,7 @@ from sqlalchemy import Engine
 
 from hub.controllers.chains import Chains
 from hub.controllers.heartbeats import SilenceLoop
+from hub.controllers.last_down import LastDown
 from hub.controllers.lease import NOT_LEADING, Lease
 from hub.services.context import identity, leadership, timeline
 from hub.services.context.hub import Hub
@@ -102,7 +103,7 @@ class Replicas(Whole):
         db.listen(timeline.BEGUN, sync._note_runs)
         news = hub.subscribe(*FOLLOWED)
         await sync._load()
-        silence = SilenceLoop(hub, sync, lease.term)
+        silence = SilenceLoop(hub, sync, lease.term, LastDown())
         scheduler = Scheduler(hub, lease.term)
         chains = Chains(hub, lease.term)
         chains.follow()

@@ -78,10 +78,10 @@ async def test_what_was_last_observed_of_the_unknown_is_of_their_present_epochs(
         await given(db, ("one", unknown), ("silent", unknown), ("later", {**unknown, "epoch": 2}))
         await given(db, ("run", {"state": State.RUNNING}))
         await db.write(call(works.observe, [said(uid) for uid in ("one", "later", "run")]))
-        (found,) = await db.read(call(on_members.unknown_observed, ["north"]))
+        (found,) = await db.read(call(on_members.last_observed, ["north"], [State.UNKNOWN]))
         expected = {"epoch": 1, **said("one")}
         assert found._asdict() == {name: expected[name] for name in found._fields}
-        assert await db.read(call(on_members.unknown_observed, ["south"])) == []
+        assert await db.read(call(on_members.last_observed, ["south"], [State.UNKNOWN])) == []
 
 
 async def test_whoever_runs_no_job_is_in_no_doubt(tmp_path: Path):

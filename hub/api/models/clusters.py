@@ -61,6 +61,8 @@ class MemberCluster(Model):
     properties: dict[str, str]
     property_faults: list[str]
     """What its administrator wrote of properties and can not be taken."""
+    jobs_forbidden_in: list[str]
+    """Namespaces in which its agent's account may not create Jobs (403): jobs of theirs go elsewhere."""
     cluster_uid: str
     agent_version: str
     """As of its session; empty where it does not say."""

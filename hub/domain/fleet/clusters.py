@@ -96,6 +96,9 @@ class Cluster:
     # States of namespaces (`shared.wire.consent`); None: its agent reports none.
     consent: Mapping[str, str] | None = None
     consent_revision: int = 0  # of the names and ids that this report answers
+    jobs_forbidden_in: frozenset[str] = (
+        frozenset()
+    )  # namespaces: its agent may create no Jobs there
     node_count: int = 0
     growing: tuple[GrowingPool, ...] = ()  # those that may add nodes
     down: str = ""  # why its API server serves its agent nothing; "": it does
@@ -162,6 +165,19 @@ def accepts(cluster: Cluster, namespace: str) -> bool:
     """May the hub use a namespace of the cluster, as its agent reports?"""
     states = cluster.consent
     return states is None or states.get(namespace, NOT_ACCEPTED) not in CLOSED
+
+
+def takes_jobs(cluster: Cluster, namespace: str) -> bool:
+    """May the hub use the namespace, and its agent create Jobs there?"""
+    return namespace not in cluster.jobs_forbidden_in and accepts(cluster, namespace)
+
+
+def changed_for_jobs(before: Cluster | None, after: Cluster | None) -> frozenset[str] | None:
+    """Namespaces that two reports of one member tell differently; None: any."""
+    told, tells = before or Cluster(""), after or Cluster("")
+    changed = changed_namespaces(told.consent, tells.consent)
+    rights = told.jobs_forbidden_in ^ tells.jobs_forbidden_in
+    return None if changed is None else changed | rights
 
 
 def as_of(cluster: Cluster, renewed: Mapping[str, int]) -> Cluster:
@@ -277,6 +293,7 @@ def with_report(
         down_cause=str(down.get("cause") or "NoAnswer"),
         consent=_consent(capacity.get("consent")),
         consent_revision=int((capacity.get("consent") or {}).get("revision") or 0),
+        jobs_forbidden_in=frozenset(capacity.get("jobs_forbidden_in") or ()),
         node_count=int(capacity.get("node_count") or 0) or sum(len(p.nodes) for p in pools),
         growing=growing_pools(declared, capacity, key_revisions or {}),
     )

@@ -8,6 +8,9 @@ on until a minute has passed without another one. As in TCP,
     other period:       window = window + creates answered in it        (at most twice as much)
     no report:          no limit
 
+A hub that leads since a moment ago knows no window. As a member reports periods only while it was overloaded
+within the last minute, its window then begins at what it answers, `max(LEAST, creates answered in it)`.
+
 A member whose agent reports nothing has no window, so a healthy fleet is not limited, and a window that was
 too small does not last.
 """
@@ -34,22 +37,24 @@ def read_answers(told: JsonView | None) -> CreateAnswers | None:
     return CreateAnswers(told["period"], told["answered"], told["overloaded"])
 
 
-def adjust(window: int | None, told: CreateAnswers, unapplied: int) -> int | None:
-    """The window after one more period. None: there is no limit.
+def adjust(window: int | None, told: CreateAnswers, unapplied: int) -> int:
+    """The window after one more period. `window`: None where none is known of the member yet.
 
     `unapplied`: jobs that the member was given and that are not created there.
     """
     if told.overloaded:
         most = unapplied if window is None else min(window, unapplied)
         return max(LEAST, most // 2)
-    return None if window is None else min(2 * window, window + told.answered)
+    if window is None:
+        return max(LEAST, told.answered)
+    return min(2 * window, window + told.answered)
 
 
 class CreateWindows:
     """The windows of all members, kept up to date with their reports."""
 
     def __init__(self) -> None:
-        self._windows: dict[str, tuple[int | None, int]] = {}  # by member: window, last period
+        self._windows: dict[str, tuple[int, int]] = {}  # by member: window, last period
 
     def report(self, member: str, told: CreateAnswers | None, unapplied: int) -> None:
         """A member reported. A period that was taken in already changes nothing."""
@@ -66,4 +71,5 @@ class CreateWindows:
 
     def of(self, member: str) -> int | None:
         """Most jobs that may be on their way to a member; None: no limit."""
-        return self._windows.get(member, (None, -1))[0]
+        found = self._windows.get(member)
+        return None if found is None else found[0]

@@ -19,6 +19,7 @@ from hub.domain.placement.fitting import CLOSED, Fitting
 from hub.domain.placement.framework import Filter, Sieved, held_back, sieve
 from hub.domain.placement.never_fits import could_ever_hold
 from hub.domain.placement.plugins.availability_guard import AvailabilityGuard, by_availability
+from hub.domain.placement.plugins.consent import is_awaiting
 from hub.domain.placement.scoring.backlog import Backlog
 from hub.domain.placement.scoring.balance import Balance, Terms
 from hub.domain.placement.scoring.levels import Levels
@@ -249,12 +250,23 @@ class ClusterSearch:
             message = f"none of {len(self._clusters)} clusters may take it: {few}"
         else:
             allowed_clusters = {n: self._clusters[n] for n in sieved.passed}
-            message = near_misses.lacking_everywhere(asked, allowed_clusters)
             reason = Reason.NO_CLUSTER_FITS
-            if nearest is not None:
-                message = f"{message}; {nearest}" if message else f"nearest miss: {nearest}"
-            message = message or "no cluster has the room"
+            lacking = near_misses.lacking_everywhere(
+                asked, allowed_clusters, all_members=not sieved.rejected
+            )
+            near = "" if nearest is None else f"{'' if lacking else 'nearest miss: '}{nearest}"
+            parts = (self._unreported(demand, sieved), lacking, near)
+            message = "; ".join(filter(None, parts)) or "no cluster has the room"
         return NoChoice(reason, message, told, nearest, sieved.again_at)
+
+    def _unreported(self, demand: Demand, sieved: Sieved) -> str:
+        """Name a cluster that could hold it, and of which a report is still to come; "" for none."""
+        open_ = [v for v in sieved.rejected if is_awaiting(v.rejection)]
+        if not open_:
+            return ""
+        large = could_ever_hold(demand.pod_sets, self._clusters, self._room.layout)
+        told = (f"{v.cluster}: {v.rejection.message}" for v in open_ if v.cluster in large)
+        return next(told, "")
 
     def survey(self, demand: Demand, asks: tuple[NodeAsk, ...], uid: str) -> Survey:
         """How every cluster stands for job `uid` now; takes nothing."""
@@ -332,7 +344,7 @@ class ClusterSearch:
             clusters = self._as_promised() if by_room else self._clusters
             found = self._among(sieve(self._filters, constraints, clusters, self._now))
             self._sieved[constraints] = found
-        if self._backlog.limited:
+        if self._backlog.windows.limited:
             found = self._among(self._without_full(found[0]))
         if not found[0].awaited:
             return found
@@ -356,21 +368,23 @@ class ClusterSearch:
 
     def _guard(self, constraints: Constraints) -> Callable[[int], bool] | None:
         """Condition on a cluster before each placement; None: there is none."""
-        is_open = self._backlog.is_open
+        names, windows = self._room.layout.names, self._backlog.windows
+
+        def is_open(at: int) -> bool:
+            return windows.is_open(names[at])
+
         if not by_availability(constraints):
-            return is_open if self._backlog.limited else None
+            return is_open if windows.limited else None
         holds = AvailabilityGuard(constraints, self._clusters, self._room)
         return lambda at: is_open(at) and holds(at)
 
     def _without_full(self, sieved: Sieved) -> Sieved:
         """Reject clusters to which as many jobs are on their way as may be."""
-        position = self._room.layout.position
+        windows = self._backlog.windows
         full = {
-            name: Verdict(
-                name, Rejection("CreateWindow", OVERLOADED, self._backlog.why_closed(at))
-            )
+            name: Verdict(name, Rejection("CreateWindow", OVERLOADED, windows.why_closed(name)))
             for name in sieved.passed
-            if not self._backlog.is_open(at := position[name])
+            if not windows.is_open(name)
         }
         rejected = sorted((*sieved.rejected, *full.values()), key=lambda v: v.cluster)
         return replace(sieved, passed=sieved.passed - full.keys(), rejected=tuple(rejected))

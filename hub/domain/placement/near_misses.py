@@ -140,14 +140,18 @@ def describe(ask: NodeAsk) -> str:
     return labels or "what the required node affinity asks for"
 
 
-def lacking_everywhere(asked: Sequence[Asked], clusters: Mapping[str, Cluster]) -> str:
+def lacking_everywhere(
+    asked: Sequence[Asked], clusters: Mapping[str, Cluster], *, all_members: bool
+) -> str:
     """What no member has at all, however empty it were; "" where some member's nodes would do.
 
-    Nothing is said of nodes that agents have still to report.
+    Nothing is said of nodes that agents have still to report. `all_members`: `clusters` are the whole
+    fleet, and not only those that may take it.
     """
+    member = "member" if all_members else "member that may take it"
     for pod_set, ask, need in asked:
         if need.missing:
-            return f"no member has {', '.join(need.missing)}"
+            return f"no {member} has {', '.join(need.missing)}"
         if any(c.pools_revision < ask.revision for c in clusters.values()):
             return "not all members have reported their nodes by the labels asked for yet"
         anyone = ask._replace(tolerations=_ANYTHING)
@@ -155,12 +159,12 @@ def lacking_everywhere(asked: Sequence[Asked], clusters: Mapping[str, Cluster]) 
         coming = [p for c in clusters.values() for p in c.growing]
         found = any(map(anyone.admits, there)) or any(map(anyone.admits, coming))
         if (there or coming) and not found:
-            return f"no member has nodes with {describe(ask)}"
+            return f"no {member} has nodes with {describe(ask)}"
         if _place_for(pod_set, ask, clusters) is None:
             one = f"large enough for one pod of {pod_set.name} ({_spell(pod_set)})"
             tainted = _place_for(pod_set, anyone, clusters)
             if tainted is None:
-                return f"no node of any member is {one}"
+                return f"no node of any {member} is {one}"
             cluster, pool = tainted
             return (
                 f"no node that its pods tolerate is {one}: those of cluster {cluster} have taint "

@@ -57,7 +57,8 @@ def why_never(
         (pod_set, ask, need) for pod_set, ask, (need, _) in zip(pod_sets, asks, needs, strict=True)
     ]
     allowed = {name: reported[name] for name in sieved.passed}
-    lacking = near_misses.lacking_everywhere(asked, allowed)
+    everybody = len(allowed) == len(clusters)
+    lacking = near_misses.lacking_everywhere(asked, allowed, all_members=everybody)
     _, nearest = near_misses.verdicts(room, asked, closed, clusters)
     near = f"nearest miss: {nearest}" if nearest is not None else ""
     return "; ".join(part for part in (lacking, near) if part) or "no cluster is large enough"

@@ -12,6 +12,7 @@ from hub.domain.placement.plugins.eligibility import SUSPECT_AFTER_S, Eligible
 from hub.domain.placement.plugins.health import Healthy
 from hub.domain.placement.plugins.kinds import KindServed
 from hub.domain.placement.plugins.naming import Named
+from hub.domain.placement.plugins.rights import MayCreate
 from hub.domain.placement.plugins.set_aside import NotSetAside
 from hub.domain.placement.plugins.stopped_queue import QueueNotStopped
 from hub.domain.placement.plugins.taints import TaintsTolerated
@@ -26,6 +27,7 @@ FILTERS: Final[tuple[Filter, ...]] = (
     TaintsTolerated(),
     AffinityRequired(),
     QueueNotStopped(),
+    MayCreate(),
     Accepted(),  # last: the others are about clusters that the workload might take
 )
 

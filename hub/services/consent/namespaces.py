@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from hub.domain.fleet.clusters import Cluster, accepts
+from hub.domain.fleet.clusters import Cluster, takes_jobs
 from hub.domain.workloads.states import State
 from hub.services.context import identity
 from hub.store import objects, settings, tallies
@@ -170,4 +170,4 @@ class Consents:
     def _is_constrained(self, namespace: str) -> bool:
         if namespace in self.named.beyond:
             return False  # the agent alone enforces
-        return not all(accepts(cluster, namespace) for cluster in self._clusters.values())
+        return not all(takes_jobs(cluster, namespace) for cluster in self._clusters.values())

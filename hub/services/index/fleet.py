@@ -7,7 +7,7 @@ from dataclasses import replace
 import orjson
 
 from hub.domain import selectors
-from hub.domain.fleet.clusters import Cluster, as_of, changed_namespaces, with_report
+from hub.domain.fleet.clusters import Cluster, as_of, changed_for_jobs, with_report
 from hub.domain.fleet.promises import Members
 from hub.domain.placement.scoring.pace import Paces
 from hub.domain.queueing.pending import Waiting
@@ -45,7 +45,8 @@ class FleetNews:
         """
         told = {member.name for member, _ in news.clusters}
         stale = self._made_again(news)
-        before = {name: self._consent_of(name) for name in told | news.clusters_gone | stale}
+        known = self._members.clusters
+        before = {name: known.get(name) for name in told | news.clusters_gone | stale}
         for name in stale:
             self._members.declare(as_of(self._members.clusters[name], self._renewed))
         for name in news.clusters_gone - told:
@@ -62,8 +63,8 @@ class FleetNews:
                 if self._was_silent(cluster, news):
                     self._waiting.wake_all_for_room()
         found: set[str] = set()
-        for name, known in before.items():
-            changed = changed_namespaces(known, self._consent_of(name))
+        for name, was in before.items():
+            changed = changed_for_jobs(was, self._members.clusters.get(name))
             if changed is None:
                 return None
             found |= changed
@@ -75,10 +76,6 @@ class FleetNews:
             return set()
         self._renewed = news.named.renewed
         return set(self._members.clusters)
-
-    def _consent_of(self, name: str) -> Mapping[str, str] | None:
-        cluster = self._members.clusters.get(name)
-        return None if cluster is None else cluster.consent
 
     def stopped_queues(self) -> dict[tuple[str, str], tuple[str, ...]]:
         """LocalQueues (namespace, name) that people have stopped → the members in which they have."""
@@ -142,6 +139,7 @@ def _declared(cluster: Cluster) -> Json:
         "joined_at": cluster.joined or None,
         "properties": cluster.properties,
         "consent": cluster.consent,
+        "jobs_forbidden_in": cluster.jobs_forbidden_in,
     }
 
 

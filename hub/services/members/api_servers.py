@@ -14,6 +14,8 @@ from typing import Final, NamedTuple
 
 from hub.domain.placement.plugins.health import NO_ANSWER, UNHEALTHY, trouble
 from hub.domain.workloads.states import State
+from hub.services.members.faults import said_last
+from hub.services.members.observe import judge_again
 from hub.services.members.verdicts.plain_text import plain
 from hub.services.works.avoiding import SET_ASIDE, set_aside
 from hub.services.works.evict import evict
@@ -21,12 +23,10 @@ from hub.store import clusters, on_members, workloads
 from hub.store.records.members import DownSince
 from hub.store.records.workloads import WorkloadChange, WorkloadColumns
 from hub.store.transaction import Transaction
-from shared.wire.agent_v1 import ApiServerDown
 
 UNHEALTHY_MEMBER: Final = "MemberClusterUnhealthy"
 HEALTHY_MEMBER: Final = "MemberClusterHealthy"
 _ON_MEMBER: Final = (State.OFFERED, State.APPLIED, State.RUNNING)
-_TOLD: Final = 200  # characters of an agent's reason
 
 
 class Tended(NamedTuple):
@@ -34,18 +34,6 @@ class Tended(NamedTuple):
 
     down: Mapping[str, str] = MappingProxyType({})
     asked_back: int = 0
-
-
-def down_view(told: ApiServerDown | None, now: dt.datetime) -> DownSince | None:
-    """What is kept of an agent's word; None where the server answers."""
-    if told is None:
-        return None
-    since = now - dt.timedelta(seconds=min(told.down_s, 30 * 86_400.0))
-    return {
-        "reason": plain(told.reason, _TOLD),
-        "since": since.isoformat(timespec="seconds"),
-        "cause": told.cause,
-    }
 
 
 def tend(
@@ -87,20 +75,9 @@ def tend(
     return Tended(causes, asked)
 
 
-def waits_for(
-    tx: Transaction, last_down: Mapping[str, dt.datetime], timeout: dt.timedelta
-) -> frozenset[str]:
-    """Members that are Unhealthy, or were within the last `timeout`: no job there is late yet.
-
-    `last_down`: when a member was found Unhealthy last.
-    """
-    lately = (name for name, at in last_down.items() if at > tx.now - timeout)
-    return frozenset((*clusters.down(tx), *lately))
-
-
-def unhealthy(tx: Transaction) -> frozenset[str]:
-    """Members whose API server serves their agent nothing."""
-    return frozenset(clusters.down(tx))
+def told_down(tx: Transaction) -> dict[str, str]:
+    """Members that are down by the newest event of them, with its cause."""
+    return said_last(tx, UNHEALTHY_MEMBER, HEALTHY_MEMBER)
 
 
 def _tell(tx: Transaction, fallen: Mapping[str, DownSince], recovered: Collection[str]) -> None:
@@ -108,7 +85,8 @@ def _tell(tx: Transaction, fallen: Mapping[str, DownSince], recovered: Collectio
     for name in sorted(fallen):
         if member := clusters.get(tx, name):
             text = plain(f"{_words(name, fallen)}: nothing new goes there")
-            clusters.say(tx, member, UNHEALTHY_MEMBER, text, warning=True)
+            cause = _cause(fallen[name])
+            clusters.say(tx, member, UNHEALTHY_MEMBER, text, warning=True, cause=cause)
     for name in sorted(recovered):
         if member := clusters.get(tx, name):
             clusters.say(tx, member, HEALTHY_MEMBER, "its API server answers its agent again")
@@ -126,9 +104,12 @@ def _say(tx: Transaction, down: Mapping[str, DownSince], changed: Collection[str
 
 
 def _recover(tx: Transaction, names: Collection[str]) -> None:
+    """Jobs there say again what their agent said of them last: an agent tells only what changes."""
     rows = on_members.jobs_on(tx, names, _ON_MEMBER)
-    told = [row for row in rows if row.reason == UNHEALTHY]
-    workloads.change(tx, [{"uid": r.uid, "reason": "", "message": ""} for r in told])
+    told = {row.uid for row in rows if row.reason == UNHEALTHY}
+    workloads.change(tx, [{"uid": uid, "reason": "", "message": ""} for uid in sorted(told)])
+    known = on_members.last_observed(tx, names, _ON_MEMBER) if told else []
+    judge_again(tx, (row for row in known if row.uid in told))
 
 
 def _ask_back(tx: Transaction, down: Mapping[str, DownSince], most: int | None) -> int:

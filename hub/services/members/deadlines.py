@@ -11,7 +11,7 @@ from typing import Final
 
 from hub.domain.workloads.states import WithdrawTo
 from hub.services.context.settings import Queueing
-from hub.services.members import api_servers
+from hub.services.members.verdicts import api_server
 from hub.services.works.evict import BackOff, Requeue, evict, run_time_s
 from hub.store import lifetimes, workloads
 from hub.store.records.workloads import WorkloadMove
@@ -77,14 +77,14 @@ def unready(
     if given.pods_ready_timeout_s > 0:
         span = dt.timedelta(seconds=given.pods_ready_timeout_s)
         said = f"not all pods were ready within {given.pods_ready_timeout_s:g} s"
-        waits = api_servers.waits_for(tx, last_down, span)
+        waits = api_server.waits_for(tx, last_down, span)
         late = lifetimes.never_ready(tx, tx.now - span, waits)
         found |= {uid: _and(said, words) for uid, words in late.items()}
     recovery_s = recovery_timeout_s(given)
     if recovery_s > 0:
         span = dt.timedelta(seconds=recovery_s)
         said = f"pods were lost and not back within {recovery_s:g} s"
-        waits = api_servers.waits_for(tx, last_down, span)
+        waits = api_server.waits_for(tx, last_down, span)
         lost = lifetimes.no_longer_ready(tx, tx.now - span, waits)
         found |= {uid: _and(said, words) for uid, words in lost.items()}
     alike: dict[str, list[str]] = {}

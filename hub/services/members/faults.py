@@ -30,6 +30,17 @@ def note_fault(tx: Transaction, cluster: str, code: str, detail: str) -> None:
     clusters.say(tx, member, code, plain(detail), warning=True)
 
 
+def said_last(tx: Transaction, begun: str, ended: str) -> dict[str, str]:
+    """Members whose newest event of these two is `begun`, with its cause: a new leader reads them."""
+    found: dict[str, str] = {}
+    for member in clusters.list_all(tx):
+        told = [e for reason in (begun, ended) for e in events.about(tx, member.object, reason, 1)]
+        newest = max(told, key=lambda event: event.id, default=None)
+        if newest is not None and newest.reason == begun:
+            found[member.name] = newest.cause
+    return found
+
+
 def is_noted(tx: Transaction, cluster: str, code: str) -> bool:
     """Whether a fault of this code is written down lately: in the store, or by this transaction."""
     told = events.list_events(

@@ -13,6 +13,7 @@ from typing import Final, NotRequired, TypedDict
 import orjson
 
 from hub.domain.instants import stamp
+from hub.services.works import accounted
 from hub.store import clusters, settings, workloads
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -189,7 +190,7 @@ def _make_room(
 
 def list_forgotten(tx: Transaction) -> list[Json]:
     """By cluster and uid; `job` and `state` are what the hub has of the same uid, "" for nothing."""
-    kept = _kept(tx)
+    kept = _there(tx)
     known = workloads.get_many(tx, {row["uid"] for row in kept.values()})
     found = []
     for object_uid, row in kept.items():
@@ -229,7 +230,7 @@ def of(tx: Transaction, cluster: str) -> list[Json]:
 def counts(tx: Transaction) -> dict[str, int]:
     """How many each member holds, where it holds any."""
     by_cluster: dict[str, int] = {}
-    for row in _kept(tx).values():
+    for row in _there(tx).values():
         by_cluster[row["cluster"]] = by_cluster.get(row["cluster"], 0) + 1
     return by_cluster
 
@@ -239,6 +240,20 @@ def _kept(tx: Transaction) -> dict[str, ForgottenJob]:
     stored: dict[str, ForgottenJob] = settings.get(tx, _KEY) or {}
     oldest = stamp(tx.now - _SHOWN) or ""
     return {uid: row for uid, row in stored.items() if row["seenAt"] >= oldest}
+
+
+def _there(tx: Transaction) -> dict[str, ForgottenJob]:
+    """Those that were seen lately, without removals that are carried out: a complete report lacks them."""
+    kept = _kept(tx)
+    decided = [row["uid"] for row in kept.values() if row.get("decided") == REMOVE]
+    reported = accounted.reported_by(tx, decided) if decided else None
+    if reported is None:
+        return kept
+    return {
+        object_uid: row
+        for object_uid, row in kept.items()
+        if row.get("decided") != REMOVE or reported.holds(row["cluster"], row["uid"])
+    }
 
 
 def _keep(tx: Transaction, kept: Mapping[str, ForgottenJob]) -> None:

@@ -35,11 +35,13 @@ from hub.services.works.overlap import overlap_of
 from hub.services.works.retries import why_not
 from hub.store.records.workloads import CountedPods, JobProgress, MoveColumns
 from hub.store.records.works import StandingWork
-from shared.consent import NOT_ACCEPTED
+from shared.consent import CREATE_FORBIDDEN, NOT_ACCEPTED
 from shared.wire.agent_v1 import JobStatus, Observed
 
 # The member can not take this Job, or its own rules forbid it; another may.
-_ELSEWHERE: Final = frozenset({NAME_CONFLICT, "KindNotServed", REFUSED, NOT_ACCEPTED})
+_ELSEWHERE: Final = frozenset(
+    {NAME_CONFLICT, "KindNotServed", REFUSED, NOT_ACCEPTED, CREATE_FORBIDDEN}
+)
 # The member's API server refused the manifest itself; no other would take it.
 _HOPELESS: Final = frozenset({"Invalid"})
 # Steps of an agent's work that are no reason to show anybody.
@@ -286,8 +288,8 @@ def _first(work: StandingWork, cluster: str) -> str:
 def _unwanted(entry: Observed, work: StandingWork, cluster: str, now: dt.datetime) -> Judgement:
     """A Job that its member can not take: take it back first, so that it can not be created there later."""
     hopeless = entry.reason in _HOPELESS
-    if entry.reason == NOT_ACCEPTED:
-        # The agent reports consent within seconds: from then on a filter keeps the job away.
+    if entry.reason in {NOT_ACCEPTED, CREATE_FORBIDDEN}:
+        # The agent reports consent and rights within seconds: from then on a filter keeps the job away.
         avoided = refusals.refused(work.set_aside(), cluster, now)
     else:
         avoided = set_aside(work.set_aside(), cluster, now, SET_ASIDE)

@@ -11,8 +11,9 @@ from typing import Final
 
 from hub.domain.instants import stamp
 from hub.domain.workloads.states import State, Transition, WithdrawTo
-from hub.services.members import api_servers
-from hub.services.members.observe import ObservedReport, as_observed, take_reports
+from hub.services.members.faults import said_last
+from hub.services.members.observe import judge_again
+from hub.services.members.verdicts import api_server
 from hub.services.members.verdicts.plain_text import plain
 from hub.services.works import cluster_loss
 from hub.services.works.avoiding import SET_ASIDE, set_aside
@@ -22,7 +23,6 @@ from hub.store import clusters, on_members, workloads
 from hub.store.records.workloads import JobOnCluster, LingeringJob, WorkloadColumns
 from hub.store.transaction import Transaction
 from shared.failpoints import failpoint
-from shared.wire.agent_v1 import Observed
 
 UNREACHABLE: Final = "ClusterUnreachable"
 SILENT: Final = "MemberClusterSilent"
@@ -48,6 +48,11 @@ def joined_clusters(tx: Transaction) -> dict[str, dt.datetime | None]:
         for member in clusters.list_all(tx)
         if member.joined_at is not None
     }
+
+
+def told_silent(tx: Transaction) -> frozenset[str]:
+    """Members that are silent by the newest event of them."""
+    return frozenset(said_last(tx, SILENT, HEARD))
 
 
 def tell_silence(
@@ -96,16 +101,11 @@ def find_again(tx: Transaction, heard: Collection[str], term: int) -> int:
     An agent tells what changed: of a job that went on as it was nothing new comes until the next full
     set. What it said before the silence still stands, else it would say otherwise.
     """
-    rows = on_members.unknown_observed(tx, heard)
+    rows = on_members.last_observed(tx, heard, [State.UNKNOWN])
     if not rows:
         return 0
     tx.require_term(term)
-    said: dict[str, list[Observed]] = {}
-    for row in rows:
-        said.setdefault(row.cluster, []).append(as_observed(row))
-    take_reports(
-        tx, [ObservedReport(name, entries) for name, entries in said.items()], heard=False
-    )
+    judge_again(tx, rows)
     return len(rows)
 
 
@@ -145,7 +145,7 @@ def take_back_stuck(
     taken = 0
     alike: dict[tuple[str, str], dict[str, LingeringJob]] = {}
     before = tx.now - timeout
-    waits = api_servers.waits_for(tx, last_down, timeout).union(unreachable)
+    waits = api_server.waits_for(tx, last_down, timeout).union(unreachable)
     for row in on_members.jobs_placed_before(
         tx, before, _NOT_STARTED, but_on=waits, awaiting_nodes=awaiting_nodes
     ):

@@ -5,7 +5,7 @@
 judged one by one (`hub.services.members.judge`, pure) and written together.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
@@ -13,10 +13,11 @@ import orjson
 
 from hub.domain.workloads.states import State, Transition
 from hub.services.consent.refusals import store_capacity
-from hub.services.members import api_servers, deadlines, forgotten
+from hub.services.members import deadlines, forgotten
 from hub.services.members.faults import note_fault
 from hub.services.members.judge import judge
 from hub.services.members.report_order import ReportOrder, ReportPlace, last_words
+from hub.services.members.verdicts.api_server import down_view
 from hub.services.members.verdicts.judgement import Judgement
 from hub.services.members.verdicts.plain_text import REASON_CHARS, plain
 from hub.services.works import accounted, counters, restored
@@ -64,7 +65,7 @@ class ObservedReport:
     may_order: bool = True  # what is not desired and of this incarnation is removed
     session: str = ""  # that said it; "": the hub itself, judging anew what was said before
     seq: int = 0  # its request
-    tells_consent: bool = False  # the capacity has new states of namespaces
+    tells_consent: bool = False  # the capacity has new states of namespaces, or other rights there
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ def take_reports(
             continue
         taken.append(_take(tx, report, writes))
         if report.capacity is not None:
-            down = api_servers.down_view(report.api_server, tx.now)
+            down = down_view(report.api_server, tx.now)
             consents = report.tells_consent
             store_capacity(tx, report.cluster, report.capacity, down, tells_consent=consents)
     works.observe(tx, writes.observed)
@@ -322,6 +323,16 @@ def _new_drifts(cluster: str, entry: Observed, work: StandingWork) -> list[_Said
         for each in entry.drift[:MOST_DRIFTS]
         if (each.path, each.first_seen) not in known
     ]
+
+
+def judge_again(tx: Transaction, rows: Iterable[LastObserved]) -> None:
+    """Judge the last reports of these works again: they still hold, and are no sign of life."""
+    said: dict[str, list[Observed]] = {}
+    for row in rows:
+        said.setdefault(row.cluster, []).append(as_observed(row))
+    take_reports(
+        tx, [ObservedReport(name, entries) for name, entries in said.items()], heard=False
+    )
 
 
 def as_observed(last: LastObserved) -> Observed:

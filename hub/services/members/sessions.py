@@ -2,8 +2,7 @@
 
 Kept in memory per cluster and backed by its row: a new session supersedes the old one for good (an
 id that was superseded never comes back, nor one that began before), requests of one session are
-ordered by `seq`, and what the agent said it sees is summed up in a digest, so that a lost report is
-noticed.
+ordered by `seq`, and what the agent said it sees is summed up in a digest: a lost report is noticed.
 """
 
 import asyncio
@@ -127,6 +126,7 @@ class Session:
     retired: list[str] = field(default_factory=list)
     observed: ObservedDigest = field(default_factory=ObservedDigest)
     queue_managers: frozenset[str] | None = None  # None: not read yet
+    jobs_forbidden_in: list[str] | None = None  # as stored; None: not known yet
     protocol: int = OLDEST  # of its newest request
     told: ForAll | None = None  # in the newest reply
     tokens: float = BURST

@@ -123,6 +123,7 @@ def _view(
         ],
         "properties": dict(cluster.properties),
         "propertyFaults": list(cluster.property_faults),
+        "jobsForbiddenIn": sorted(cluster.jobs_forbidden_in),
         "clusterUid": member.cluster_uid,
         **_agent(member),
         "createdAt": stamp(member.created_at),

@@ -11,7 +11,7 @@ from shared import properties, quantity
 from shared.kinds import names
 from shared.kinds.selectors import LABEL_BYTES, are_labels_too_large
 from shared.quantity import shown
-from shared.wire.agent_v1 import Capacity, GrowingPool, Pool
+from shared.wire.agent_v1 import MOST_FORBIDDEN, Capacity, GrowingPool, Pool
 
 MAX_NODES: Final = 20_000
 MAX_PROPERTIES: Final = 1000
@@ -34,7 +34,7 @@ def check_capacity(capacity: Capacity) -> str | None:
     for bound in capacity.bound:
         if bound.bound < 0 or bound.succeeded < 0:
             return f"work {bound.uid}: pods can not be fewer than none"
-    return _check_properties(capacity)
+    return _check_properties(capacity) or _check_rights(capacity)
 
 
 def _check_pool(pool: Pool) -> str | None:
@@ -70,6 +70,14 @@ def _check_growing(growing: GrowingPool) -> str | None:
     if not all(0 <= amount <= quantity.MAX for amount in growing.shape):
         return f"pool {growing.name[:63]}: an amount is out of bounds"
     return None
+
+
+def _check_rights(capacity: Capacity) -> str | None:
+    """Namespaces in which the agent may not create Jobs are names, and few."""
+    if len(capacity.jobs_forbidden_in) > MOST_FORBIDDEN:
+        return f"more than {MOST_FORBIDDEN} namespaces without a right"
+    odd = next((each for each in capacity.jobs_forbidden_in if not names.is_dns_label(each)), None)
+    return None if odd is None else f"{shown(odd)} is no namespace"
 
 
 def _odd(resources: Sequence[str]) -> str | None:

@@ -155,6 +155,13 @@ def with_contents(member: Json, each: Json, found: NamespaceTold) -> None:
     member[_COUNTS[Fate.LEFT]] += 1
 
 
+def not_asked(each: Json, most: int) -> None:
+    """Say of a Namespace that its agent was not asked: one list asks about `most` of them."""
+    each["message"] = (
+        f"deleted if nothing else is in it: its agent was not asked, as one list asks about {most} namespaces"
+    )
+
+
 def _told(each: ObjectFate) -> Json:
     return {
         "apiVersion": each.of.api_version,

@@ -17,7 +17,7 @@ from hub.domain.admission.flavors import FlavorCatalog
 from hub.domain.cycle.profile import Profile
 from hub.domain.cycle.recheck import Moved, Standing
 from hub.domain.cycle.snapshot import Snapshot
-from hub.domain.fleet.clusters import Cluster
+from hub.domain.fleet.clusters import Cluster, changed_for_jobs
 from hub.domain.fleet.free_capacity import Room
 from hub.domain.fleet.promises import Members
 from hub.domain.plan import Lapse, Reason
@@ -139,7 +139,7 @@ class Present:
         self.clusters = {n: c for n, c in {**before, **self._told}.items() if n not in self._gone}
         self._follow_stopped_queues()
         self._consent_moved = bool(self._gone) or any(
-            name not in before or before[name].consent != cluster.consent
+            name not in before or changed_for_jobs(before[name], cluster) != frozenset()
             for name, cluster in self._told.items()
         )
         terms = schedule.standing(tx, touched.get(TERMS, ()))

@@ -70,6 +70,25 @@ def reported(tx: Transaction, uids: Collection[str]) -> set[str]:
     return {each.uid for each in leftovers.of_jobs(tx, uids)}
 
 
+class Reported(NamedTuple):
+    """Earlier Jobs by their members' reports: (cluster, uid); and clusters that have more than is kept."""
+
+    jobs: frozenset[tuple[str, str]]
+    overflowing: frozenset[str]
+
+    def holds(self, cluster: str, uid: str) -> bool:
+        """May the cluster hold it, as far as its reports say?"""
+        return cluster in self.overflowing or (cluster, uid) in self.jobs
+
+
+def reported_by(tx: Transaction, uids: Collection[str]) -> Reported | None:
+    """Who reports an earlier epoch of these jobs; None where the store never went back."""
+    if restored_at(tx) is None:
+        return None
+    found = frozenset((each.cluster, each.uid) for each in leftovers.of_jobs(tx, uids))
+    return Reported(found, frozenset(_overflowing(tx)))
+
+
 def _by_job(found: Sequence[Leftover]) -> dict[str, dict[str, int]]:
     reported: dict[str, dict[str, int]] = {}
     for each in found:

@@ -13,6 +13,7 @@ from shared import quantity
 from shared.documents import Json
 
 _KNOWN: Final = ("kubernetes-fleet.io", "k8s.io")
+_MOST_ASKED: Final = 3  # namespaces of which a page prints the question
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,8 @@ def lacks_of(shown: Json, now: dt.datetime) -> tuple[Lack, ...]:
         found.append(Lack("Its agent has joined and has not said yet what the cluster has.", ()))
     faults = (text(each) for each in shown["propertyFaults"])
     found += [Lack(f"A property is not taken: {each}", ()) for each in faults]
+    if shown["jobsForbiddenIn"]:
+        found.append(_lacks_right([text(each) for each in shown["jobsForbiddenIn"]]))
     if shown["plainHttp"]:
         found.append(Lack("Its agent speaks to the hub without TLS.", ()))
     if shown["leftovers"]:
@@ -124,6 +127,17 @@ def lacks_of(shown: Json, now: dt.datetime) -> tuple[Lack, ...]:
             Lack(f"It holds {left} from before the hub forgot it.", ("roadstead restored",))
         )
     return tuple(found)
+
+
+def _lacks_right(namespaces: list[str]) -> Lack:
+    """Its agent's account may not create Jobs in these namespaces."""
+    asks = "kubectl auth can-i create jobs.batch --as system:serviceaccount:roadstead:agent -n"
+    return Lack(
+        f"Its agent's account may not create Jobs (403) in {', '.join(namespaces)}: their jobs go elsewhere. "
+        "Grant it verb create on jobs.batch, as ClusterRole roadstead-agent-jobs of its chart does, and ask "
+        "there:",
+        tuple(f"{asks} {each}" for each in namespaces[:_MOST_ASKED]),
+    )
 
 
 def rooms_of(shown: Json) -> tuple[RoomBar, ...]:

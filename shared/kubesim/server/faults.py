@@ -18,6 +18,7 @@ from shared.kubesim.store.watch import WatchHub
 
 ACTIONS = (
     "403",
+    "forbid",  # 403 by RBAC: access reviews deny the right too
     "409",
     "410",
     "429",
@@ -101,6 +102,15 @@ class Faults:
     def active(self) -> list[Fault]:
         return list(self._faults)
 
+    def forbids(self, user: str, verb: str, plural: str, namespace: str) -> bool:
+        """True where a fault takes this right from the user: what an access review says."""
+        asked = (("user", user), ("verb", verb), ("resource", plural), ("namespace", namespace))
+        return any(
+            fault.action == "forbid"
+            and all(getattr(fault, field) in ("", "*", value) for field, value in asked)
+            for fault in self._faults
+        )
+
     def _struck(self, call: Call, verb: str, actions: tuple[str, ...]) -> Fault | None:
         for fault in self._faults:
             if fault.action in actions and fault.matches(call, verb):
@@ -124,7 +134,9 @@ class Faults:
             await self._holds[hold.id].wait()
         if verb == "watch":
             return None
-        fault = self._struck(call, verb, ("403", "409", "410", "429", "500", "503", "drop"))
+        fault = self._struck(
+            call, verb, ("403", "forbid", "409", "410", "429", "500", "503", "drop")
+        )
         if fault is None:
             return None
         if fault.action == "drop":
@@ -173,7 +185,7 @@ def _refusal(call: Call, fault: Fault) -> errors.ApiError:
     plural = call.resource.plural if call.resource else ""
     group = call.resource.group if call.resource else ""
     match fault.action:
-        case "403":
+        case "403" | "forbid":
             return errors.forbidden(plural, group, call.name, "injected")
         case "409":
             return errors.stale(plural, group, call.name)

@@ -35,12 +35,16 @@ def test_overload_halves_the_window(window, unapplied, after):
     assert adjust(window, bad(), unapplied) == after
 
 
-@pytest.mark.parametrize(
-    ("window", "answered", "after"), [(10, 3, 13), (10, 50, 20), (10, 0, 10), (None, 7, None)]
-)
+@pytest.mark.parametrize(("window", "answered", "after"), [(10, 3, 13), (10, 50, 20), (10, 0, 10)])
 def test_answered_creates_open_the_window(window, answered, after):
     """By one each, and at most twice as far in one period."""
     assert adjust(window, good(answered), 0) == after
+
+
+@pytest.mark.parametrize(("answered", "after"), [(0, LEAST), (3, LEAST), (7, 7)])
+def test_a_window_that_is_not_known_begins_at_what_the_member_answers(answered, after):
+    """A new leader meets a member that recovers: no more than it answers goes there, and never all."""
+    assert adjust(None, good(answered), 0) == after
 
 
 def test_a_report_that_was_taken_in_changes_nothing():

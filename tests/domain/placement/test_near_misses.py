@@ -189,3 +189,22 @@ def test_an_explanation_lists_fifty_clusters() -> None:
         "InsufficientRoom",
         "ClusterCordoned",
     ]
+
+
+def test_a_member_that_has_yet_to_report_is_named_first() -> None:
+    """It is large enough: nothing is claimed of all members while its agent's word is missing."""
+    small = a_cluster(a_pool(cpu=2), name="small", consent={"team": "Absent"})
+    silent = a_cluster(a_pool(cpu=9), name="silent", consent={})
+    found = refused(small, silent, constraints=Constraints(consent=("team", "hub-1")))
+    assert found.message == (
+        "silent: its agent has yet to report whether namespace team accepts this hub; no node of any member "
+        "that may take it is large enough for one pod of main (cpu 3); cluster small misses 1 cpu on one node"
+    )
+
+
+def test_a_member_that_is_too_small_anyhow_is_not_waited_for() -> None:
+    """Its report would change nothing."""
+    small = a_cluster(a_pool(cpu=2), name="small", consent={"team": "Absent"})
+    silent = a_cluster(a_pool(cpu=1), name="silent", consent={})
+    found = refused(small, silent, constraints=Constraints(consent=("team", "hub-1")))
+    assert found.message.startswith("no node of any member that may take it is large enough")

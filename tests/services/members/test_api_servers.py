@@ -12,7 +12,7 @@ from hub.services.objects.drain import drain_cluster
 from hub.store.errors import OutcomeUnknown
 from hub.store.events import list_events
 from shared.clock import ManualClock
-from tests.services.members.hubs import ran, running_hub, seen
+from tests.services.members.hubs import Running, ran, running_hub, seen
 from tests.services.members.unhealthy import (
     JOBS,
     capacity,
@@ -57,6 +57,30 @@ async def test_its_jobs_say_why_they_do_not_move(tmp_path: Path):
         await heartbeats.tick()
         job = await hub.job(uid)
         assert (job.state, job.reason, job.message) == ("Running", "", "")
+
+
+async def test_its_jobs_say_afterwards_what_they_said_before(tmp_path: Path):
+    """The agent tells only what changes: the reason why a pod does not run outlasts a short outage."""
+    async with running_hub(tmp_path) as hub:
+        heartbeats = await watching(hub)
+        north = await hub.join("north")
+        uid = await hub.placed("north")
+        await north.sync()
+        held = {"active": 1, "reason": "ImagePullBackOff", "message": "no such image"}
+        await north.sync(seen(uid, "Applied", job=held))
+        before = await hub.job(uid)
+        await falls(north)
+        await heartbeats.tick()
+        assert (await hub.job(uid)).reason == "ClusterUnhealthy"
+        await north.sync(capacity=capacity())
+        await heartbeats.tick()
+        job = await hub.job(uid)
+        assert (job.state, job.reason, job.message) == (
+            "Applied",
+            "ImagePullBackOff",
+            "north: no such image",
+        )
+        assert (before.reason, before.message) == (job.reason, job.message)
 
 
 async def test_what_it_was_not_told_of_goes_back_to_its_queue(tmp_path: Path):
@@ -173,6 +197,25 @@ async def test_an_event_says_when_a_member_becomes_unhealthy_and_recovers(tmp_pa
             "MemberClusterUnhealthy",
             "MemberClusterHealthy",
         ]
+
+
+async def unhealthy_events(hub: Running) -> list[str]:
+    told = await hub.hub.read(lambda tx: list_events(tx, kind="MemberCluster", name="north"))
+    return [each.reason for each in told if each.reason.endswith("ealthy")]
+
+
+async def test_a_new_leader_does_not_say_it_again(tmp_path: Path):
+    """It reads the events; a recovery in the time without a leader is written once, too."""
+    async with running_hub(tmp_path) as hub:
+        north = await hub.join("north")
+        await falls(north)
+        for _ in range(3):
+            await (await watching(hub)).tick()
+        assert await unhealthy_events(hub) == ["MemberClusterUnhealthy"]
+        await north.sync(capacity=capacity())
+        for _ in range(2):
+            await (await watching(hub)).tick()
+        assert await unhealthy_events(hub) == ["MemberClusterUnhealthy", "MemberClusterHealthy"]
 
 
 async def test_withdrawals_for_silence_are_damped(tmp_path: Path):

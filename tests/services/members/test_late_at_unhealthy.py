@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hub.controllers.last_down import LastDown
 from hub.controllers.lifetimes import Lifetimes
 from hub.services.context.settings import Queueing, Scheduling, Settings
 from tests.services.members.hubs import Agent, Running, ran, running_hub
@@ -105,7 +106,7 @@ async def test_pods_that_are_not_ready_there_are_not_late(tmp_path: Path):
         north = await hub.join("north")
         uid = await applied(hub, north)
         heartbeats = await watching(hub)
-        lifetimes = Lifetimes(hub.hub, lambda: 1)
+        lifetimes = Lifetimes(hub.hub, lambda: 1, LastDown())
         await falls(north, cause="Unauthorized")
         await passes(hub, north, READY_S + 60, heartbeats.tick, lifetimes.tick)
         assert (await hub.job(uid)).state == "Applied"
@@ -128,7 +129,7 @@ async def test_pods_that_were_lost_there_are_not_late(tmp_path: Path):
         await north.sync(ran(uid, active=1, ready=0, running_since=since))
         assert (await hub.job(uid)).pods_lost_at is not None
         heartbeats = await watching(hub)
-        lifetimes = Lifetimes(hub.hub, lambda: 1)
+        lifetimes = Lifetimes(hub.hub, lambda: 1, LastDown())
         await falls(north)
         await passes(hub, north, READY_S + 60, heartbeats.tick, lifetimes.tick)
         assert (await hub.job(uid)).state == "Running"

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from hub.controllers.heartbeats import SilenceLoop
+from hub.controllers.last_down import LastDown
 from hub.services.context import leadership
 from hub.store.errors import StoreUnavailable
 from tests.services.members.hubs import Running, away, back, ran, running_hub, seen
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 async def watching(hub: Running) -> SilenceLoop:
     term = await hub.write(leadership.seize, "test")
-    return SilenceLoop(hub.hub, hub.sync, lambda: term)
+    return SilenceLoop(hub.hub, hub.sync, lambda: term, LastDown())
 
 
 async def test_jobs_of_a_silent_cluster_are_unknown_and_come_back(tmp_path: Path):

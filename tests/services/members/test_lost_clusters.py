@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from hub.controllers.heartbeats import SilenceLoop
+from hub.controllers.last_down import LastDown
 from hub.services.context import leadership
 from hub.services.explain.job import explain_job
 from hub.services.jobs.cancel import cancel_job, delete_job
@@ -38,7 +39,7 @@ class Fleet:
     async def of(cls, hub: Running) -> "Fleet":
         term = await hub.write(leadership.seize, "test")
         agents = {name: await hub.join(name) for name in ("north", "south", "west")}
-        return cls(hub, SilenceLoop(hub.hub, hub.sync, lambda: term), agents)
+        return cls(hub, SilenceLoop(hub.hub, hub.sync, lambda: term, LastDown()), agents)
 
     async def runs(self, policy: str = AFTER, cluster: str = "north", name: str = "one") -> str:
         """A job that runs in a cluster."""
@@ -221,7 +222,7 @@ async def test_the_hubs_own_absence_does_not_count(tmp_path: Path):
     clock.advance(7200)
     async with running_hub(tmp_path, clock) as hub:
         term = await hub.write(leadership.seize, "test")
-        loop = SilenceLoop(hub.hub, hub.sync, lambda: term)
+        loop = SilenceLoop(hub.hub, hub.sync, lambda: term, LastDown())
         for _ in range(29):
             clock.advance(10)
             await hub.write(_beat)

@@ -92,7 +92,7 @@ async def test_all_that_is_observed_is_kept(tmp_path):
         await db.write(
             lambda tx: tx.conn.execute(tables.workloads.update().values(state="Unknown"))
         )
-        (last,) = await db.read(call(on_members.unknown_observed, ["c1"]))
+        (last,) = await db.read(call(on_members.last_observed, ["c1"], ["Unknown"]))
         assert as_observed(last) == entry.model_copy(update={"seq": 0})
 
 

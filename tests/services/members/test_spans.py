@@ -9,7 +9,6 @@ from hub.domain.workloads.states import WithdrawTo
 from hub.services.context import awaited
 from hub.services.context.settings import Queueing
 from hub.services.members import deadlines, faults, forgotten
-from hub.services.members.api_servers import down_view
 from hub.services.members.roll_call import FRESH, RollCall, is_fresh
 from hub.services.members.sessions import (
     BURST,
@@ -19,6 +18,7 @@ from hub.services.members.sessions import (
     Session,
     Slow,
 )
+from hub.services.members.verdicts.api_server import down_view
 from hub.services.members.verdicts.plain_text import plain
 from hub.services.members.verdicts.retrying import RETRY_SET_ASIDE
 from hub.services.works.avoiding import set_aside

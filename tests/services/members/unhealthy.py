@@ -3,6 +3,7 @@
 from typing import Any
 
 from hub.controllers.heartbeats import SilenceLoop
+from hub.controllers.last_down import LastDown
 from hub.services.context import leadership
 from hub.services.questions.clusters import get_cluster
 from tests.services.members.hubs import Agent, Running
@@ -12,7 +13,7 @@ JOBS = 5
 
 async def watching(hub: Running) -> SilenceLoop:
     term = await hub.write(leadership.seize, "test")
-    return SilenceLoop(hub.hub, hub.sync, lambda: term)
+    return SilenceLoop(hub.hub, hub.sync, lambda: term, LastDown())
 
 
 def capacity(down_s: float | None = None, **more: str) -> dict[str, Any]:

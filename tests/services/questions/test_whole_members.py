@@ -49,6 +49,7 @@ async def test_a_member_is_told_whole(tmp_path: Path):
         ],
         "properties": {"example.com/cost": "3"},
         "property_faults": ["line 2: no"],
+        "jobs_forbidden_in": ["team-a"],
     }
     clock = ManualClock(START)
     async with opened(tmp_path, clock) as db:
@@ -104,6 +105,7 @@ async def test_a_member_is_told_whole(tmp_path: Path):
             ],
             "properties": {"k8s.io/k8s-version": "v1.31.0", "example.com/cost": "3"},
             "propertyFaults": ["line 2: no"],
+            "jobsForbiddenIn": ["team-a"],
             "clusterUid": "c-1",
             "agentVersion": "0.2.0",
             "agentProtocol": 2,

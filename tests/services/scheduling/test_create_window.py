@@ -109,3 +109,13 @@ async def test_the_limit_ends_with_the_overload(tmp_path: Path) -> None:
         await hub.cluster("slow", a_pool(**ROOM))
         await hub.settle()
         assert (await spread(hub, more))["slow"] == 30
+
+
+async def test_a_new_leader_gives_a_member_that_recovers_no_more_than_it_answers(
+    tmp_path: Path,
+) -> None:
+    """It has followed none of the overloaded periods, and the member's last one was not overloaded."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("slow", a_pool(**ROOM), creates=answers(9, answered=6))
+        more = await offered(hub, 30)
+        assert (await spread(hub, more))["slow"] == 6

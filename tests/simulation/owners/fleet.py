@@ -17,6 +17,7 @@ from hub.api import agents
 from hub.api.app import create_app
 from hub.controllers.chains import Chains
 from hub.controllers.heartbeats import SilenceLoop
+from hub.controllers.last_down import LastDown
 from hub.controllers.lifetimes import Lifetimes
 from hub.controllers.placements import Placements
 from hub.controllers.scheduling import SchedulingController
@@ -89,13 +90,14 @@ class HubProcess:
         scheduling = SchedulingController(self.hub, lambda: term)
         self.app.state.schedule_index = lambda: scheduling.scheduler.index
         self.hub.settings.token_reviews.do_without_cluster()
-        silence = SilenceLoop(self.hub, sync, lambda: term)
+        last_down = LastDown()
+        silence = SilenceLoop(self.hub, sync, lambda: term, last_down)
         scheduling.loop._every_s, silence.loop._every_s = _IDLE_S
         runs: list[Coroutine[Any, Any, Any]] = [
             sync.run(),
             scheduling.run(),
             silence.run(),
-            Lifetimes(self.hub, lambda: term).run(),
+            Lifetimes(self.hub, lambda: term, last_down).run(),
             Chains(self.hub, lambda: term).run(),
             Placements(self.hub, lambda: term).run(),
         ]

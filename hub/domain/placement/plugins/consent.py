@@ -87,6 +87,11 @@ class NamespacesAccepted:
         return f"namespaces {named}{left} do not accept this hub; to accept it there: {command}"
 
 
+def is_awaiting(rejection: Rejection) -> bool:
+    """Does a cluster refuse only because its agent has yet to report the namespace?"""
+    return rejection.reason == AWAITING_REPORT
+
+
 def _awaiting(filter_name: str, namespace: str, due: dt.datetime | None) -> Rejection:
     """The rejection of a cluster whose agent has yet to report the namespace, at most until `due`."""
     text = f"its agent has yet to report whether namespace {namespace} accepts this hub"

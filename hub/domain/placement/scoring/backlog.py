@@ -13,7 +13,7 @@ import numpy as np
 
 from hub.domain.fleet.clusters import IntArray
 from hub.domain.placement.scoring.arithmetic import round_one
-from hub.domain.placement.scoring.pace import Starts
+from hub.domain.placement.scoring.pace import OpenWindows, Starts
 
 FULL: Final = 10_000  # points of an empty cluster, of the tightest fit, and of an endless wait
 GRACE_S: Final = 30.0  # a wait that costs nothing
@@ -27,9 +27,8 @@ class Backlog:
         known = [starts.get(name, Starts()) for name in names]
         self._pending = [s.pending for s in known]
         self._pace = [s.pace for s in known]
-        self._unapplied = [s.unapplied for s in known]
-        self._windows = [s.window for s in known]
-        self.limited = any(s.window is not None for s in known)  # is any member's window limited?
+        self._names = names
+        self.windows = OpenWindows(starts)
         self.running: IntArray = np.array([s.running for s in known], dtype=np.int64)
         costs = [self._cost(at) for at in range(len(known))]
         self.costs: IntArray = np.array(costs, dtype=np.int64)  # of one job more, in points
@@ -38,22 +37,10 @@ class Backlog:
     def add(self, at: int) -> None:
         """One more start is owed."""
         self._pending[at] += 1
-        self._unapplied[at] += 1
+        self.windows.take(self._names[at])
         if self._pace[at] is not None:
             self.costs[at] = self._cost(at)
             self.changes += 1
-
-    def is_open(self, at: int) -> bool:
-        """May one more job be on its way there (`hub.domain.fleet.create_window`)?"""
-        window = self._windows[at]
-        return window is None or self._unapplied[at] < window
-
-    def why_closed(self, at: int) -> str:
-        """Message about a member whose window is full."""
-        return (
-            f"its API server is overloaded: {self._unapplied[at]} jobs that it was given are not created "
-            f"there yet, and it may have {self._windows[at]}"
-        )
 
     def wait_s(self, at: int) -> float | None:
         """How long one job more would wait for its start, in seconds; None: not known."""

@@ -48,23 +48,39 @@ class OpenWindows:
     """What the create windows of members leave to decisions that are made one after another."""
 
     def __init__(self, starts: Mapping[str, Starts]) -> None:
-        self._left = {
-            name: max(0, told.window - told.unapplied)
-            for name, told in starts.items()
-            if told.window is not None
-        }
+        self._limited = {n: told for n, told in starts.items() if told.window is not None}
+
+    @property
+    def limited(self) -> bool:
+        """Has any member a window?"""
+        return bool(self._limited)
 
     def left(self, member: str) -> int | None:
         """So many more jobs may be placed there; None: any number."""
-        return self._left.get(member)
+        told = self._limited.get(member)
+        return None if told is None else max(0, (told.window or 0) - told.unapplied)
+
+    def is_open(self, member: str) -> bool:
+        """May one more job be placed there?"""
+        told = self._limited.get(member)
+        return told is None or not told.is_full
 
     def take(self, member: str) -> bool:
         """Count one more job to be placed there; False where the window is full."""
-        left = self._left.get(member)
-        if left is None:
-            return True
-        self._left[member] = max(0, left - 1)
-        return left > 0
+        if not self.is_open(member):
+            return False
+        told = self._limited.get(member)
+        if told is not None:
+            self._limited[member] = told._replace(unapplied=told.unapplied + 1)
+        return True
+
+    def why_closed(self, member: str) -> str:
+        """Message about a member whose window is full."""
+        told = self._limited[member]
+        return (
+            f"its API server is overloaded: {told.unapplied} jobs that it was given are not created there "
+            f"yet, and it may have {told.window}"
+        )
 
 
 class Paces:
@@ -137,6 +153,8 @@ class Paces:
     def report(self, member: str, told: CreateAnswers | None) -> None:
         """A member's agent reported how creates are answered there; None: as they should be."""
         known = self._members.get(member)
+        if known is None and told is not None:
+            known = self._members[member] = _Member()  # it has a window before it has any job
         self._windows.report(member, told, 0 if known is None else known.unapplied)
         self._note_full(member)
 

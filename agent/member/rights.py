@@ -1,0 +1,91 @@
+"""May the agent's account create Jobs in a namespace? Asked of the member after a refusal, then until it may.
+
+403 to a create has several causes: RBAC, quota, a webhook, a policy. A SelfSubjectAccessReview tells the
+first from the others by a field, so nothing is concluded from the message. What is missing is reported with
+the capacity: the hub gives such a member no Jobs of that namespace, and its other work goes on.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+import structlog
+
+from agent.decide.decision import Outcome, Trouble
+from shared import labels
+from shared.clock import Clock
+from shared.consent import CREATE_FORBIDDEN
+from shared.kube import errors
+from shared.kube.client import KubeClient
+from shared.wire.agent_v1 import MOST_FORBIDDEN, Work
+
+log = structlog.get_logger(__name__)
+
+ASK_AGAIN_S: Final = 10.0
+_ASKED_S: Final = 5.0  # for the answer
+
+
+class Rights:
+    """Namespaces in which the agent's account may not create Jobs. `news` is told when they change."""
+
+    def __init__(self, client: KubeClient, clock: Clock, news: Callable[[], None]) -> None:
+        self._client = client
+        self._clock = clock
+        self._news = news
+        self._lacking: set[str] = set()
+        self.revision = 0
+
+    async def run(self) -> None:
+        """Ask about what is missing until cancelled."""
+        while True:
+            await self._clock.sleep(ASK_AGAIN_S)
+            for namespace in sorted(self._lacking):
+                if await self._may_create(namespace):
+                    self._lacking.discard(namespace)
+                    self._changed(namespace, allowed=True)
+
+    def told(self) -> list[str]:
+        """What is reported: at most `MOST_FORBIDDEN` namespaces."""
+        return sorted(self._lacking)[:MOST_FORBIDDEN]
+
+    def refusal(self, work: Work) -> Trouble | None:
+        """Refuse a create that the member would refuse; None: it may be tried."""
+        if work.namespace not in self._lacking:
+            return None
+        text = f"the agent's account may not create Jobs in namespace {work.namespace}"
+        return Trouble(CREATE_FORBIDDEN, text)
+
+    async def judge(self, work: Work, outcome: Outcome) -> Outcome:
+        """How a create of this Job ended, with the missing right as its trouble where that is the cause."""
+        trouble = outcome.trouble
+        if trouble is None or not outcome.forbidden or trouble.reason != "ApplyFailed":
+            return outcome
+        if await self._may_create(work.namespace) is not False:
+            return outcome
+        if work.namespace not in self._lacking:
+            self._lacking.add(work.namespace)
+            self._changed(work.namespace, allowed=False)
+        return replace(outcome, trouble=self.refusal(work))
+
+    async def _may_create(self, namespace: str) -> bool | None:
+        """What the member says; None: it does not say."""
+        wanted = {"group": "batch", "resource": "jobs", "verb": "create", "namespace": namespace}
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "metadata": {},
+            "spec": {"resourceAttributes": wanted},
+        }
+        try:
+            answer = await self._client.create(
+                review, field_manager=labels.FIELD_MANAGER, timeout_s=_ASKED_S
+            )
+        except errors.KubeError:
+            return None
+        allowed = (answer.get("status") or {}).get("allowed")
+        return allowed if isinstance(allowed, bool) else None
+
+    def _changed(self, namespace: str, *, allowed: bool) -> None:
+        self.revision += 1
+        log.warning("rights.jobs", namespace=namespace, may_create=allowed)
+        self._news()
