@@ -1,11 +1,12 @@
-"""How tests are dealt out to workers under `-n N --dist loadgroup`: for suites that mostly wait.
+"""How tests are dealt out to workers by `--alone`: for suites that mostly wait.
 
 Every test goes alone to the next worker that is free, those that may take longest first, so that no
 worker ends up alone with one. Tests that share a fleet which is dear to start stay together, in order.
 """
 
+from typing import Any
+
 import pytest
-from xdist.scheduler import LoadScopeScheduling
 
 # Beginnings of node ids; what begins alike goes to one worker.
 TOGETHER = (
@@ -30,11 +31,18 @@ TOGETHER = (
 )
 
 
-class Dealing(LoadScopeScheduling):  # type: ignore[misc]  # xdist's base is untyped
-    """One test at a time, save those that stay together."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        return next((group for group in TOGETHER if nodeid.startswith(group)), nodeid)
+def group_of(item: pytest.Item) -> str:
+    """What a test is dealt out with: a beginning in `TOGETHER`, else its group by marker, else its file
+    where it shares a fixture with others of it; else it is alone.
+    """
+    if together := next((each for each in TOGETHER if item.nodeid.startswith(each)), None):
+        return together
+    if marker := item.get_closest_marker("together"):
+        return str(marker.args[0])
+    fixtures: Any = getattr(item, "_fixtureinfo", None)
+    found = fixtures.name2fixturedefs.values() if fixtures else ()
+    shares = any(each[-1].scope in {"class", "module", "package"} for each in found)
+    return str(item.path) if shares else item.nodeid
 
 
 def longest_first(items: list[pytest.Item]) -> None:

@@ -13,6 +13,7 @@ them (`share`); where there are no workers, the test process has its own.
 import atexit
 import contextlib
 import functools
+import importlib
 import os
 import select
 import signal
@@ -25,12 +26,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from roadstead.cli import forks, template
+from roadstead.cli import forks, root, template
 from roadstead.cli.forks import Fork, Forks
 from shared.parent import PARENT, die_with_parent
 
 REPOSITORY = Path(__file__).parents[1]
-_MODULES = {"roadstead.cli": "roadstead.cli.root"}  # beside the parts of a fleet
+# Beside the parts of a fleet: what else is run as a fork, and what the parts load when they first need it.
+_MODULES = {"roadstead.cli": "roadstead.cli.root", "agent.earlier": "agent.earlier.__main__"}
+_NEEDED_LATER = (
+    *("anyio._backends._asyncio", "cel", "hub.bridge.bridge", "httpcore", "roadstead.cli.fleet"),
+    *("uvicorn.loops.auto", "uvicorn.protocols.http.auto", "uvicorn.protocols.websockets.auto"),
+)
 _START_WITHIN_S = 120
 # The process id of whoever shares a stem with its children; who inherits it from them has another parent.
 _SHARED_BY = "TESTS_STEM_OF"
@@ -77,6 +83,34 @@ def start(
     environment = {**({} if alone else os.environ), **(env or {})}
     begun = _forks().start(name, module, arguments, log, environment, folder)
     return Process(begun.result(_START_WITHIN_S))
+
+
+def run(
+    module: str,
+    *arguments: str,
+    stdin: str = "",
+    env: Mapping[str, str] | None = None,
+    alone: bool = False,
+    within_s: float = 120,
+) -> "subprocess.CompletedProcess[str]":
+    """A command to its end, as `subprocess.run` would show it; `env` in addition to ours, or `alone`.
+
+    For what the command does. How it starts, what it loads and what a terminal shows, is tested by a process.
+    """
+    with tempfile.TemporaryDirectory(prefix="run-") as given:
+        folder = Path(given)
+        (folder / "in").write_text(stdin)
+        out = folder / "out"
+        process = start(
+            *("tests.typed", str(folder), module, *arguments), log=out, env=env, alone=alone
+        )
+        try:
+            code = process.wait(within_s)
+        except BaseException:
+            process.kill()
+            raise
+        told = out.read_text(), (folder / "err").read_text()
+    return subprocess.CompletedProcess([module, *arguments], code, *told)
 
 
 def share() -> None:
@@ -174,6 +208,7 @@ def main() -> None:
     listening = socket.socket(fileno=int(sys.argv[1]))
     os.set_inheritable(listening.fileno(), False)
     template.PARTS.update(_MODULES)
+    _load_later_needed()
     template.load()
     address = listening.getsockname().decode()
     forks.launch = lambda folder, line, log: _ask(address, line, log)
@@ -188,6 +223,13 @@ def main() -> None:
                 return
         for number in given:
             os.close(number)
+
+
+def _load_later_needed() -> None:
+    """Import what parts and verbs import when they are first asked; a fork would do so each time."""
+    verbs = {f"roadstead.cli.{module}" for module, _, _ in root.VERBS.values()}
+    for module in (*_NEEDED_LATER, *sorted(verbs), "tests.typed"):
+        importlib.import_module(module)
 
 
 def _reap(*_: object) -> None:

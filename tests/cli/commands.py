@@ -3,13 +3,12 @@
 import contextlib
 import io
 import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from roadstead import Client
 from roadstead.cli.root import main
+from tests import stem
 
 REPOSITORY = Path(__file__).parents[2]
 GUIDE = REPOSITORY / "examples" / "guide"
@@ -68,16 +67,13 @@ def run(*arguments: str, columns: int | None = None) -> Ran:
 
 
 def spawn(*arguments: str, stdin: str = "", **environment: str) -> Ran:
-    """Run the command as a process."""
-    done = subprocess.run(
-        [sys.executable, "-m", "roadstead.cli", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        input=stdin,
-        timeout=180,
-        cwd=REPOSITORY,
+    """Run the command as a process, a fork that has loaded its modules."""
+    done = stem.run(
+        *("roadstead.cli", *arguments),
+        stdin=stdin,
         env={**environment_without_ours(), **environment},
+        alone=True,
+        within_s=180,
     )
     return Ran(done.returncode, done.stdout, done.stderr)
 

@@ -1,6 +1,8 @@
 """Help, version, and docs/reference/cli.md, which says what the parser and the errors say."""
 
 import re
+import subprocess
+import sys
 
 import click
 import pytest
@@ -10,7 +12,7 @@ from roadstead.cli import other_words
 from roadstead.cli.root import cli
 from tests.cli import reference
 from tests.cli.build import a_job, a_listed_job, text
-from tests.cli.commands import run, spawn
+from tests.cli.commands import REPOSITORY, run
 from tests.cli.scripted import Answer, answering, items
 
 TEXT = reference.PAGE.read_text()
@@ -113,7 +115,9 @@ def test_words_of_elsewhere_lead_to_commands():
 
 def test_the_module_is_the_command():
     """`python -m roadstead.cli` is the same command."""
-    assert spawn("--help").out.startswith("Usage: roadstead ")
+    command = [sys.executable, "-m", "roadstead.cli", "--help"]
+    told = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert told.stdout.startswith("Usage: roadstead ")
 
 
 def test_a_list_that_goes_on_says_so(hub):

@@ -52,15 +52,11 @@ class RunningFleet:
 
     def cli(self, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
         """Run the `roadstead` command against this fleet."""
-        return subprocess.run(
-            [sys.executable, "-m", "roadstead.cli", *arguments],
-            capture_output=True,
-            text=True,
-            check=False,
-            input=stdin,
-            timeout=120,
-            cwd=REPOSITORY,
-            env={**os.environ, "ROADSTEAD_DATA": str(self.folder)},
+        return stem.run(
+            "roadstead.cli",
+            *arguments,
+            stdin=stdin or "",
+            env={"ROADSTEAD_DATA": str(self.folder)},
         )
 
     def kubectl(

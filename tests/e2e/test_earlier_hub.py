@@ -5,15 +5,14 @@ The folder of the hub is deleted and the fleet started again: the member keeps i
 
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.running import REPOSITORY, RunningFleet, a_job, equal_members, running_fleet, until
+from tests import stem
+from tests.e2e.running import RunningFleet, a_job, equal_members, running_fleet, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.kubectl, pytest.mark.timeout(400)]
 OBJECTS = """
@@ -48,11 +47,8 @@ def pods(fleet: RunningFleet) -> list[str]:
 
 def earlier(fleet: RunningFleet, *given: str) -> str:
     """`python -m agent.earlier` with the credential of the member's people; what it printed."""
-    command = [sys.executable, "-m", "agent.earlier", *given]
-    done = subprocess.run(
-        [*command, f"--kubeconfig={fleet.kubeconfig('m1')}"],
-        capture_output=True, text=True, check=False, timeout=300, cwd=REPOSITORY,
-    )  # fmt: skip
+    credential = f"--kubeconfig={fleet.kubeconfig('m1')}"
+    done = stem.run("agent.earlier", *given, credential, within_s=300)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -2,9 +2,7 @@
 
 import contextlib
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +13,7 @@ import pytest
 from roadstead import Client
 from roadstead.cli import ports
 from tests import stem
-from tests.e2e.running import REPOSITORY, a_job, ready_line, until
+from tests.e2e.running import a_job, ready_line, until
 from tests.realkube import build
 from tests.realkube.plane import Plane, equal_members, running_plane
 from tests.realkube.processes import prepare_member
@@ -51,16 +49,14 @@ class Beside:
     def run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         """The `roadstead` command against it, and against its database."""
         token = self.folder / "hub/admin.token"
-        return subprocess.run(
-            [sys.executable, "-m", "roadstead.cli", *arguments],
-            capture_output=True, text=True, check=False, timeout=60, cwd=REPOSITORY,
+        return stem.run(
+            *("roadstead.cli", *arguments),
             env={
-                **os.environ,
                 "ROADSTEAD_SERVER": self.server,
                 "ROADSTEAD_TOKEN": token.read_text().strip() if token.exists() else "none",
                 "ROADSTEAD_DATABASE": f"sqlite:///{self.folder / 'hub/hub.db'}",
             },
-        )  # fmt: skip
+        )
 
     def do(self, *arguments: str) -> str:
         """The same, which has to succeed."""

@@ -1,4 +1,4 @@
-"""Some seeds of three owners, that a seed tells the same story again, and that the ledger finds faults."""
+"""Seeds of three owners, that one tells the same story again, and that the ledger finds faults."""
 
 import pytest
 
@@ -20,14 +20,11 @@ def played(seed):
 
 def test_no_seed_breaks_an_invariant_of_three_owners():
     """No foreign object is deleted or changed without consent, no value leaves, nothing is left behind."""
-    found = [played(seed) for seed in range(1, 4)]
+    found = [played(seed) for seed in (1, 2)]
     assert [(each.seed, each.invariant, each.text) for each in found if each.invariant] == []
-    assert sum(each.steps for each in found) > 60
-
-
-def test_a_seed_tells_the_same_story_again():
-    """Time, dice and the order of everything come from the seed, in whole processes too."""
-    assert played(2) == played(2)
+    assert sum(each.steps for each in found) > 40
+    again = played(2)  # time, dice and the order of everything come from the seed
+    assert again == found[1]
 
 
 def test_a_take_over_without_consent_is_found(monkeypatch):
