@@ -51,8 +51,8 @@ class MadeJobs:
 
     def seen(self, job: Object) -> bool:
         """Take in a Job with its managed fields, which the cached one lacks. True: it is new and ours."""
-        uid, work = str(job["metadata"].get("uid") or ""), work_of(job, self._hub_id)
-        if work is None or uid in self._made:
+        uid = str(job["metadata"].get("uid") or "")
+        if uid in self._made or (work := work_of(job, self._hub_id)) is None:
             return False
         self._made[uid] = (work, epoch_of(job))
         self._spaces[uid] = job["metadata"]["namespace"]

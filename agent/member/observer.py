@@ -205,8 +205,10 @@ class Observer:
 
     def job_seen(self, job: Object) -> None:
         """Note who made a Job, as long as it has its managed fields; pods may have been seen before it."""
+        if not self.made_jobs.seen(job):
+            return
         pods = self.pods.get(owner_of(job, self._hub_id) or "")
-        if self.made_jobs.seen(job) and pods is not None:
+        if pods is not None:
             for pod in pods.owned_by(job["metadata"]["uid"]):
                 if not pod.made:
                     pods.found_made(pod, epoch_of(job))

@@ -49,7 +49,7 @@ def is_written_by_us(obj: Object, hub_id: str) -> bool:
 
 def has_our_fields(obj: Object) -> bool:
     """Tell by the managed fields if an agent wrote a part of an object."""
-    return managed_fields.owned_by(obj, labels.FIELD_MANAGER) is not None
+    return managed_fields.is_written_by(obj, labels.FIELD_MANAGER)
 
 
 def is_namespace(obj: Object) -> bool:
@@ -96,7 +96,20 @@ def fence_of(obj: Object) -> list[Object]:
 
 
 def _fenced(obj: Object, variable: str) -> str:
-    return next((one.get("value") or "" for one in fence_of(obj) if one["name"] == variable), "")
+    """The value of one of these variables; "" without it. Asked several times of each event of a Job."""
+    if obj.get("kind") != "Job":
+        return ""
+    template = (obj.get("spec") or {}).get("template") or {}
+    for container in (template.get("spec") or {}).get("containers") or ():
+        found = False
+        for one in container.get("env") or ():
+            name = one.get("name")
+            if name == variable:
+                return one.get("value") or ""
+            found = found or name in labels.FENCE
+        if found:
+            return ""
+    return ""
 
 
 def generation_of(obj: Object, otherwise: int) -> int:

@@ -28,6 +28,14 @@ def owned_by(obj: Object, manager: str) -> Tree | None:
     return union
 
 
+def is_written_by(obj: Object, manager: str) -> bool:
+    """Whether a manager has an entry for the main resource: asked of each event, so no tree is built."""
+    return any(
+        entry.get("manager") == manager and not entry.get("subresource")
+        for entry in obj["metadata"].get("managedFields") or ()
+    )
+
+
 def owned_by_others(obj: Object, manager: str) -> Tree:
     """The union of everybody else's entries for the main resource."""
     union: Tree = {}

@@ -14,15 +14,17 @@ from hub.store import events
 from hub.store.bulk import Bulk
 from hub.store.errors import FeedTrimmed, LeftBehind
 from hub.store.feed import Change
+from hub.store.lookup import Prepared
 from hub.store.tables import changes
 from hub.store.transaction import Transaction
 
 _ADD: Final = Bulk.insert(changes)
+_NEWEST: Final = Prepared(select(func.max(changes.c.revision)))
 
 
 def last_revision(tx: Transaction) -> int:
     """The newest revision this transaction sees; 0 before the first."""
-    return int(tx.conn.execute(select(func.max(changes.c.revision))).scalar() or 0)
+    return int(_NEWEST.scalar(tx.conn) or 0)
 
 
 def oldest_revision(tx: Transaction) -> int:

@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, delete, select, update
 
 from hub.store.bulk import Bulk
 from hub.store.dialect import insert
-from hub.store.lookup import Lookup
+from hub.store.lookup import Lookup, Prepared
 from hub.store.records.history import EventFacts
 from hub.store.records.members import DownSince, Member, MemberColumns, Speaking
 from hub.store.tables import capacities, clusters, objects
@@ -16,6 +16,21 @@ from hub.store.transaction import Transaction
 from shared.groups import CLUSTER
 
 _WHOLE: Final = select(*(clusters.c[name] for name in Member._fields))
+_ALL: Final = Prepared(_WHOLE.order_by(clusters.c.name))
+_NAMED: Final = Prepared(_WHOLE.where(clusters.c.name == bindparam("name")))
+_CAPACITIES: Final = select(capacities.c.cluster, capacities.c.capacity, capacities.c.at)
+_EVERY_CAPACITY: Final = Prepared(_CAPACITIES)
+_CAPACITY_OF: Final = Lookup(lambda among: _CAPACITIES.where(among(capacities.c.cluster)))
+_LEAVING: Final = Prepared(
+    select(objects.c.name)
+    .where(
+        objects.c.api_group == CLUSTER,
+        objects.c.kind == "MemberCluster",
+        objects.c.deleted_at.is_not(None),
+    )
+    .order_by(objects.c.name)
+)
+_SET_CAPACITY: Final[dict[str, Bulk]] = {}  # by dialect
 _SESSIONS: Final = Lookup(
     lambda among: select(clusters.c.name, clusters.c.session, clusters.c.session_seq).where(
         among(clusters.c.name)
@@ -71,8 +86,8 @@ def remove(tx: Transaction, name: str) -> None:
 
 def get(tx: Transaction, name: str) -> Member | None:
     """One member by its exact name."""
-    row = tx.conn.execute(_WHOLE.where(clusters.c.name == name)).first()
-    return None if row is None else Member._make(row)
+    rows = _NAMED.rows(tx.conn, name=name)
+    return Member._make(rows[0]) if rows else None
 
 
 def open_names(tx: Transaction) -> set[str]:
@@ -122,16 +137,12 @@ def say(
 
 def leaving(tx: Transaction) -> list[str]:
     """Members that are emptied before they are forgotten, by name."""
-    c = objects.c
-    query = select(c.name).where(
-        c.api_group == CLUSTER, c.kind == "MemberCluster", c.deleted_at.is_not(None)
-    )
-    return list(tx.conn.execute(query.order_by(c.name)).scalars())
+    return _LEAVING.scalars(tx.conn)
 
 
 def list_all(tx: Transaction) -> list[Member]:
     """All members by name."""
-    return [Member._make(row) for row in tx.conn.execute(_WHOLE.order_by(clusters.c.name))]
+    return [Member._make(row) for row in _ALL.rows(tx.conn)]
 
 
 def set_capacity(
@@ -141,15 +152,16 @@ def set_capacity(
 
     `down`: its API server does not answer its agent.
     """
-    statement = insert(tx.conn, capacities).values(
-        cluster=cluster, capacity=capacity, at=tx.now, down=down
-    )
-    tx.conn.execute(
-        statement.on_conflict_do_update(
-            index_elements=["cluster"],
-            set_={n: statement.excluded[n] for n in ("capacity", "at", "down")},
+    dialect = tx.conn.dialect.name
+    if dialect not in _SET_CAPACITY:
+        bound = {c.name: bindparam(c.name, type_=c.type) for c in capacities.columns}
+        statement = insert(tx.conn, capacities).values(bound)
+        news = {n: statement.excluded[n] for n in ("capacity", "at", "down")}
+        _SET_CAPACITY[dialect] = Bulk(
+            statement.on_conflict_do_update(index_elements=["cluster"], set_=news)
         )
-    )
+    row = {"cluster": cluster, "capacity": capacity, "at": tx.now, "down": down}
+    _SET_CAPACITY[dialect].run(tx.conn, [row])
     tx.touch("clusters", cluster)
 
 
@@ -157,10 +169,8 @@ def get_capacities(
     tx: Transaction, names: Iterable[str] | None = None
 ) -> dict[str, tuple[bytes, dt.datetime]]:
     """What members last reported: name → (agent_v1.Capacity as JSON, when)."""
-    query = select(capacities)
-    if names is not None:
-        query = query.where(capacities.c.cluster.in_(list(names)))
-    return {row.cluster: (row.capacity, row.at) for row in tx.conn.execute(query)}
+    rows = _EVERY_CAPACITY.rows(tx.conn) if names is None else _CAPACITY_OF.rows(tx.conn, names)
+    return {name: (capacity, at) for name, capacity, at in rows}
 
 
 def down(tx: Transaction) -> dict[str, DownSince]:

@@ -4,16 +4,25 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import Final
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import bindparam, delete, func, select
 
 from hub.store import scoping
 from hub.store.bulk import Bulk
+from hub.store.lookup import Prepared
 from hub.store.records.history import NewEvent, StoredEvent
 from hub.store.tables import events
 from hub.store.transaction import Transaction
 
 _ADD: Final = Bulk.insert(events, without=frozenset({"id"}))
 _NEWEST: Final = str(select(func.max(events.c.id)))  # once per commit: spared the compiler
+
+_IDS: Final = Prepared(select(events.c.id).where(events.c.id > bindparam("after")))
+_AFTER: Final = Prepared(
+    select(events)
+    .where(events.c.id > bindparam("after"))
+    .order_by(events.c.id)
+    .limit(bindparam("most"))
+)
 
 
 def add(tx: Transaction, rows: Sequence[NewEvent]) -> int:
@@ -29,7 +38,12 @@ def newest(tx: Transaction) -> int:
 
 def ids_after(tx: Transaction, after: int) -> frozenset[int]:
     """The ids above `after`, which is close to the newest."""
-    return frozenset(tx.conn.execute(select(events.c.id).where(events.c.id > after)).scalars())
+    return frozenset(_IDS.scalars(tx.conn, after=after))
+
+
+def list_after(tx: Transaction, after: int, most: int) -> list[StoredEvent]:
+    """Events of everything above an id, at most `most`, by id: for loops of the hub that follow them."""
+    return [StoredEvent._make(row) for row in _AFTER.rows(tx.conn, after=after, most=most)]
 
 
 def list_events(

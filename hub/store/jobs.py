@@ -20,6 +20,7 @@ from hub.domain.workloads.states import CHARGED, TERMINAL, State
 from hub.store import manifests, scoping, workloads as workload_rows
 from hub.store.columns import StateColumn
 from hub.store.dialect import CHUNK, Query
+from hub.store.lookup import Prepared
 from hub.store.records.lists import ListedJob
 from hub.store.tables import workloads
 from hub.store.transaction import Transaction
@@ -28,6 +29,16 @@ from shared.documents import Json
 _LISTED: Final = tuple(
     type_coerce(workloads.c[name], StateColumn) if name == "state" else workloads.c[name]
     for name in ListedJob._fields
+)
+_CHARGED: Final = sorted(state.value for state in CHARGED)
+_ON_CLUSTER: Final = workloads.c.state.in_(_CHARGED), workloads.c.cluster != ""
+_BY_CLUSTER: Final = Prepared(
+    select(workloads.c.cluster, func.count()).where(*_ON_CLUSTER).group_by(workloads.c.cluster)
+)
+_BY_SHAPE: Final = Prepared(
+    select(workloads.c.cluster, workloads.c.shape, func.count())
+    .where(*_ON_CLUSTER)
+    .group_by(workloads.c.cluster, workloads.c.shape)
 )
 SMALL_LABELS: Final = 4096  # bytes of labels that are read for a page of jobs at once
 Position = tuple[dt.datetime, str]
@@ -114,13 +125,7 @@ def failed_since(tx: Transaction, since: dt.datetime, limit: int) -> list[tuple[
 
 def count_by_cluster(tx: Transaction) -> dict[str, int]:
     """How many jobs each cluster may hold pods of."""
-    c = workloads.c
-    rows = tx.conn.execute(
-        select(c.cluster, func.count())
-        .where(c.state.in_(_CHARGED), c.cluster != "")
-        .group_by(c.cluster)
-    )
-    return {cluster: int(count) for cluster, count in rows}
+    return {cluster: int(count) for cluster, count in _BY_CLUSTER.rows(tx.conn)}
 
 
 class Tenant(NamedTuple):
@@ -188,12 +193,7 @@ def of_other_priority(tx: Transaction, named: str, value: int, limit: int) -> li
 
 def reserved_by_cluster(tx: Transaction) -> dict[str, dict[str, int]]:
     """What the charged jobs of each cluster ask together, by resource; `pods` among them."""
-    c = workloads.c
-    rows = tx.conn.execute(
-        select(c.cluster, c.shape, func.count())
-        .where(c.state.in_(_CHARGED), c.cluster != "")
-        .group_by(c.cluster, c.shape)
-    ).all()
+    rows = _BY_SHAPE.rows(tx.conn)
     known = manifests.get_shapes(tx, {shape for _, shape, _ in rows})
     asked: dict[str, dict[str, int]] = {}
     for cluster, shape, count in rows:
@@ -217,7 +217,6 @@ def _kept(name: str, asked: str) -> str:
     return "" if name == "owner" and asked == UNKNOWN else asked
 
 
-_CHARGED = sorted(state.value for state in CHARGED)
 # A deactivated one may be released.
 _MAY_RUN = sorted(s.value for s in State if s not in TERMINAL or s == State.DEACTIVATED)
 

@@ -8,11 +8,15 @@ from sqlalchemy import delete, func, select
 
 from hub.store.bulk import Bulk
 from hub.store.dialect import CHUNK, insert
+from hub.store.lookup import Lookup
 from hub.store.tables import manifests, shapes, workloads
 from hub.store.transaction import Transaction
 from shared.documents import Json, JsonView
 
 _ADD: Final = Bulk.insert(manifests)
+_SHAPES: Final = Lookup(
+    lambda among: select(shapes.c.hash, shapes.c.pod_sets).where(among(shapes.c.hash))
+)
 
 
 def add(tx: Transaction, rows: Sequence[JsonView]) -> None:
@@ -68,16 +72,7 @@ def add_shapes(tx: Transaction, found: JsonView) -> None:
 
 def get_shapes(tx: Transaction, wanted: Iterable[str]) -> Json:
     """Pod sets as JSON, by hash; absent ones are left out."""
-    every = list(wanted)
-    found: Json = {}
-    for start in range(0, len(every), CHUNK):
-        rows = tx.conn.execute(
-            select(shapes.c.hash, shapes.c.pod_sets).where(
-                shapes.c.hash.in_(every[start : start + CHUNK])
-            )
-        )
-        found.update((hashed, pod_sets) for hashed, pod_sets in rows)
-    return found
+    return dict(_SHAPES.rows(tx.conn, wanted))
 
 
 def trim_shapes(tx: Transaction, before: dt.datetime) -> int:

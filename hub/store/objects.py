@@ -3,20 +3,28 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Unpack
 
-from sqlalchemy import bindparam, delete, func, literal, select, tuple_, update
+from sqlalchemy import bindparam, delete, func, literal, select, update
 
 from hub.store import scoping
 from hub.store.dialect import CHUNK, Query
+from hub.store.lookup import Lookup, Prepared
 from hub.store.records.objects import ObjectColumns, StoredObject
 from hub.store.tables import objects
 from hub.store.transaction import Transaction
 from shared.documents import JsonView
 
 # All of one kind: asked several times in each edit of a queue, and building a query costs as much as it does.
-_EVERY: Final = (
+_EVERY: Final = Prepared(
     select(objects)
     .where(objects.c.api_group == bindparam("group"), objects.c.kind == bindparam("kind"))
     .order_by(objects.c.namespace, objects.c.name)
+)
+_IDENTIFIED: Final = Lookup(
+    lambda among: select(objects.c.namespace, objects.c.name, objects.c.uid).where(
+        objects.c.api_group == bindparam("group"),
+        objects.c.kind == bindparam("kind"),
+        among(objects.c.namespace, objects.c.name),
+    )
 )
 
 
@@ -81,16 +89,14 @@ def uids_of(
     tx: Transaction, identities: Sequence[tuple[str, str, str, str]]
 ) -> dict[tuple[str, str, str, str], str]:
     """(group, kind, namespace, name) → uid of those that are there."""
-    c = objects.c
-    identity = (c.api_group, c.kind, c.namespace, c.name)
-    found: dict[tuple[str, str, str, str], str] = {}
-    for start in range(0, len(identities), CHUNK // 4):
-        some = tuple_(*identity).in_(identities[start : start + CHUNK // 4])
-        for group, kind, namespace, name, uid in tx.conn.execute(
-            select(*identity, c.uid).where(some)
-        ):
-            found[group, kind, namespace, name] = uid
-    return found
+    alike: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for group, kind, namespace, name in identities:
+        alike.setdefault((group, kind), []).append((namespace, name))
+    return {
+        (group, kind, namespace, name): uid
+        for (group, kind), names in alike.items()
+        for namespace, name, uid in _IDENTIFIED.rows(tx.conn, names, group=group, kind=kind)
+    }
 
 
 def namespace_of(tx: Transaction, hub_cluster_uid: str) -> StoredObject | None:
@@ -127,7 +133,7 @@ def list_kind(
     `shown`: those that whoever asks may see.
     """
     if not namespace and names is None and after is None and limit is None and not shown:
-        found = tx.conn.execute(_EVERY, {"group": group, "kind": kind})
+        found = _EVERY.rows(tx.conn, group=group, kind=kind)
         return [StoredObject._make(row) for row in found]
     query = _of_kind(tx, select(objects), group, kind, namespace, after, limit, shown=shown)
     if names is not None:

@@ -2,11 +2,13 @@
 
 import datetime as dt
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
 
-from sqlalchemy import Select, String, cast, delete, func, insert as plain_insert, select, tuple_
+from sqlalchemy import Select, String, cast, delete, func, insert as plain_insert, select
 
 from hub.store import scoping
 from hub.store.dialect import CHUNK, insert
+from hub.store.lookup import Lookup
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import (
     Binding,
@@ -26,6 +28,13 @@ GROUP = PLACEMENT
 KINDS = ("ClusterResourcePlacement", "ResourcePlacement")
 RUNS = ("ClusterStagedUpdateRun", "StagedUpdateRun")
 OVERRIDES = ("ClusterResourceOverride", "ResourceOverride")
+_PLACED_BY: Final = Lookup(
+    lambda among: (
+        select(works.c.placed_by)
+        .where(works.c.placed_by != "", among(works.c.cluster, works.c.uid))
+        .distinct()
+    )
+)
 
 
 def list_all(tx: Transaction) -> list[StoredObject]:
@@ -81,19 +90,8 @@ def override_uids(tx: Transaction) -> set[str]:
 
 def behind_works(tx: Transaction, keys: Iterable[str]) -> set[str]:
     """Uids of the placements that caused the works behind feed keys."""
-    pairs = [tuple(each.split("/", 1)) for each in keys]
-    found: set[str] = set()
-    for start in range(0, len(pairs), CHUNK // 2):
-        query = (
-            select(works.c.placed_by)
-            .where(
-                works.c.placed_by != "",
-                tuple_(works.c.cluster, works.c.uid).in_(pairs[start : start + CHUNK // 2]),
-            )
-            .distinct()
-        )
-        found.update(tx.conn.execute(query).scalars())
-    return found
+    pairs = [(cluster, uid) for cluster, _, uid in (key.partition("/") for key in keys)]
+    return {placed_by for (placed_by,) in _PLACED_BY.rows(tx.conn, pairs)}
 
 
 def bindings_of(tx: Transaction, placement: str) -> list[Binding]:

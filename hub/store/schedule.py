@@ -24,7 +24,7 @@ from hub.domain.plan import CYCLES
 from hub.domain.workloads.states import CHARGED, State
 from hub.store.bulk import Bulk
 from hub.store.dialect import CHUNK, insert
-from hub.store.lookup import Lookup
+from hub.store.lookup import Lookup, Prepared
 from hub.store.records.objects import RuleObject
 from hub.store.tables import clusters, explanations, objects, shapes, workloads
 from hub.store.transaction import Transaction
@@ -94,6 +94,7 @@ _IDENTITIES: Final = Lookup(
         among(_c.uid)
     )
 )
+_HEARTBEATS: Final = Prepared(select(clusters.c.name, clusters.c.heartbeat_at))
 _EXPLAIN: dict[str, Bulk] = {}  # by dialect
 
 
@@ -250,10 +251,7 @@ def rules(
 
 def heartbeats(tx: Transaction) -> dict[str, dt.datetime | None]:
     """When each member's agent was last heard."""
-    return {
-        row.name: row.heartbeat_at
-        for row in tx.conn.execute(select(clusters.c.name, clusters.c.heartbeat_at)).all()
-    }
+    return dict(_HEARTBEATS.rows(tx.conn))
 
 
 def put_explanations(tx: Transaction, found: Mapping[str, JsonView]) -> None:

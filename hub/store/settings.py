@@ -8,21 +8,23 @@ import base64
 from typing import Any, Final
 
 import orjson
-from sqlalchemy import delete, or_, select
+from sqlalchemy import bindparam, delete, or_, select
 
 from hub.store.columns import keys_of
 from hub.store.dialect import insert
+from hub.store.lookup import Prepared
 from hub.store.tables import settings
 from hub.store.transaction import Transaction
 
 SECRET: Final = frozenset({"page_key"})
 SECRETS: Final = "secret:"
 _SEALED: Final = "sealed"
+_VALUE: Final = Prepared(select(settings.c.value).where(settings.c.name == bindparam("named")))
 
 
 def get(tx: Transaction, name: str) -> Any | None:
     """The value of `name`, or None. Raises Sealed."""
-    found = tx.conn.execute(select(settings.c.value).where(settings.c.name == name)).scalar()
+    found = _VALUE.scalar(tx.conn, named=name)
     if _is_secret(name) and isinstance(found, dict) and _SEALED in found:
         kept = base64.b64decode(found[_SEALED])
         return orjson.loads(keys_of(tx.conn.dialect).unseal(kept, _place(name)))

@@ -8,11 +8,12 @@ they are not as they should be, everything is counted once.
 
 import hashlib
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import Connection, func, select
 
 from hub.store import scoping
+from hub.store.lookup import Prepared
 from hub.store.tables import tallies
 from hub.store.transaction import Transaction
 
@@ -54,6 +55,14 @@ _COUNTED: Final = (
     "SELECT namespace, queue, state, deleted_at IS NULL OR live IS NOT NULL, count(*) "
     "FROM workloads GROUP BY 1, 2, 3, 4"
 )
+
+
+_BY_STATE: Final = (
+    select(tallies.c.state, func.sum(tallies.c.number))
+    .where(tallies.c.shown.is_(True), tallies.c.number > 0)
+    .group_by(tallies.c.state)
+)
+_ALL_BY_STATE: Final = Prepared(_BY_STATE)
 
 
 def namespaces_with(tx: Transaction, state: str) -> frozenset[str]:
@@ -143,12 +152,10 @@ def _count(conn: Connection, statements: Iterable[str]) -> None:
 
 def by_state(tx: Transaction) -> dict[str, int]:
     """How many jobs that are shown, and that whoever asks may see, are in each state."""
-    c = tallies.c
-    rows = tx.conn.execute(
-        select(c.state, func.sum(c.number))
-        .where(c.shown.is_(True), c.number > 0, *scoping.of_tallies(tx))
-        .group_by(c.state)
-    )
+    if tx.scope.is_everything:
+        rows: Iterable[Any] = _ALL_BY_STATE.rows(tx.conn)
+    else:
+        rows = tx.conn.execute(_BY_STATE.where(*scoping.of_tallies(tx)))
     return {state: int(number) for state, number in rows}
 
 

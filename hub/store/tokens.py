@@ -2,12 +2,26 @@
 
 import datetime as dt
 from collections.abc import Collection
+from typing import Final
 
-from sqlalchemy import ColumnElement, delete, select, update
+from sqlalchemy import ColumnElement, bindparam, delete, select, update
 
+from hub.store.lookup import Prepared
 from hub.store.records.tokens import StoredPrincipal, Token
 from hub.store.tables import principals, tokens
 from hub.store.transaction import Transaction
+
+_WITH_PRINCIPAL: Final = Prepared(
+    select(
+        tokens,
+        principals.c.role,
+        principals.c.name,
+        principals.c.cluster,
+        principals.c.groups,
+    )
+    .join(principals, principals.c.id == tokens.c.principal)
+    .where(tokens.c.id == bindparam("token"))
+)
 
 
 def add_principal(
@@ -81,18 +95,8 @@ def add(
 
 def get(tx: Transaction, id: str) -> Token | None:  # noqa: A002 - the column
     """A token with role, name and cluster of its principal."""
-    row = tx.conn.execute(
-        select(
-            tokens,
-            principals.c.role,
-            principals.c.name,
-            principals.c.cluster,
-            principals.c.groups,
-        )
-        .join(principals, principals.c.id == tokens.c.principal)
-        .where(tokens.c.id == id)
-    ).first()
-    return None if row is None else Token._make(row)
+    rows = _WITH_PRINCIPAL.rows(tx.conn, token=id)
+    return Token._make(rows[0]) if rows else None
 
 
 def find_bearer(tx: Transaction, principal: str, secret_hash: str) -> Token | None:

@@ -5,18 +5,20 @@ Inside a group commit it is a savepoint: what it touched and said counts only if
 
 import datetime as dt
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Final, Protocol, TypeVar, cast
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from hub.domain.access import EVERYTHING
 from hub.store.dialect import raise_idle_limit
 from hub.store.errors import StaleTerm
+from hub.store.lookup import Prepared
 from hub.store.records.history import NO_FACTS, EventFacts, NewEvent
 from hub.store.tables import leases
 
 LEADER = "leader"
 MESSAGE_CHARS = 4096
+_TERM: Final = Prepared(select(leases.c.term).where(leases.c.name == bindparam("held")))
 
 
 T = TypeVar("T")
@@ -132,7 +134,7 @@ class Transaction:
 
         Raises StaleTerm. Checked inside the transaction, so a paused former leader can not commit.
         """
-        held = self.conn.execute(select(leases.c.term).where(leases.c.name == LEADER)).scalar()
+        held = _TERM.scalar(self.conn, held=LEADER)
         if held != term:
             raise StaleTerm(f"term {term} has ended; the present one is {held}")
 

@@ -2,8 +2,8 @@
 
 Events may be lost by any stream: after 410, a broken connection or 90 s of silence the informer
 resumes or lists again and derives what it missed by comparing, deletions included. Deletions are
-concluded from a complete list only. A kind that is not served is an empty cache until it is; of one
-that may not be read `refused` says why.
+concluded from a complete list only. Of a burst the last state of each object is taken. A kind that is
+not served is an empty cache until it is; of one that may not be read `refused` says why.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ import structlog
 from shared.clock import Clock, SystemClock
 from shared.kube import errors
 from shared.kube.client import KubeClient, Object
-from shared.kube.watch import STALL_S, WatchEvent
+from shared.kube.watch import STALL_S, STATES, WatchEvent, newest
 from shared.retry import retrying
 
 T = TypeVar("T")
@@ -170,7 +170,7 @@ class Informer(Generic[T]):
         opened_at = self._clock.monotonic()
         async for batch in stream:
             self._heard = True
-            for event in batch:
+            for event in newest(batch):
                 self._take(event)
         if self._clock.monotonic() - opened_at < _BRIEF_S:
             raise errors.Unavailable(0, "Ended", "the watch ended as soon as it was open")
@@ -225,7 +225,7 @@ class Informer(Generic[T]):
         version = metadata.get("resourceVersion")
         if event.type == "DELETED":
             self._drop(key_of(event.object), event.object)
-        elif event.type in {"ADDED", "MODIFIED"}:
+        elif event.type in STATES:
             key, mark = key_of(event.object), _mark(event.object)
             held = self._marks.get(key)
             if held is not None and held[0] != mark[0]:

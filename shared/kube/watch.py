@@ -24,6 +24,7 @@ class WatchEvent(NamedTuple):
 
 
 Batch = list[WatchEvent]
+STATES = frozenset({"ADDED", "MODIFIED"})
 
 
 async def batches(response: aiohttp.ClientResponse) -> AsyncIterator[Batch]:
@@ -48,6 +49,29 @@ async def batches(response: aiohttp.ClientResponse) -> AsyncIterator[Batch]:
         raise errors.Unavailable(0, "NoConnection", f"the watch broke: {text}") from failure
     finally:
         response.close()
+
+
+def newest(batch: Batch) -> Batch:
+    """A burst without the states that a later one of the same object replaces, as a list would show it.
+
+    A deletion replaces nothing: who is told of it has been told of what was there.
+    """
+    if len(batch) == 1:
+        return batch
+    replaced: set[tuple[str | None, ...]] = set()
+    kept: Batch = []
+    for event in reversed(batch):
+        metadata = event.object.get("metadata") or {}
+        thing = metadata.get("namespace"), metadata.get("name"), metadata.get("uid")
+        if event.type not in STATES:
+            replaced.discard(thing)
+        elif thing in replaced:
+            continue
+        else:
+            replaced.add(thing)
+        kept.append(event)
+    kept.reverse()
+    return kept
 
 
 def _event(line: bytes) -> WatchEvent:

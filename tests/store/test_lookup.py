@@ -1,10 +1,12 @@
-"""Lookups: one query for many keys, equal to what the same query says in SQLAlchemy."""
+"""Lookups and prepared queries are equal to what the same query says in SQLAlchemy."""
+
+import datetime as dt
 
 import pytest
 from sqlalchemy import bindparam, select
 
 from hub.store import workloads
-from hub.store.lookup import Lookup
+from hub.store.lookup import Lookup, Prepared
 from hub.store.tables import workloads as table
 from tests.store.build import START, a_workload, opened
 
@@ -71,3 +73,39 @@ async def test_keys_may_be_pairs(tmp_path):
         pairs = [("a", "x"), ("b", "y"), ("b", "odd'\"ü"), ("c", "x")]
         found = await db.read(lambda tx: BY_NAME.rows(tx.conn, pairs))
         assert sorted(uid for (uid,) in found) == ["a-x", "b-odd'\"ü", "b-y"]
+
+
+STATES = Prepared(
+    select(table).where(
+        table.c.state.in_(["Pending", "Held"]), table.c.created_at <= bindparam("until")
+    )
+)
+
+
+async def test_a_prepared_query_finds_what_the_query_finds(tmp_path):
+    """Lists that the query holds itself, instants that are bound, and values of columns are converted."""
+    async with opened(tmp_path) as db:
+        await with_jobs(db, 2)
+        expected = await db.read(
+            lambda tx: [tuple(row) for row in tx.conn.execute(select(table)).all()]
+        )
+        until = max(row.created_at for row in await db.read(_whole))
+        found = await db.read(lambda tx: STATES.rows(tx.conn, until=until))
+        before = await db.read(
+            lambda tx: STATES.rows(tx.conn, until=until - dt.timedelta(seconds=1))
+        )
+        assert (sorted(found), before) == (sorted(expected), [])
+
+
+async def test_the_first_value_of_a_prepared_query_is_none_without_a_row(tmp_path):
+    """As `Result.scalar` has it."""
+    named = Prepared(select(table.c.uid).where(table.c.uid == bindparam("given")))
+    async with opened(tmp_path) as db:
+        await with_jobs(db, 1)
+        found = await db.read(lambda tx: named.scalar(tx.conn, given="u00000"))
+        nothing = await db.read(lambda tx: named.scalar(tx.conn, given="none"))
+        assert (found, nothing) == ("u00000", None)
+
+
+def _whole(tx):
+    return tx.conn.execute(select(table)).all()

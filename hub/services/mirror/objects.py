@@ -191,7 +191,7 @@ def cluster_facts(tx: Transaction) -> dict[str, tuple[Member, Cluster, dt.dateti
 
 def events_after(tx: Transaction, last: int, limit: int = 500) -> list[StoredEvent]:
     """Events in order after number `last`."""
-    return events.list_events(tx, after=last, limit=limit)
+    return events.list_after(tx, last, limit)
 
 
 def last_event(tx: Transaction) -> int:

@@ -73,6 +73,29 @@ def list_clusters(tx: Transaction, settings: Settings) -> Json:
     }
 
 
+def list_rooms(tx: Transaction, settings: Settings) -> list[Json]:
+    """All members by what the overview shows of each: {"name", "state", "resources"}."""
+    capacities = clusters.get_capacities(tx)
+    reserved = jobs.reserved_by_cluster(tx)
+    since = pool_keys.load(tx).since
+    leaving = frozenset(clusters.leaving(tx))
+    rooms: list[Json] = []
+    for member in clusters.list_all(tx):
+        capacity = capacities.get(member.name)
+        _, cluster = read_member(member, None if capacity is None else capacity[0], since)
+        state = _state(member, cluster, tx.now, settings, member.name in leaving)
+        held = reserved.get(member.name, {})
+        rooms.append({"name": member.name, "state": state, "resources": _resources(cluster, held)})
+    return rooms
+
+
+def _state(
+    member: Member, cluster: Cluster, now: dt.datetime, settings: Settings, leaves: bool
+) -> str:
+    state = state_of(member, now, settings.scheduling.suspect_after_s, cluster.down)
+    return "Leaving" if leaves and state == "Cordoned" else state
+
+
 def _view(
     member: Member,
     capacity: tuple[bytes, dt.datetime] | None,
@@ -84,9 +107,7 @@ def _view(
     leaves: bool,
 ) -> Json:
     told, cluster = read_member(member, None if capacity is None else capacity[0], key_revisions)
-    state = state_of(member, now, settings.scheduling.suspect_after_s, cluster.down)
-    if leaves and state == "Cordoned":
-        state = "Leaving"
+    state = _state(member, cluster, now, settings, leaves)
     return {
         "name": member.name,
         "state": state,

@@ -30,7 +30,7 @@ def history_from_now(tx: Transaction) -> NewHistory:
 
 def history_since(tx: Transaction, before: NewHistory, most: int) -> NewHistory:
     """At most `most` events that `before` had not seen, by id; of the others how many."""
-    found = events.list_events(tx, after=max(0, before.newest - OVERLAP), limit=most + OVERLAP)
+    found = events.list_after(tx, max(0, before.newest - OVERLAP), most + OVERLAP)
     fresh = [each for each in found if each.id > before.newest or each.id not in before.seen]
     if not fresh:
         return before._replace(events=[], left_out=0)

@@ -23,14 +23,14 @@ MOST_KEYS = 200  # of a page of the feed, but for its last revision
 
 def overview(tx: Transaction, settings: Settings) -> Json:
     """Counts of jobs by state, clusters by state, queues, and the newest revision."""
-    members: list[Json] = clusters.list_clusters(tx, settings)["items"]
+    members = clusters.list_rooms(tx, settings)
     by_state: dict[str, int] = {}
     for member in members:
         by_state[member["state"]] = by_state.get(member["state"], 0) + 1
     return {
         "jobs": tallies.by_state(tx),
         "clusters": {"total": len(members), **by_state},
-        "room": [{name: m[name] for name in ("name", "state", "resources")} for m in members],
+        "room": members,
         "queues": len(objects.list_kind(tx, KUEUE, "ClusterQueue")),
         "revision": changes.last_revision(tx),
         "conditions": _conditions(tx, settings),
