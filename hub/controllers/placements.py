@@ -22,6 +22,8 @@ from hub.services.placements import index
 from hub.services.placements.fleet import read_fleet, read_heartbeats
 from hub.services.placements.index import PlacementIndex
 from hub.services.placements.staged.index import tell_orphans
+from hub.services.placements.standing.remembered import Remembered
+from hub.services.placements.standing.reports import take_reports
 from hub.services.placements.status import reconcile_with_status
 from shared.groups import KUEUE
 from shared.kinds.placement_v1 import PLACEMENT_KINDS
@@ -56,7 +58,11 @@ class Placements:
         self._index = PlacementIndex()
         self._fleet: dict[str, Cluster] = {}
         self._silent: set[str] = set()  # members not heard lately
-        self._dirty: set[str] = set()
+        self._dirty: set[str] = set()  # to be reconciled
+        self._reported: dict[
+            str, set[str]
+        ] = {}  # by placement, clusters with news of what is there
+        self._standing = Remembered()
         self._failed: dict[str, float] = {}  # until when those that failed are left alone
         self._due: dict[str, dt.datetime] = {}  # when to look at those again that time makes ready
         self._told: set[str] = set()  # runs of which it was said that their placement is not there
@@ -103,19 +109,19 @@ class Placements:
         self._look_at_due()
         await self._tell_orphans(term)
         await self._let_members_leave(term)
-        batch = sorted(self._dirty)[: 4 * _TOGETHER]
+        batch = sorted(self._dirty | self._reported.keys())[: 4 * _TOGETHER]
         for start in range(0, len(batch), _TOGETHER):
             few = batch[start : start + _TOGETHER]
             await asyncio.gather(*(self._one(uid, term) for uid in few))
         await self._name_namespaces()
-        if self._dirty and batch:
+        if batch and (self._dirty or self._reported):
             return 0.0
         await self._take_back_orphans(term)
         return self._until_due()
 
     async def _name_namespaces(self) -> None:
         """See that agents report the consent of every namespace in which placements have objects."""
-        whole = not self._dirty
+        whole = not (self._dirty or self._reported)
         if (needed := self._placed.unnamed(self._fleet, whole=whole)) is not None:
             asked = await self._hub.write(name_placed, needed, whole=whole)
             self._placed.took(asked, whole=whole)
@@ -143,10 +149,11 @@ class Placements:
         self._changes.take()
         if self._loaded:
             self._index, self._fleet = PlacementIndex(), {}
-            self._placed = PlacedNamespaces()
+            self._placed, self._standing = PlacedNamespaces(), Remembered()
             for each in (
                 self._silent,
                 self._dirty,
+                self._reported,
                 self._failed,
                 self._due,
                 self._unread,
@@ -179,7 +186,9 @@ class Placements:
             traits = await self._hub.read(index.job_traits, touched)
             self._dirty |= self._index.of_jobs(traits)
         if touched := keys.get("observed"):
-            self._dirty |= await self._hub.read(index.placements_of_works, touched)
+            reported = await self._hub.read(index.placements_of_works, touched)
+            for uid, clusters in reported.items():
+                self._reported.setdefault(uid, set()).update(clusters)
             self._dirty |= self._index.leaving | self._index.awaited(touched)
             self._dirty |= self._index.comparing(touched)
 
@@ -283,19 +292,34 @@ class Placements:
         return min(max(0.0, left), EVERY_S)
 
     async def _one(self, uid: str, term: int) -> None:
-        """Reconcile one placement; a fault is its own."""
+        """Bring one placement up to date; a fault is its own."""
+        reported = self._reported.pop(uid, set())
+        whole = uid in self._dirty or not self._standing.has(uid)
         self._dirty.discard(uid)
         try:
-            overrides = frozenset(self._index.overrides)
-            of = self._hub.settings.scheduling
-            given = (uid, self._fleet_now(), term, overrides, of.profile, of.suspect_after_s)
-            runs = self._index.runs.of(uid), self._hub.settings.rollouts, self._placed.asked
-            after = await self._hub.write(reconcile_with_status, *given, *runs)
+            if whole or not await self._take_reports(uid, reported, term):
+                await self._reconcile(uid, term)
         except Exception as fault:  # noqa: BLE001 - one placement must not stop the others
             log.warning("placement failed", uid=uid, fault=f"{type(fault).__name__}: {fault}")
+            self._standing.forget(uid)
             self._index.unsettled.add(uid)
             self._failed[uid] = self._hub.clock.monotonic() + EVERY_S
-            return
+
+    async def _take_reports(self, uid: str, clusters: set[str], term: int) -> bool:
+        """Bring the status level with what was reported; False: the placement has to be reconciled."""
+        standing = self._standing.take(uid)
+        after = await self._hub.write(take_reports, standing, clusters, term)
+        self._standing.put(uid, after)
+        return after is not None
+
+    async def _reconcile(self, uid: str, term: int) -> None:
+        overrides = frozenset(self._index.overrides)
+        of = self._hub.settings.scheduling
+        given = (uid, self._fleet_now(), term, overrides, of.profile, of.suspect_after_s)
+        runs = self._index.runs.of(uid), self._hub.settings.rollouts, self._placed.asked
+        self._standing.forget(uid)
+        after = await self._hub.write(reconcile_with_status, *given, *runs)
+        self._standing.put(uid, after.standing)
         self._index.watch(uid, after.watched)
         self._placed.put(uid, after.namespaces)
         if after.unsettled:

@@ -2,11 +2,13 @@
 
 import datetime as dt
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
 
-from sqlalchemy import Select, String, cast, delete, func, insert as plain_insert, select, tuple_
+from sqlalchemy import Select, String, cast, delete, func, insert as plain_insert, select
 
 from hub.store import scoping
 from hub.store.dialect import CHUNK, insert
+from hub.store.lookup import Lookup
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import (
     Binding,
@@ -26,6 +28,16 @@ GROUP = PLACEMENT
 KINDS = ("ClusterResourcePlacement", "ResourcePlacement")
 RUNS = ("ClusterStagedUpdateRun", "StagedUpdateRun")
 OVERRIDES = ("ClusterResourceOverride", "ResourceOverride")
+_BINDINGS: Final = Lookup(
+    lambda among: select(*(bindings.c[name] for name in Binding._fields)).where(
+        among(bindings.c.placement, bindings.c.cluster)
+    )
+)
+_BEHIND: Final = Lookup(
+    lambda among: select(works.c.placed_by, works.c.cluster).where(
+        works.c.placed_by != "", among(works.c.cluster, works.c.uid)
+    )
+)
 
 
 def list_all(tx: Transaction) -> list[StoredObject]:
@@ -79,20 +91,12 @@ def override_uids(tx: Transaction) -> set[str]:
     return set(tx.conn.execute(query).scalars())
 
 
-def behind_works(tx: Transaction, keys: Iterable[str]) -> set[str]:
-    """Uids of the placements that caused the works behind feed keys."""
-    pairs = [tuple(each.split("/", 1)) for each in keys]
-    found: set[str] = set()
-    for start in range(0, len(pairs), CHUNK // 2):
-        query = (
-            select(works.c.placed_by)
-            .where(
-                works.c.placed_by != "",
-                tuple_(works.c.cluster, works.c.uid).in_(pairs[start : start + CHUNK // 2]),
-            )
-            .distinct()
-        )
-        found.update(tx.conn.execute(query).scalars())
+def behind_works(tx: Transaction, keys: Iterable[str]) -> dict[str, set[str]]:
+    """Uids of the placements that caused the works behind feed keys, with the clusters of these works."""
+    found: dict[str, set[str]] = {}
+    pairs = [(cluster, uid) for cluster, _, uid in (each.partition("/") for each in keys)]
+    for placement, cluster in _BEHIND.rows(tx.conn, pairs):
+        found.setdefault(placement, set()).add(cluster)
     return found
 
 
@@ -101,6 +105,12 @@ def bindings_of(tx: Transaction, placement: str) -> list[Binding]:
     query = select(*(bindings.c[name] for name in Binding._fields))
     query = query.where(bindings.c.placement == placement).order_by(bindings.c.cluster)
     return [Binding._make(row) for row in tx.conn.execute(query)]
+
+
+def bindings_in(tx: Transaction, placement: str, clusters: Iterable[str]) -> dict[str, Binding]:
+    """The decisions of one placement for some clusters, by cluster; absent ones are left out."""
+    rows = _BINDINGS.rows(tx.conn, [(placement, each) for each in clusters])
+    return {row[1]: Binding._make(row) for row in rows}
 
 
 def bindings_by_placement(tx: Transaction, uids: Iterable[str]) -> dict[str, list[Binding]]:

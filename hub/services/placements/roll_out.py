@@ -4,6 +4,7 @@ A cluster is compared by what it holds: where the newest version would change no
 applying are no part of a version: a change of those goes to every cluster at once.
 """
 
+import datetime as dt
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -42,6 +43,12 @@ class Found:
     def stays_away(self) -> bool:
         """It has nothing, and can not be given anything."""
         return self.version is not None and bool(self.version.fault) and not self.holding.given
+
+    @property
+    def rests(self) -> bool:
+        """It has all that it is to have and nothing besides: whatever is reported, it is given nothing."""
+        is_whole = self.version is not None and not self.version.fault
+        return is_whole and self.holding.given and self.holding.current and not self.given.leaving
 
 
 def roll_out(
@@ -96,6 +103,7 @@ def roll_out(
         assert newer is not None, "it is chosen"
         overrides.keep(newer, cluster, labels[cluster])
         give[cluster] = newer.objects
+    outcome.rests = step == Step() and all(each.rests for each in found.values())
     _note(outcome, found, step, give)
     place_objects(tx, outcome, spec, held, {**give, **dict.fromkeys(step.remove, ())})
     if step.held:
@@ -166,11 +174,7 @@ def look_at(
     """`version`: that it is to have; None: it is not chosen. `taken`: others hold some of it."""
     kept = [work for work in there.values() if work.action in HELD]
     index = binding.resource_snapshot if binding is not None else ""
-    settled_at = None
-    leaving = any(work.action == "Withdraw" for work in there.values())
-    if not leaving and all(_is_applied(work) and work.available is not False for work in kept):
-        since = binding.settled_at if binding is not None else None
-        settled_at = since or tx.now
+    settled_at = settled_since(tx, binding, there.values())
     evicted = version is None and binding is not None and binding.policy_snapshot == EVICTED
     young = settled_at is not None and settled_at + rolling.period > tx.now
     untold = young and any(work.available is None and work.action == "Apply" for work in kept)
@@ -194,6 +198,18 @@ def look_at(
         fault=version.fault if version is not None else "",
     )
     return Found(given, holding, version)
+
+
+def settled_since(
+    tx: Transaction, binding: Binding | None, there: Collection[Work]
+) -> dt.datetime | None:
+    """Since when all of it is there, and nothing not available; None while that is not so."""
+    kept = [work for work in there if work.action in HELD]
+    leaving = any(work.action == "Withdraw" for work in there)
+    if leaving or not all(_is_applied(work) and work.available is not False for work in kept):
+        return None
+    since = binding.settled_at if binding is not None else None
+    return since or tx.now
 
 
 def closed(found: Found, refusal: Rejection) -> Found:
