@@ -31,6 +31,7 @@ from shared.loop import Loop
 
 EVERY_S: Final = 10.0
 LEAST_S: Final = 0.2
+MOST_REST_S: Final = 1.0  # after a long turn, so that more reports are taken together
 LEAVING_S: Final = 2.0  # how often members that leave are looked at, at most
 _TOGETHER: Final = 32  # placements whose transactions share a commit
 _QUEUES: Final = frozenset({"ClusterQueue", "LocalQueue"})
@@ -71,7 +72,14 @@ class Placements:
         self._loaded = False
         self._orphans_at = self._leaving_at = 0.0  # when to look for them again
         self._changes = hub.subscribe(*_FOLLOWED)
-        self.loop = Loop("placements", self.tick, hub.clock, every_s=EVERY_S, least_s=LEAST_S)
+        self.loop = Loop(
+            "placements",
+            self.tick,
+            hub.clock,
+            every_s=EVERY_S,
+            least_s=LEAST_S,
+            most_rest_s=MOST_REST_S,
+        )
 
     async def run(self) -> None:
         """Follow and work until cancelled."""
@@ -226,7 +234,7 @@ class Placements:
     async def _follow_clusters(self, names: frozenset[str]) -> None:
         """Placements of every cluster follow the fleet; those that miss one try again."""
         found = await self._hub.read(read_fleet, names)
-        news = False
+        news, returned = False, set[str]()
         for name in names:
             old, new = self._fleet.get(name), found.get(name)
             self._dirty |= self._placed.concerned(old, new)
@@ -236,9 +244,17 @@ class Placements:
                 self._fleet[name] = new
             if old is not None and new is not None:
                 self._dirty |= self._index.affected(old, new)
+                if old.down and not new.down:
+                    returned.add(name)
             news = news or old is None or new is None or _declared(old) != _declared(new)
         waiting = self._index.unsettled | self._index.awaiting.keys() | self._index.leaving
         self._dirty |= set(self._index.uids()) if news else waiting
+        self._may_be_picked(returned)
+
+    def _may_be_picked(self, names: set[str]) -> None:
+        """Members are there again: placements look again, save those that have all they want without them."""
+        if names:
+            self._dirty |= {u for u in self._index.uids() if not self._standing.rests(u, names)}
 
     async def _hear(self) -> None:
         """Take heartbeats; a member that is heard again may be picked again."""
@@ -246,6 +262,7 @@ class Placements:
         limit = self._hub.clock.now() - dt.timedelta(
             seconds=self._hub.settings.scheduling.suspect_after_s
         )
+        returned = set[str]()
         for name, at in heard.items():
             cluster = self._fleet.get(name)
             if cluster is None or cluster.heartbeat_at == at:
@@ -254,7 +271,8 @@ class Placements:
             self._fleet[name] = replace(cluster, heartbeat_at=at)
             silent = name in self._silent or before is None or before < limit
             if silent and at is not None and at >= limit:
-                self._dirty |= set(self._index.uids())
+                returned.add(name)
+        self._may_be_picked(returned)
         self._silent = {name for name, at in heard.items() if at is None or at < limit}
 
     def _retry_failed(self) -> None:
@@ -345,12 +363,11 @@ class Placements:
 
 
 def _declared(cluster: Cluster) -> Sequence[Any]:
-    """What decides whether a cluster may be picked, amounts aside."""
+    """What decides whether a cluster may be picked, amounts and whether it answers aside."""
     return (
         cluster.labels,
         cluster.taints,
         cluster.cordoned,
         cluster.joined,
         cluster.kinds,
-        bool(cluster.down),
     )

@@ -44,11 +44,11 @@ class Found:
         """It has nothing, and can not be given anything."""
         return self.version is not None and bool(self.version.fault) and not self.holding.given
 
-    @property
-    def rests(self) -> bool:
-        """It has all that it is to have and nothing besides: whatever is reported, it is given nothing."""
-        is_whole = self.version is not None and not self.version.fault
-        return is_whole and self.holding.given and self.holding.current and not self.given.leaving
+    def has_all(self, *, given: bool) -> bool:
+        """Is what it holds what it is to hold, `given` now or before? Then reports give it no more."""
+        if self.version is None or self.version.fault or self.given.leaving:
+            return False
+        return given or (self.holding.given and self.holding.current)
 
 
 def roll_out(
@@ -103,8 +103,10 @@ def roll_out(
         assert newer is not None, "it is chosen"
         overrides.keep(newer, cluster, labels[cluster])
         give[cluster] = newer.objects
-    outcome.rests = step == Step() and all(each.rests for each in found.values())
     _note(outcome, found, step, give)
+    outcome.rests = not (step.remove or step.held) and all(
+        each.has_all(given=cluster in give) for cluster, each in found.items()
+    )
     place_objects(tx, outcome, spec, held, {**give, **dict.fromkeys(step.remove, ())})
     if step.held:
         due = [

@@ -4,6 +4,7 @@ Those that agents reported of least lately are forgotten first. One that is forg
 reconciliation when something is reported of it.
 """
 
+from collections.abc import Collection
 from typing import Final
 
 from hub.services.placements.standing.reports import Standing
@@ -22,6 +23,11 @@ class Remembered:
     def has(self, uid: str) -> bool:
         """Is this one remembered?"""
         return uid in self._by_uid
+
+    def rests(self, uid: str, names: Collection[str]) -> bool:
+        """Is it known to stay as it is though these clusters may be picked again?"""
+        found = self._by_uid.get(uid)
+        return found is not None and found.rests(names)
 
     def take(self, uid: str) -> Standing:
         """Take it out; KeyError where it is not remembered."""

@@ -91,6 +91,14 @@ class Standing:
     picture: Picture
     clusters: Mapping[str, InCluster]
     left_out: Sequence[Item]
+    takes_all: bool  # every cluster that may be picked
+
+    def rests(self, names: Collection[str]) -> bool:
+        """Does it stay as it is though these clusters may be picked again?
+
+        It does where it has as many as it wants: those that are chosen stay, silent or not.
+        """
+        return not self.takes_all or self.clusters.keys() >= set(names)
 
     def __len__(self) -> int:
         """Clusters, by which what is remembered is bounded."""
@@ -125,6 +133,7 @@ def stand(
         replace(picture, targets=[replace(each, items=()) for each in picture.targets]),
         found,
         left_out_items(outcome.selection),
+        outcome.decisions.wanted is None,
     )
 
 
