@@ -28,11 +28,6 @@ GROUP = PLACEMENT
 KINDS = ("ClusterResourcePlacement", "ResourcePlacement")
 RUNS = ("ClusterStagedUpdateRun", "StagedUpdateRun")
 OVERRIDES = ("ClusterResourceOverride", "ResourceOverride")
-_BINDINGS: Final = Lookup(
-    lambda among: select(*(bindings.c[name] for name in Binding._fields)).where(
-        among(bindings.c.placement, bindings.c.cluster)
-    )
-)
 _BEHIND: Final = Lookup(
     lambda among: select(works.c.placed_by, works.c.cluster).where(
         works.c.placed_by != "", among(works.c.cluster, works.c.uid)
@@ -105,12 +100,6 @@ def bindings_of(tx: Transaction, placement: str) -> list[Binding]:
     query = select(*(bindings.c[name] for name in Binding._fields))
     query = query.where(bindings.c.placement == placement).order_by(bindings.c.cluster)
     return [Binding._make(row) for row in tx.conn.execute(query)]
-
-
-def bindings_in(tx: Transaction, placement: str, clusters: Iterable[str]) -> dict[str, Binding]:
-    """The decisions of one placement for some clusters, by cluster; absent ones are left out."""
-    rows = _BINDINGS.rows(tx.conn, [(placement, each) for each in clusters])
-    return {row[1]: Binding._make(row) for row in rows}
 
 
 def bindings_by_placement(tx: Transaction, uids: Iterable[str]) -> dict[str, list[Binding]]:

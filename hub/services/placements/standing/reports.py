@@ -18,7 +18,7 @@ from hub.services.placements.manifests import status_copy
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.roll_out import settled_since
 from hub.services.placements.standing.items import Telling, left_out_items, object_item
-from hub.store import objects, placements, works
+from hub.store import objects, standing as stored, works
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import Binding, SelectedObject
 from hub.store.records.works import Work
@@ -166,7 +166,7 @@ def take_reports(
         return None
     news = [name for name in clusters if name in standing.clusters]
     there = _works(tx, standing, news)
-    bound = placements.bindings_in(tx, standing.uid, news)
+    bound = stored.bindings_in(tx, standing.uid, news)
     found: dict[str, InCluster] = {}
     for name in news:
         one = standing.clusters[name]
@@ -180,7 +180,7 @@ def take_reports(
         for name, each in found.items()
         if each.binding != standing.clusters[name].binding
     ]
-    placements.bind(tx, changed)
+    stored.settle(tx, changed)
     _tell(tx, standing, row, there)
     return replace(standing, clusters={**standing.clusters, **found})
 
