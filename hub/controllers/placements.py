@@ -22,6 +22,8 @@ from hub.services.placements import index
 from hub.services.placements.fleet import read_fleet, read_heartbeats
 from hub.services.placements.index import PlacementIndex
 from hub.services.placements.staged.index import tell_orphans
+from hub.services.placements.standing.remembered import Remembered
+from hub.services.placements.standing.reports import take_reports
 from hub.services.placements.status import reconcile_with_status
 from shared.groups import KUEUE
 from shared.kinds.placement_v1 import PLACEMENT_KINDS
@@ -29,6 +31,7 @@ from shared.loop import Loop
 
 EVERY_S: Final = 10.0
 LEAST_S: Final = 0.2
+MOST_REST_S: Final = 1.0  # after a long turn, so that more reports are taken together
 LEAVING_S: Final = 2.0  # how often members that leave are looked at, at most
 _TOGETHER: Final = 32  # placements whose transactions share a commit
 _QUEUES: Final = frozenset({"ClusterQueue", "LocalQueue"})
@@ -56,7 +59,11 @@ class Placements:
         self._index = PlacementIndex()
         self._fleet: dict[str, Cluster] = {}
         self._silent: set[str] = set()  # members not heard lately
-        self._dirty: set[str] = set()
+        self._dirty: set[str] = set()  # to be reconciled
+        self._reported: dict[
+            str, set[str]
+        ] = {}  # by placement, clusters with news of what is there
+        self._standing = Remembered()
         self._failed: dict[str, float] = {}  # until when those that failed are left alone
         self._due: dict[str, dt.datetime] = {}  # when to look at those again that time makes ready
         self._told: set[str] = set()  # runs of which it was said that their placement is not there
@@ -65,7 +72,14 @@ class Placements:
         self._loaded = False
         self._orphans_at = self._leaving_at = 0.0  # when to look for them again
         self._changes = hub.subscribe(*_FOLLOWED)
-        self.loop = Loop("placements", self.tick, hub.clock, every_s=EVERY_S, least_s=LEAST_S)
+        self.loop = Loop(
+            "placements",
+            self.tick,
+            hub.clock,
+            every_s=EVERY_S,
+            least_s=LEAST_S,
+            most_rest_s=MOST_REST_S,
+        )
 
     async def run(self) -> None:
         """Follow and work until cancelled."""
@@ -103,19 +117,19 @@ class Placements:
         self._look_at_due()
         await self._tell_orphans(term)
         await self._let_members_leave(term)
-        batch = sorted(self._dirty)[: 4 * _TOGETHER]
+        batch = sorted(self._dirty | self._reported.keys())[: 4 * _TOGETHER]
         for start in range(0, len(batch), _TOGETHER):
             few = batch[start : start + _TOGETHER]
             await asyncio.gather(*(self._one(uid, term) for uid in few))
         await self._name_namespaces()
-        if self._dirty and batch:
+        if batch and (self._dirty or self._reported):
             return 0.0
         await self._take_back_orphans(term)
         return self._until_due()
 
     async def _name_namespaces(self) -> None:
         """See that agents report the consent of every namespace in which placements have objects."""
-        whole = not self._dirty
+        whole = not (self._dirty or self._reported)
         if (needed := self._placed.unnamed(self._fleet, whole=whole)) is not None:
             asked = await self._hub.write(name_placed, needed, whole=whole)
             self._placed.took(asked, whole=whole)
@@ -143,10 +157,11 @@ class Placements:
         self._changes.take()
         if self._loaded:
             self._index, self._fleet = PlacementIndex(), {}
-            self._placed = PlacedNamespaces()
+            self._placed, self._standing = PlacedNamespaces(), Remembered()
             for each in (
                 self._silent,
                 self._dirty,
+                self._reported,
                 self._failed,
                 self._due,
                 self._unread,
@@ -179,7 +194,9 @@ class Placements:
             traits = await self._hub.read(index.job_traits, touched)
             self._dirty |= self._index.of_jobs(traits)
         if touched := keys.get("observed"):
-            self._dirty |= await self._hub.read(index.placements_of_works, touched)
+            reported = await self._hub.read(index.placements_of_works, touched)
+            for uid, clusters in reported.items():
+                self._reported.setdefault(uid, set()).update(clusters)
             self._dirty |= self._index.leaving | self._index.awaited(touched)
             self._dirty |= self._index.comparing(touched)
 
@@ -217,7 +234,7 @@ class Placements:
     async def _follow_clusters(self, names: frozenset[str]) -> None:
         """Placements of every cluster follow the fleet; those that miss one try again."""
         found = await self._hub.read(read_fleet, names)
-        news = False
+        news, returned = False, set[str]()
         for name in names:
             old, new = self._fleet.get(name), found.get(name)
             self._dirty |= self._placed.concerned(old, new)
@@ -227,9 +244,17 @@ class Placements:
                 self._fleet[name] = new
             if old is not None and new is not None:
                 self._dirty |= self._index.affected(old, new)
+                if old.down and not new.down:
+                    returned.add(name)
             news = news or old is None or new is None or _declared(old) != _declared(new)
         waiting = self._index.unsettled | self._index.awaiting.keys() | self._index.leaving
         self._dirty |= set(self._index.uids()) if news else waiting
+        self._may_be_picked(returned)
+
+    def _may_be_picked(self, names: set[str]) -> None:
+        """Members are there again: placements look again, save those that have all they want without them."""
+        if names:
+            self._dirty |= {u for u in self._index.uids() if not self._standing.rests(u, names)}
 
     async def _hear(self) -> None:
         """Take heartbeats; a member that is heard again may be picked again."""
@@ -237,6 +262,7 @@ class Placements:
         limit = self._hub.clock.now() - dt.timedelta(
             seconds=self._hub.settings.scheduling.suspect_after_s
         )
+        returned = set[str]()
         for name, at in heard.items():
             cluster = self._fleet.get(name)
             if cluster is None or cluster.heartbeat_at == at:
@@ -245,7 +271,8 @@ class Placements:
             self._fleet[name] = replace(cluster, heartbeat_at=at)
             silent = name in self._silent or before is None or before < limit
             if silent and at is not None and at >= limit:
-                self._dirty |= set(self._index.uids())
+                returned.add(name)
+        self._may_be_picked(returned)
         self._silent = {name for name, at in heard.items() if at is None or at < limit}
 
     def _retry_failed(self) -> None:
@@ -283,19 +310,34 @@ class Placements:
         return min(max(0.0, left), EVERY_S)
 
     async def _one(self, uid: str, term: int) -> None:
-        """Reconcile one placement; a fault is its own."""
+        """Bring one placement up to date; a fault is its own."""
+        reported = self._reported.pop(uid, set())
+        whole = uid in self._dirty or not self._standing.has(uid)
         self._dirty.discard(uid)
         try:
-            overrides = frozenset(self._index.overrides)
-            of = self._hub.settings.scheduling
-            given = (uid, self._fleet_now(), term, overrides, of.profile, of.suspect_after_s)
-            runs = self._index.runs.of(uid), self._hub.settings.rollouts, self._placed.asked
-            after = await self._hub.write(reconcile_with_status, *given, *runs)
+            if whole or not await self._take_reports(uid, reported, term):
+                await self._reconcile(uid, term)
         except Exception as fault:  # noqa: BLE001 - one placement must not stop the others
             log.warning("placement failed", uid=uid, fault=f"{type(fault).__name__}: {fault}")
+            self._standing.forget(uid)
             self._index.unsettled.add(uid)
             self._failed[uid] = self._hub.clock.monotonic() + EVERY_S
-            return
+
+    async def _take_reports(self, uid: str, clusters: set[str], term: int) -> bool:
+        """Bring the status level with what was reported; False: the placement has to be reconciled."""
+        standing = self._standing.take(uid)
+        after = await self._hub.write(take_reports, standing, clusters, term)
+        self._standing.put(uid, after)
+        return after is not None
+
+    async def _reconcile(self, uid: str, term: int) -> None:
+        overrides = frozenset(self._index.overrides)
+        of = self._hub.settings.scheduling
+        given = (uid, self._fleet_now(), term, overrides, of.profile, of.suspect_after_s)
+        runs = self._index.runs.of(uid), self._hub.settings.rollouts, self._placed.asked
+        self._standing.forget(uid)
+        after = await self._hub.write(reconcile_with_status, *given, *runs)
+        self._standing.put(uid, after.standing)
         self._index.watch(uid, after.watched)
         self._placed.put(uid, after.namespaces)
         if after.unsettled:
@@ -321,12 +363,11 @@ class Placements:
 
 
 def _declared(cluster: Cluster) -> Sequence[Any]:
-    """What decides whether a cluster may be picked, amounts aside."""
+    """What decides whether a cluster may be picked, amounts and whether it answers aside."""
     return (
         cluster.labels,
         cluster.taints,
         cluster.cordoned,
         cluster.joined,
         cluster.kinds,
-        bool(cluster.down),
     )

@@ -28,11 +28,9 @@ GROUP = PLACEMENT
 KINDS = ("ClusterResourcePlacement", "ResourcePlacement")
 RUNS = ("ClusterStagedUpdateRun", "StagedUpdateRun")
 OVERRIDES = ("ClusterResourceOverride", "ResourceOverride")
-_PLACED_BY: Final = Lookup(
-    lambda among: (
-        select(works.c.placed_by)
-        .where(works.c.placed_by != "", among(works.c.cluster, works.c.uid))
-        .distinct()
+_BEHIND: Final = Lookup(
+    lambda among: select(works.c.placed_by, works.c.cluster).where(
+        works.c.placed_by != "", among(works.c.cluster, works.c.uid)
     )
 )
 
@@ -88,10 +86,13 @@ def override_uids(tx: Transaction) -> set[str]:
     return set(tx.conn.execute(query).scalars())
 
 
-def behind_works(tx: Transaction, keys: Iterable[str]) -> set[str]:
-    """Uids of the placements that caused the works behind feed keys."""
-    pairs = [(cluster, uid) for cluster, _, uid in (key.partition("/") for key in keys)]
-    return {placed_by for (placed_by,) in _PLACED_BY.rows(tx.conn, pairs)}
+def behind_works(tx: Transaction, keys: Iterable[str]) -> dict[str, set[str]]:
+    """Uids of the placements that caused the works behind feed keys, with the clusters of these works."""
+    found: dict[str, set[str]] = {}
+    pairs = [(cluster, uid) for cluster, _, uid in (each.partition("/") for each in keys)]
+    for placement, cluster in _BEHIND.rows(tx.conn, pairs):
+        found.setdefault(placement, set()).add(cluster)
+    return found
 
 
 def bindings_of(tx: Transaction, placement: str) -> list[Binding]:

@@ -123,6 +123,7 @@ _COMPOSABLE = Lookup(
         .where(works.c.cluster == bindparam("cluster"), among(works.c.uid))
     )
 )
+_WHOLE = Lookup(lambda among: select(works).where(among(works.c.cluster, works.c.uid)))
 _DESIRED_OF = Lookup(
     lambda among: select(*_DESIRED).where(
         works.c.cluster == bindparam("cluster"), among(works.c.uid)
@@ -290,6 +291,11 @@ def of_uids(tx: Transaction, uids: Sequence[str]) -> list[Work]:
         for chunk in chunks(uids)
         for row in tx.conn.execute(select(works).where(works.c.uid.in_(chunk)))
     ]
+
+
+def of_keys(tx: Transaction, keys: Iterable[tuple[str, str]]) -> list[Work]:
+    """Works by (cluster, uid); absent ones are left out."""
+    return [Work._make(row) for row in _WHOLE.rows(tx.conn, keys)]
 
 
 def uids_of(tx: Transaction, cluster: str) -> list[str]:

@@ -127,12 +127,22 @@ class Picture:
     ] = ()  # where something is still to be taken back, and why it is not yet
 
 
-def status_of(picture: Picture, before: JsonView | None, now: dt.datetime) -> Json:
-    """The status object; times of conditions that did not change are those of `before`."""
+def status_of(
+    picture: Picture,
+    before: JsonView | None,
+    now: dt.datetime,
+    changed: Collection[str] | None = None,
+) -> Json:
+    """The status object; times of conditions that did not change are those of `before`.
+
+    `changed`: the clusters whose targets differ from those that `before` was made of; None: any may.
+    """
     before = before or {}
     old_targets = {each.get("clusterName"): each for each in before.get("placementStatuses") or ()}
     targets = [
-        _target_status(target, picture, old_targets.get(target.cluster) or {}, now)
+        dict(old_targets[target.cluster])
+        if changed is not None and target.cluster not in changed
+        else _target_status(target, picture, old_targets.get(target.cluster) or {}, now)
         for target in picture.targets
     ]
     rungs = _whole(picture, targets)

@@ -69,4 +69,4 @@ def all_placements(tx: Transaction) -> list[str]:
 def concerned(tx: Transaction, uids: Collection[str], works_: Collection[str]) -> set[str]:
     """Placements among objects, and those behind works (feed keys)."""
     found = placements.among(tx, list(uids)) if uids else set()
-    return found | (placements.behind_works(tx, works_) if works_ else set())
+    return found | (placements.behind_works(tx, works_).keys() if works_ else set())

@@ -51,6 +51,7 @@ def bind(tx: Transaction, outcome: ReconcileOutcome, version: str, index: int) -
             )
     placements.bind(tx, [each for each in wanted.values() if present.get(each.cluster) != each])
     placements.unbind(tx, uid, [cluster for cluster in present if cluster not in wanted])
+    outcome.bound = wanted
     outcome.words = {cluster: each.message for cluster, each in wanted.items()}
 
 

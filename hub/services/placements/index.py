@@ -285,6 +285,6 @@ def object_rows(
     return objects.get_many(tx, wanted), placed
 
 
-def placements_of_works(tx: Transaction, keys: Iterable[str]) -> set[str]:
-    """Placements whose works were observed anew."""
+def placements_of_works(tx: Transaction, keys: Iterable[str]) -> dict[str, set[str]]:
+    """Placements whose works were observed anew, and the clusters of these works."""
     return placements.behind_works(tx, keys)

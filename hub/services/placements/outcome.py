@@ -1,7 +1,7 @@
 """How a placement stands after it was reconciled: what its status is made of."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -64,6 +64,10 @@ class ReconcileOutcome:
     refusals: dict[str, Rejection] = field(
         default_factory=dict
     )  # chosen clusters: why nothing new
+    bound: Mapping[str, Binding] = field(default_factory=dict)  # by cluster, as they stand now
+    rests: bool = (
+        False  # every chosen cluster has the newest, no other has any: reports change no version
+    )
     pin: Pin | None = None  # it was rolled back: `selection` has the objects as they were then
 
     def await_reports(self) -> None:

@@ -4,6 +4,7 @@ A cluster is compared by what it holds: where the newest version would change no
 applying are no part of a version: a change of those goes to every cluster at once.
 """
 
+import datetime as dt
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -42,6 +43,12 @@ class Found:
     def stays_away(self) -> bool:
         """It has nothing, and can not be given anything."""
         return self.version is not None and bool(self.version.fault) and not self.holding.given
+
+    def has_all(self, *, given: bool) -> bool:
+        """Is what it holds what it is to hold, `given` now or before? Then reports give it no more."""
+        if self.version is None or self.version.fault or self.given.leaving:
+            return False
+        return given or (self.holding.given and self.holding.current)
 
 
 def roll_out(
@@ -97,6 +104,9 @@ def roll_out(
         overrides.keep(newer, cluster, labels[cluster])
         give[cluster] = newer.objects
     _note(outcome, found, step, give)
+    outcome.rests = not (step.remove or step.held) and all(
+        each.has_all(given=cluster in give) for cluster, each in found.items()
+    )
     place_objects(tx, outcome, spec, held, {**give, **dict.fromkeys(step.remove, ())})
     if step.held:
         due = [
@@ -166,11 +176,7 @@ def look_at(
     """`version`: that it is to have; None: it is not chosen. `taken`: others hold some of it."""
     kept = [work for work in there.values() if work.action in HELD]
     index = binding.resource_snapshot if binding is not None else ""
-    settled_at = None
-    leaving = any(work.action == "Withdraw" for work in there.values())
-    if not leaving and all(_is_applied(work) and work.available is not False for work in kept):
-        since = binding.settled_at if binding is not None else None
-        settled_at = since or tx.now
+    settled_at = settled_since(tx, binding, there.values())
     evicted = version is None and binding is not None and binding.policy_snapshot == EVICTED
     young = settled_at is not None and settled_at + rolling.period > tx.now
     untold = young and any(work.available is None and work.action == "Apply" for work in kept)
@@ -194,6 +200,18 @@ def look_at(
         fault=version.fault if version is not None else "",
     )
     return Found(given, holding, version)
+
+
+def settled_since(
+    tx: Transaction, binding: Binding | None, there: Collection[Work]
+) -> dt.datetime | None:
+    """Since when all of it is there, and nothing not available; None while that is not so."""
+    kept = [work for work in there if work.action in HELD]
+    leaving = any(work.action == "Withdraw" for work in there)
+    if leaving or not all(_is_applied(work) and work.available is not False for work in kept):
+        return None
+    since = binding.settled_at if binding is not None else None
+    return since or tx.now
 
 
 def closed(found: Found, refusal: Rejection) -> Found:

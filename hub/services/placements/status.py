@@ -13,7 +13,6 @@ from hub.domain.placement.status import (
     Picture,
     Resource,
     Target,
-    became_true,
     status_of,
 )
 from hub.domain.workloads.states import TERMINAL, State
@@ -26,51 +25,18 @@ from hub.services.placements.manifests import status_copy
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.place_jobs import tell_each, unheeded_of
 from hub.services.placements.reconcile import reconcile
-from hub.services.placements.reporting import (
-    as_placed,
-    is_applied,
-    is_compared,
-    member_generation,
-    said_of,
-)
+from hub.services.placements.reporting import member_generation
 from hub.services.placements.selecting import CLUSTER_SCOPED, resource_of_job
+from hub.services.placements.standing.items import Telling, left_out_items, object_item
+from hub.services.placements.standing.reports import Standing, say_news, stand
 from hub.store import objects, works
 from hub.store.records.objects import StoredObject
-from hub.store.records.placements import SelectedObject
 from hub.store.records.workloads import Workload
 from hub.store.records.works import Work
 from hub.store.transaction import Transaction
-from shared.conditions import find
-from shared.consent import NOT_ACCEPTED
-from shared.documents import JsonView
 from shared.kinds import unheeded
 from shared.wire.versions import COMPARES
 
-# What is said when a rung turns True, in KubeFleet's words; of overrides its own message.
-_EVENTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
-    "RolloutStarted": (("PlacementRolloutStarted", "Started rolling out the latest resources"),),
-    "WorkSynchronized": (
-        (
-            "PlacementWorkSynchronized",
-            "Work(s) have been created or updated successfully for the selected cluster(s)",
-        ),
-    ),
-    "Applied": (("PlacementApplied", "Resources have been applied to the selected cluster(s)"),),
-    "DiffReported": (
-        (
-            "PlacementDiffReported",
-            "Configuration differences have been reported on the selected cluster(s)",
-        ),
-    ),
-    "Available": (
-        ("PlacementAvailable", "Resources are available on the selected cluster(s)"),
-        (
-            "PlacementRolloutCompleted",
-            "Placement has finished the rollout process and reached the desired status",
-        ),
-    ),
-}
-FOUND_DRIFTS: Final = "FoundDrifts"
 MOST_LEFTOVERS: Final = 3  # clusters named in a message
 _AS_SET: Final = Rollouts()
 _ASKED: Final = AskedNamespaces()
@@ -78,12 +44,13 @@ _STARTED: Final = frozenset({State.RUNNING, State.SUCCEEDED})
 _OPEN: Final = frozenset({State.PLACED, State.OFFERED, State.WITHDRAWING})
 
 
-def write_status(tx: Transaction, outcome: ReconcileOutcome) -> bool:
-    """Bring the status up to date; False if it was."""
+def write_status(tx: Transaction, outcome: ReconcileOutcome) -> Standing | None:
+    """Bring the status up to date; what reports of its clusters change from here on (`Standing`)."""
     row = outcome.row
     before = row.status
     held = _held(tx, outcome)
-    status = status_of(_picture(tx, outcome, held), before, tx.now)
+    picture = _picture(tx, outcome, held)
+    status = status_of(picture, before, tx.now)
     chosen = outcome.decisions.selected
     alone = {uid: work for (cluster, uid), work in held.items() if cluster in chosen}
     itself = [
@@ -103,28 +70,10 @@ def write_status(tx: Transaction, outcome: ReconcileOutcome) -> bool:
     tell_each(status, outcome)
     if row.kind == CLUSTER_SCOPED:  # whole by now
         status_copy.keep(tx, row, outcome.selection, status)
-    if status == before:
-        return False
-    objects.set_statuses(tx, {row.uid: status})
-    for rung in became_true(row.kind, before, status):
-        for reason, message in _EVENTS.get(rung, ()):
-            tx.say(row, reason, message)
-        if rung == "Overridden":
-            tx.say(row, "PlacementOverriddenSucceeded", _message(row.kind, rung, status))
-    now = find(status["conditions"], f"{row.kind}Overridden")
-    was = find((before or {}).get("conditions"), f"{row.kind}Overridden")
-    news = now is not None and (was is None or was["message"] != now["message"])
-    if news and now is not None and now["status"] != "True":
-        tx.say(row, now["reason"], now["message"], warning=True)
-    refused = find(status["conditions"], NOT_ACCEPTED)
-    if refused is not None and find((before or {}).get("conditions"), NOT_ACCEPTED) is None:
-        tx.say(row, refused["reason"], refused["message"], warning=True)
-    return True
-
-
-def _message(prefix: str, rung: str, status: JsonView) -> str:
-    condition = find(status["conditions"], prefix + rung)
-    return str(condition["message"]) if condition is not None else ""
+    if status != before:
+        objects.set_statuses(tx, {row.uid: status})
+        say_news(tx, row, before, status)
+    return stand(outcome, picture, held)
 
 
 _Held = Mapping[tuple[str, str], Work]  # by cluster and uid
@@ -142,30 +91,27 @@ def _held(tx: Transaction, outcome: ReconcileOutcome) -> _Held:
 def _picture(tx: Transaction, outcome: ReconcileOutcome, held: _Held) -> Picture:
     row = outcome.row
     items: dict[str, list[Item]] = {}
+    telling = Telling.of(row, outcome.selection)
     owners = objects.get_many(tx, set(outcome.conflicts.values())) if outcome.conflicts else {}
     for cluster, given in outcome.given.items():
         if not given.wanted:
             continue
         items[cluster] = [
-            _object_item(
+            object_item(
                 each,
                 held.get((cluster, each.uid)),
-                outcome,
+                telling,
                 _owner(outcome.conflicts.get((cluster, each.uid)), owners),
             )
             for each in given.objects
-        ] + [
-            Item(each.resource, applied=False, reason=each.reason, message=each.message)
-            for each in outcome.selection.left_out
-        ]
-    compares = abandon.compares(row.spec or {})
-    if compares:
+        ] + left_out_items(outcome.selection)
+    if telling.compares:
         _name_behind(tx, items)
     for job in outcome.jobs:
         item = _job_item(job, held.get((job.cluster, job.uid)))
         if item is not None:
             if job.state not in TERMINAL:
-                item = _unless_left_drifted(item, outcome)
+                item = telling.unless_left_drifted(item)
             items.setdefault(job.cluster, []).append(item)
     selected = _selected(outcome)
     told = reporting.per_cluster(
@@ -186,7 +132,7 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome, held: _Held) -> Picture
         selected=selected,
         resource_index=outcome.resource_index,
         left_out=outcome.overrides_of_jobs,
-        compares=compares,
+        compares=telling.compares,
         driven=outcome.driven,
         unaccepted=outcome.unaccepted,
         leftovers=[
@@ -256,49 +202,6 @@ def _owner(uid: str | None, rows: Mapping[str, StoredObject]) -> str:
     return f"{row.kind} {'/'.join(part for part in (row.namespace, row.name) if part)}"
 
 
-def _object_item(
-    entry: SelectedObject, work: Work | None, outcome: ReconcileOutcome, owner: str
-) -> Item:
-    group, _, version = entry.api_version.rpartition("/")
-    envelope = outcome.selection.inside.get(entry.uid, "")
-    if work is not None and work.placed_by == outcome.row.uid:
-        envelope = work.options.envelope
-    resource = Resource(group, version, entry.kind, entry.namespace, entry.name, envelope)
-    compares = abandon.compares(outcome.row.spec or {})
-    if owner and not (compares and work is not None):
-        text = f"{owner} placed it here first"
-        return Item(resource, applied=False, reason="PlacedByAnother", message=text)
-    if work is None:
-        return Item(resource)
-    if owner:
-        return as_placed(resource, work, owner)
-    applied = is_compared(work) if compares else is_applied(work)
-    short = applied and work.available is False  # then an agent says why there
-    item = Item(
-        resource,
-        applied=applied,
-        available=work.available,
-        reason=work.reason if applied is False or short else "",
-        message=said_of(work),
-        generation=member_generation(work),
-        drifts=(work.drift or ()) if applied or not compares else (),
-        observed_at=work.observed_at,
-    )
-    return item if compares else _unless_left_drifted(item, outcome)
-
-
-def _unless_left_drifted(item: Item, outcome: ReconcileOutcome) -> Item:
-    """Not applied, in KubeFleet's words, where it differs and the placement leaves drift alone."""
-    strategy = (outcome.row.spec or {}).get("strategy") or {}
-    left = (strategy.get("applyStrategy") or {}).get("whenToApply") == "IfNotDrifted"
-    if not (left and item.applied and item.drifts):
-        return item
-    paths = ", ".join(str(each["path"]) for each in item.drifts[:3])
-    more = f" and {len(item.drifts) - 3} more" if len(item.drifts) > 3 else ""
-    text = f"drifts are found and left alone, as whenToApply says: {paths}{more}"
-    return replace(item, applied=False, reason=FOUND_DRIFTS, message=text)
-
-
 def _job_item(job: Workload, work: Work | None) -> Item | None:
     """A Job in its cluster; None while it is in none, or once it was cancelled."""
     state = job.state
@@ -333,6 +236,7 @@ class Next:
     """When to look at a placement again. `unsettled`: it would gain from other clusters; `leaving`: it
     waits for these to let go what is taken back; `at`: something is due though nothing is told until then;
     `watched`: objects that it placed what is in, or told its status beside; `namespaces`: of its objects.
+    `standing`: by which reports alone bring its status up to date; None: it has to be reconciled for them.
     """
 
     unsettled: bool = False
@@ -340,6 +244,7 @@ class Next:
     at: dt.datetime | None = None
     watched: frozenset[str] = frozenset()
     namespaces: frozenset[str] = frozenset()
+    standing: Standing | None = None
 
 
 def reconcile_with_status(
@@ -375,7 +280,7 @@ def reconcile_with_status(
     )
     if outcome is None:
         return Next()
-    write_status(tx, outcome)
+    standing = write_status(tx, outcome)
     unsettled = outcome.unfulfilled or bool(outcome.conflicts)
     leaving = outcome.leaving | {work.cluster for work in outcome.abandoned}
     watched = set(outcome.selection.envelopes) | status_copy.watched(
@@ -384,4 +289,4 @@ def reconcile_with_status(
     if abandon.compares(outcome.row.spec or {}):  # others may hold what it compares
         watched |= outcome.selection.objects.keys()
     namespaces = namespaces_of_rows(outcome.selection.objects.values())
-    return Next(unsettled, leaving, outcome.again_at, frozenset(watched), namespaces)
+    return Next(unsettled, leaving, outcome.again_at, frozenset(watched), namespaces, standing)

@@ -1,0 +1,1 @@
+"""How what a placement has placed stands in its clusters, as their agents report it."""
