@@ -91,15 +91,15 @@ def lacks_of(shown: Json, now: dt.datetime) -> tuple[Lack, ...]:
                 f"Its agent has been silent{since}: it gets no new work, and its jobs keep their quota until "
                 "it is certain that they do not run. Look at the agent there:",
                 (
-                    "kubectl -n roadstead-system get pods",
-                    "kubectl -n roadstead-system logs deploy/roadstead-agent --tail=50",
+                    "kubectl -n roadstead get pods",
+                    "kubectl -n roadstead logs statefulset/roadstead-agent --tail=50",
                 ),
             )
         )
         found.append(
             Lack(
                 "Only if the cluster is destroyed and comes back no more, its jobs start elsewhere by:",
-                (f"roadstead clusters fence {name}",),
+                (f"roadstead clusters fence {name} --destroyed",),
             )
         )
     elif state == "Unhealthy":
