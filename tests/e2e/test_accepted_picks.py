@@ -1,7 +1,8 @@
 """KubeFleet's acceptance scenarios of picking, through the hub cluster's API, on real agents.
 
 Each but those in `BY_SERVICES` is played with a ClusterResourcePlacement of a namespace, and those in
-`BOTH_SCOPES` also with a ResourcePlacement in a namespace that all members have; `make soak` plays all with both.
+`BOTH_SCOPES` also with a ResourcePlacement in a namespace that all members have; `make soak` plays all
+with both.
 
 Members m1 … m4 have 1, 2, 3 and 3 nodes; m1 and m2 are in zone a, m1 and m3 in tier x; all but
 m4 tell what a core costs: 3, 1 and 2.
