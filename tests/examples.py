@@ -1,7 +1,8 @@
 """How many examples properties are tried on, and whether they have anything to check.
 
 With `CI` set in the environment each run tries others; a failure prints what draws the same example again.
-`PROPERTY_TIMES` says how many times as many are tried (`make soak`: ten).
+`PROPERTY_TIMES` says how many times as many are tried: ten by `make soak`, half by `.ci/run`, but
+no fewer than forty where so many are named.
 """
 
 import os
@@ -11,14 +12,20 @@ from typing import Any
 import hypothesis
 
 IN_CI = bool(os.environ.get("CI"))
-_TIMES = int(os.environ.get("PROPERTY_TIMES", "1"))
+_TIMES = float(os.environ.get("PROPERTY_TIMES", "1"))
 _COUNT = 100
+_FEW = 40  # no fewer than these: what is rare would not be drawn
+
+
+def _scaled(count: int) -> int:
+    return max(min(count, _FEW), round(count * _TIMES))
+
 
 hypothesis.settings.register_profile("dev", deadline=None, max_examples=_COUNT)
 hypothesis.settings.register_profile(
     "ci",
     deadline=None,
-    max_examples=_COUNT * _TIMES,
+    max_examples=_scaled(_COUNT),
     derandomize=False,  # where Hypothesis finds itself in CI, it draws the same examples every time
     database=None,
     print_blob=True,
@@ -32,7 +39,7 @@ def load_profile() -> None:
 
 def examples(count: int, **more: Any) -> hypothesis.settings:
     """Settings of one property that shall be tried on `count` examples, before a release on more."""
-    return hypothesis.settings(max_examples=count * _TIMES, **more)
+    return hypothesis.settings(max_examples=_scaled(count), **more)
 
 
 def sample(count: int, **more: Any) -> hypothesis.settings:

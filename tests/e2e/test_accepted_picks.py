@@ -1,7 +1,8 @@
 """KubeFleet's acceptance scenarios of picking, through the hub cluster's API, on real agents.
 
-Each is played with a ClusterResourcePlacement of a namespace, and those in `BOTH_SCOPES` also with a
-ResourcePlacement in a namespace that all members have; `make soak` plays all with both.
+Each but those in `BY_SERVICES` is played with a ClusterResourcePlacement of a namespace, and those in
+`BOTH_SCOPES` also with a ResourcePlacement in a namespace that all members have; `make soak` plays all
+with both.
 
 Members m1 … m4 have 1, 2, 3 and 3 nodes; m1 and m2 are in zone a, m1 and m3 in tier x; all but
 m4 tell what a core costs: 3, 1 and 2.
@@ -116,6 +117,26 @@ PICKS: dict[str, list[tuple[Json, Sequence[str]]]] = {
 
 # One of each type of policy: both kinds of placement go through the same picker (tests/domain/placement).
 BOTH_SCOPES = {"all-labels-updated", "fixed-refreshed", "n-up", "n-several-sorters"}
+# The same policies and members in tests/services/placements/test_scenarios.py, each with who is picked: with
+# agents they are played before a release.
+BY_SERVICES = {
+    *("all-no-policy", "all-no-affinity", "all-labels", "all-labels-none", "all-terms-or-and"),
+    *(
+        "all-label-property",
+        "n-plain",
+        "n-down",
+        "n-zero",
+        "n-affinity-spread",
+        "n-spread-required",
+    ),
+    *("n-one-sorter", "n-label-sorter", "n-required-preferred", "n-negative-weight"),
+    *("n-sorter-equal", "n-sorter-missing"),
+}
+
+
+def _is_of_every_change(name: str, *, namespaced: bool) -> bool:
+    """Whether every change is held to it."""
+    return name in BOTH_SCOPES if namespaced else name not in BY_SERVICES
 
 
 @pytest.mark.parametrize(
@@ -124,7 +145,7 @@ BOTH_SCOPES = {"all-labels-updated", "fixed-refreshed", "n-up", "n-several-sorte
         pytest.param(
             *(name, namespaced),
             id=f"{name}-{'namespaced' if namespaced else 'cluster'}",
-            marks=[pytest.mark.soak] if namespaced and name not in BOTH_SCOPES else [],
+            marks=[] if _is_of_every_change(name, namespaced=namespaced) else [pytest.mark.soak],
         )
         for name in PICKS
         for namespaced in (False, True)

@@ -5,18 +5,16 @@ the schema of the day before never landed by itself.
 """
 
 import json
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import run
 from typing import Any
 
 import pytest
 
 from hub.store import schema
-from tests import databases
+from tests import databases, stem
 from tests.e2e.leaders import leading
 from tests.e2e.recorder import Recorder
 from tests.e2e.releases import Parts, lacks, tree_of, without_wide_numbers
@@ -65,9 +63,9 @@ class Rolling:
 
     def admin(self, *arguments: str) -> tuple[int, Any]:
         """`roadstead admin migrate` of this release: its exit code and answer."""
-        command = [sys.executable, "-m", "roadstead.cli", "admin", "migrate", *arguments]
+        command = ("roadstead.cli", "admin", "migrate", *arguments)
         told = ["--database", self.server.address("hub"), "-o", "json"]
-        done = run([*command, *told], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+        done = stem.run(*command, *told)
         return done.returncode, json.loads(done.stdout) if done.stdout else done.stderr
 
     def begin(self, hub: str, tree: Path) -> None:

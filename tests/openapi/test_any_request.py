@@ -70,6 +70,7 @@ CHECKS = [
     checks.negative_data_rejection,
     checks.unsupported_method,
 ]
+SAFE = {"GET", "HEAD", "OPTIONS"}  # they change nothing
 # path: what it is not held to, and why
 EXCEPTIONS = {
     # A batch is answered 200 with one result for each Job: what is wrong with one is said there.
@@ -121,10 +122,14 @@ class Asking:
         self._folder = folder
         self._loop = asyncio.new_event_loop()
         self._open: list[contextlib.AbstractAsyncContextManager[Seeded]] = []
+        self._is_as_seeded = False
         self._renew()
 
     def seed(self) -> None:
         """Put back what earlier requests took away; on a new hub where they took too much."""
+        if self._is_as_seeded:
+            return
+        self._is_as_seeded = True
         try:
             self._loop.run_until_complete(self._hub.seed())
         except AssertionError:
@@ -152,6 +157,7 @@ class Asking:
         for mark in "?#":  # part of a drawn name: what is asked for stands in `params`
             given["url"] = given["url"].replace(mark, f"%{ord(mark):X}")
         sent = requests.Request(**given).prepare()
+        self._is_as_seeded &= sent.method in SAFE
         headers = [
             (_bytes(name), _bytes(value))
             for name, value in sent.headers.items()
