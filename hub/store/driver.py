@@ -63,9 +63,8 @@ def run_many(conn: Connection, sql: str, rows: Sequence[Row]) -> int:
 
 
 def _is_plain(conn: Connection) -> bool:
-    """True on SQLite, within a transaction, if nobody listens to what is executed."""
-    listened = bool(conn.dispatch.before_cursor_execute)
-    return conn.dialect.name == "sqlite" and not listened and conn.in_transaction()
+    """True on SQLite, within a transaction."""
+    return conn.dialect.name == "sqlite" and conn.in_transaction()
 
 
 def _told(conn: Connection, sql: str, fault: sqlite3.Error) -> BaseException:
