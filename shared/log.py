@@ -4,6 +4,7 @@
 library loggers (uvicorn, SQLAlchemy) go the same way.
 """
 
+import functools
 import logging
 import re
 import sys
@@ -99,10 +100,17 @@ def _redacted(key: str, value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_redacted("", item) for item in value]
     if isinstance(value, str):
-        return _BEARER.sub(rf"\1 {HIDDEN}", value)
+        return _BEARER.sub(rf"\1 {HIDDEN}", value) if _may_hold_bearer(value) else value
     return value
 
 
+def _may_hold_bearer(text: str) -> bool:
+    """Cheaper than the pattern by far, which most texts do not need."""
+    folded = text.casefold()
+    return "bearer" in folded or "basic" in folded
+
+
+@functools.lru_cache(maxsize=1024)  # the keys of a program's own lines are few
 def is_secret_key(key: str) -> bool:
     """Whether values under this key are to be hidden; `token_id` and `secret_name` are not."""
     return _SECRET_KEY.search(key) is not None and _PLAIN_KEY.search(key) is None

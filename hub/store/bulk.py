@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 from sqlalchemy import Connection, Dialect, Table, bindparam
 from sqlalchemy.sql.dml import Delete, Insert, Update
 
+from hub.store import driver
 from shared.documents import JsonView
 
 Convert = Callable[[Any], Any] | None
@@ -64,7 +65,7 @@ class Bulk:
         sql, parameters = self._of(conn.dialect)
         by_name = dict(zip(records[0]._fields, zip(*records, strict=True), strict=True))
         columns = [_converted(list(by_name[name]), convert) for name, convert in parameters]
-        return conn.exec_driver_sql(sql, list(zip(*columns, strict=True))).rowcount
+        return driver.run_many(conn, sql, list(zip(*columns, strict=True)))
 
     def run(self, conn: Connection, rows: Sequence[JsonView]) -> int:
         """Execute for every row; the number of rows that the database says were affected."""
@@ -80,7 +81,7 @@ class Bulk:
             )
             for name, convert in parameters
         ]
-        return conn.exec_driver_sql(sql, list(zip(*columns, strict=True))).rowcount
+        return driver.run_many(conn, sql, list(zip(*columns, strict=True)))
 
     def _of(self, dialect: Dialect) -> Compiled:
         if dialect not in self._compiled:  # of one engine: its keys are in what converts

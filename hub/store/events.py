@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlalchemy import bindparam, delete, func, select
 
-from hub.store import scoping
+from hub.store import driver, scoping
 from hub.store.bulk import Bulk
 from hub.store.lookup import Prepared
 from hub.store.records.history import NewEvent, StoredEvent
@@ -16,7 +16,9 @@ from hub.store.transaction import Transaction
 _ADD: Final = Bulk.insert(events, without=frozenset({"id"}))
 _NEWEST: Final = str(select(func.max(events.c.id)))  # once per commit: spared the compiler
 
-_IDS: Final = Prepared(select(events.c.id).where(events.c.id > bindparam("after")))
+_IDS: Final = Prepared(
+    select(events.c.id).where(events.c.id > bindparam("after"), events.c.id <= bindparam("until"))
+)
 _AFTER: Final = Prepared(
     select(events)
     .where(events.c.id > bindparam("after"))
@@ -33,12 +35,17 @@ def add(tx: Transaction, rows: Sequence[NewEvent]) -> int:
 
 def newest(tx: Transaction) -> int:
     """The highest id; 0 before the first event."""
-    return int(tx.conn.exec_driver_sql(_NEWEST).scalar() or 0)
+    return int(driver.ask(tx.conn, _NEWEST)[0][0] or 0)
 
 
 def ids_after(tx: Transaction, after: int) -> frozenset[int]:
     """The ids above `after`, which is close to the newest."""
-    return frozenset(_IDS.scalars(tx.conn, after=after))
+    return ids_between(tx, after, newest(tx))
+
+
+def ids_between(tx: Transaction, after: int, until: int) -> frozenset[int]:
+    """The ids above `after`, up to `until`, which is close to it."""
+    return frozenset(_IDS.scalars(tx.conn, after=after, until=until))
 
 
 def list_after(tx: Transaction, after: int, most: int) -> list[StoredEvent]:

@@ -11,12 +11,12 @@ from weakref import WeakKeyDictionary
 
 from sqlalchemy import ColumnElement, Connection, Dialect, Select
 
-from hub.store import dialect as spelled
+from hub.store import dialect as spelled, driver
+from hub.store.driver import Row
 from shared.documents import Json
 
 Among = Callable[..., ColumnElement[bool]]  # of one column of text, or of two
 Convert = Callable[[Any], Any]
-Row = tuple[Any, ...]
 
 
 class Lookup:
@@ -69,18 +69,17 @@ class _Statement:
     """What a dialect makes of a prepared query."""
 
     def __init__(self, query: Select[Any], dialect: Dialect) -> None:
-        compiled = query.compile(
-            dialect=dialect,
-            compile_kwargs={"render_postcompile": True},  # lists that are constants, as of states
-        )
-        self._sql = str(compiled)
-        self._names = list(compiled.positiontup or ())
+        compiled = query.compile(dialect=dialect)
+        later = {name: None for name, each in compiled.binds.items() if each.required}
+        spread = compiled.construct_expanded_state(later)  # lists that are constants, as of states
+        self._sql = spread.statement
+        self._names = list(spread.positiontup or ())
         self._binds: Json = {}
         for name, each in compiled.binds.items():
             convert = each.type.dialect_impl(dialect).bind_processor(dialect)
             if convert is not None:
                 self._binds[name] = convert
-        self._constants = {name: self._bound(name, v) for name, v in compiled.params.items()}
+        self._constants = {name: self._bound(name, v) for name, v in spread.parameters.items()}
         found = [
             each.type.dialect_impl(dialect).result_processor(dialect, None)
             for each in query.selected_columns
@@ -97,7 +96,7 @@ class _Statement:
         given = self._constants
         if bound:
             given = {**given, **{name: self._bound(name, v) for name, v in bound.items()}}
-        found = _asked(conn, self._sql, tuple(given[name] for name in self._names))
+        found = driver.ask(conn, self._sql, tuple(given[name] for name in self._names))
         return found if not self._converts else [_converted(row, self._converts) for row in found]
 
 
@@ -128,15 +127,8 @@ class _Compiled:
     def rows(self, conn: Connection, keys: Any, bound: Json) -> list[Row]:
         packed = spelled.pair_list(keys) if self._pairs else spelled.key_list(self._dialect, keys)
         given = {**self._constants, **bound, spelled.KEYS: packed}
-        found = _asked(conn, self._sql, tuple(given[name] for name in self._names))
+        found = driver.ask(conn, self._sql, tuple(given[name] for name in self._names))
         return found if not self._converts else [_converted(row, self._converts) for row in found]
-
-
-def _asked(conn: Connection, sql: str, parameters: tuple[Any, ...]) -> list[Row]:
-    result = conn.exec_driver_sql(sql, parameters)
-    found = list(result.cursor.fetchall())
-    result.close()
-    return found
 
 
 def _converted(row: Row, converts: list[tuple[int, Convert]]) -> Row:

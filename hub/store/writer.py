@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, RootTransaction
 from sqlalchemy.exc import SQLAlchemyError
 
-from hub.store import changes, room, sealing
+from hub.store import changes, driver, room, sealing
 from hub.store.backends.backend import Backend
 from hub.store.errors import Damaged, LeftBehind, OutcomeUnknown, StoreUnavailable, told
 from hub.store.feed import Change
@@ -289,17 +289,17 @@ class Writer:
     def _run_group(self, whole: Transaction, group: list[Call]) -> list[Settled]:
         """Run callers that share one function; if that fails as a whole, run each by itself."""
         part = Transaction(self._conn, whole.now, self._memory, whole.touched)
-        self._conn.exec_driver_sql(SAVEPOINT)
+        driver.run(self._conn, SAVEPOINT)
         try:
             values = _invoke(part, group)
         except Exception as error:  # noqa: BLE001 - rolled back alone, told to its caller
-            self._conn.exec_driver_sql(BACK)
+            driver.run(self._conn, BACK)
             self._memory.clear()
-            self._conn.exec_driver_sql(RELEASE)
+            driver.run(self._conn, RELEASE)
             if len(group) == 1:
                 return [Settled(group[0], error=told(error))]
             return [settled for call in group for settled in self._run_group(whole, [call])]
-        self._conn.exec_driver_sql(RELEASE)
+        driver.run(self._conn, RELEASE)
         self._absorb(whole, part)
         return [
             Settled(call, error=value) if isinstance(value, Exception) else Settled(call, value)

@@ -30,12 +30,13 @@ def history_from_now(tx: Transaction) -> NewHistory:
 
 def history_since(tx: Transaction, before: NewHistory, most: int) -> NewHistory:
     """At most `most` events that `before` had not seen, by id; of the others how many."""
-    found = events.list_after(tx, max(0, before.newest - OVERLAP), most + OVERLAP)
-    fresh = [each for each in found if each.id > before.newest or each.id not in before.seen]
-    if not fresh:
+    late = events.ids_between(tx, before.newest - OVERLAP, before.newest) - before.seen
+    start, limit = (min(late) - 1, most + OVERLAP) if late else (before.newest, most)
+    found = events.list_after(tx, start, limit)
+    told = [each for each in found if each.id > before.newest or each.id in late][:most]
+    if not told:
         return before._replace(events=[], left_out=0)
-    told = fresh[:most]
     newest = events.newest(tx)
-    all_of_them = len(fresh) <= most and len(found) < most + OVERLAP
+    all_of_them = len(found) < limit and told[-1].id == found[-1].id
     left_out = 0 if all_of_them else newest - told[-1].id
     return NewHistory(told, left_out, newest, events.ids_after(tx, newest - OVERLAP))

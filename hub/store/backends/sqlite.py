@@ -10,6 +10,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool, StaticPool
 
+from hub.store import driver
 from hub.store.backends import compiled
 from hub.store.backends.backend import Entered, Feed
 from hub.store.columns import give_keys
@@ -127,7 +128,7 @@ def _engine(
         cursor.close()
 
     def began(connection: Connection) -> None:
-        connection.exec_driver_sql(begin)
+        driver.begin(connection, begin)
 
     event.listen(engine, "connect", connected)
     event.listen(engine, "begin", began)

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import event
 
 from hub.domain.workloads.origin import Origin
 from hub.domain.workloads.states import State, WithdrawTo
@@ -27,6 +26,7 @@ from shared.kinds import parse_job
 from shared.wire.agent_v1 import LEASE_S
 from tests.services.members.after_restore import accounts, until_released
 from tests.services.members.hubs import JOB, Running, a_stray, running_hub
+from tests.store.listening import listen
 
 pytestmark = pytest.mark.anyio
 OLD = "inc-0"
@@ -259,7 +259,7 @@ async def test_releasing_a_thousand_jobs_asks_for_the_evidence_once(tmp_path: Pa
         def counted(tx: Transaction) -> tuple[int, int]:
             workloads.add(tx, rows)
             said: list[str] = []
-            event.listen(tx.conn, "before_cursor_execute", lambda *a: said.append(a[2]))
+            listen(tx.conn, said.append)
             moved = hold.release(tx, rows)
             return len(moved), len([text for text in said if text.startswith("SELECT")])
 
