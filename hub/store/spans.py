@@ -11,10 +11,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, func, literal, select, tuple_
+from sqlalchemy import ColumnElement, and_, func, literal, select, tuple_
 
 from hub.store import scoping
-from hub.store.dialect import begins_with
 from hub.store.tables import workloads
 from hub.store.transaction import Transaction
 
@@ -57,7 +56,7 @@ def span_of(tx: Transaction, asked: Asked, after: Position | None, most: int = M
         where.append(by_no_index("state").in_(sorted(asked.states)))
     if asked.prefix:
         column = workloads.c.name if narrow == "namespace" else by_no_index("name")
-        where.append(begins_with(tx.conn.dialect.name, column, asked.prefix))
+        where.append(_begins_with(column, asked.prefix))
     if after is not None:
         where.append(_order() < _literal(after))
     if narrow:
@@ -77,7 +76,7 @@ def _narrow(tx: Transaction, asked: Asked, most: int) -> str:
         if name in asked.values
     }
     if asked.prefix and "namespace" in tried:
-        tried["namespace"].append(begins_with(tx.conn.dialect.name, c.name, asked.prefix))
+        tried["namespace"].append(_begins_with(c.name, asked.prefix))
     areas = () if tx.scope.is_everything else tuple(tx.scope.sees)
     if areas and "namespace" not in tried and all(each.namespaces is not None for each in areas):
         tried[_SCOPE] = [
@@ -111,6 +110,11 @@ def _order() -> Any:
 def _literal(at: Position) -> Any:
     c = workloads.c
     return tuple_(literal(at[0], c.created_at.type), literal(at[1], c.uid.type))
+
+
+def _begins_with(column: ColumnElement[str], prefix: str) -> ColumnElement[bool]:
+    """By a range, which an index serves: both databases order names by their bytes."""
+    return and_(column >= prefix, column < prefix + "\uffff")
 
 
 def by_no_index(name: str) -> ColumnElement[str]:

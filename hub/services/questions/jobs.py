@@ -14,7 +14,7 @@ from hub.services.works import cluster_loss
 from hub.store import changes, events, jobs, manifests, workloads
 from hub.store.records.history import StoredEvent
 from hub.store.records.workloads import Workload
-from hub.store.spans import MOST_READ
+from hub.store.spans import MOST_READ, Position
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
@@ -63,10 +63,10 @@ def _matching(
     tx: Transaction,
     filters: Mapping[str, str],
     matches: LabelTest,
-    after: jobs.Position | None,
+    after: Position | None,
     limit: int,
     most_scanned: int,
-) -> tuple[list[str], jobs.Position | None]:
+) -> tuple[list[str], Position | None]:
     """Uids of the next `limit` jobs whose labels match, and the position to continue from, None at the end.
 
     Stops early after `most_scanned` rows or `MOST_LABEL_BYTES` of labels.
@@ -212,5 +212,5 @@ def _submitted(job: Workload) -> StoredEvent:
     )
 
 
-def _token(pager: Pager, after: jobs.Position) -> str:
+def _token(pager: Pager, after: Position) -> str:
     return pager.token([after[0].isoformat(), after[1]])
