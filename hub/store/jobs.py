@@ -35,7 +35,7 @@ class JobLabels(NamedTuple):
 
 
 class Page(NamedTuple, Generic[T]):
-    """Rows of a list. `until`: it goes on behind this position though there are fewer than asked for."""
+    """Rows of a list. `until`: more rows may follow this position, though there are fewer than the limit."""
 
     rows: list[T]
     until: Position | None

@@ -1,4 +1,4 @@
-"""How many rows one page of a list of workloads looks at: few, whatever is asked of however many there are.
+"""Bounds the rows that one page of a list of workloads reads, for any filter and any number of jobs.
 
 Lists are newest first, by `ix_workloads_created_at` (of one owner by `ix_workloads_owner`). Where a filter
 leaves few rows, by an index of its own, these are read and sorted. Where it leaves many, rows are read in the
@@ -18,7 +18,7 @@ from hub.store.tables import workloads
 from hub.store.transaction import Transaction
 
 MOST_READ: Final = 10_000
-_SCOPE: Final = "what whoever asks may see"
+_SCOPE: Final = "the caller's scope"
 Position = tuple[dt.datetime, str]  # of the last row seen: when it was created, its uid
 
 
@@ -26,7 +26,7 @@ Position = tuple[dt.datetime, str]  # of the last row seen: when it was created,
 class Span:
     """Conditions on `workloads` of one page, those of who asks among them.
 
-    `until`: where it ends though the list goes on; None: the list ends with it.
+    `until`: the page ends there and more rows may follow; None: the list ends with this page.
     """
 
     where: tuple[ColumnElement[bool], ...]
@@ -35,7 +35,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a list is asked for: values of columns, a beginning of names, states of which any will do."""
+    """The filters of a list: values of columns, a prefix of names, and states (a row has one of them)."""
 
     values: Mapping[str, str]
     prefix: str = ""
@@ -43,7 +43,7 @@ class Asked:
 
 
 def span_of(tx: Transaction, asked: Asked, after: Position | None, most: int = MOST_READ) -> Span:
-    """What the page after a position looks at: at most `most` rows, and as many entries of two indexes."""
+    """The span of the page after a position: at most `most` rows, and as many entries of two indexes."""
     lead = "owner" if "owner" in asked.values else ""
     narrow = "" if lead else _narrow(tx, asked, most)
     where = [
@@ -68,7 +68,7 @@ def span_of(tx: Transaction, asked: Asked, after: Position | None, most: int = M
 
 
 def _narrow(tx: Transaction, asked: Asked, most: int) -> str:
-    """The filter by whose index at most `most` rows are read; "" if there is none."""
+    """The filter by whose index at most `most` rows are read; "" if no filter is so narrow."""
     c = workloads.c
     tried: dict[str, list[ColumnElement[bool]]] = {
         name: [c[name] == asked.values[name]]

@@ -64,7 +64,7 @@ def is_seen(row: Workload, areas: list[Area] | None) -> bool:
 
 
 def followed(tx: Transaction, asked: dict[str, str], limit: int) -> list[str]:
-    """All pages, each behind the last; no page has more than was asked for or looks at more than a few."""
+    """All pages, each after the last; no page has more rows than its limit."""
     found: list[str] = []
     after: Position | None = None
     while True:
@@ -98,7 +98,7 @@ async def compared(rows: list[Workload], asked: dict[str, str], areas: Any, limi
 
 
 def test_pages_that_look_at_few_rows_are_together_the_whole_list(store: str) -> None:
-    """Whatever is asked for and whoever asks: each row once, the newest first."""
+    """For any filters and any scope: each row once, the newest first."""
 
     @examples(60 if store == "sqlite" else 15)
     @given(

@@ -72,7 +72,7 @@ def whole(tx: Transaction) -> Next:
 
 
 def as_reconciled(tx: Transaction) -> tuple[tuple[Any, ...], list[Any]]:
-    """What reconciling would write and say; nothing of it is left."""
+    """Reconcile, return the rows and Events that this writes, and undo it."""
     before, told = {kind: set(keys) for kind, keys in tx.touched.items()}, len(tx.events)
     point = tx.conn.begin_nested()
     whole(tx)
@@ -99,7 +99,7 @@ def look(tx: Transaction, standing: Standing | None, clusters: Collection[str]) 
 
 
 def happen(tx: Transaction, said: list[tuple[str, str, Json]], what: str) -> set[str]:
-    """What agents report, and what people do meanwhile; the clusters that the feed would name."""
+    """Agents report and people act; returns the clusters that the feed would name."""
     there = {(each.cluster, each.uid): each for each in works.of_placement(tx, "p")}
     reports = [observed(name, part, **of) for name, part, of in said if (name, part) in there]
     works.observe(tx, reports)
@@ -146,7 +146,7 @@ def play(given_as: str, acts: list[Any]) -> None:
 
 
 def test_reports_make_of_a_status_what_reconciling_would() -> None:
-    """Whatever is reported, evicted, moved or restored: the same status, bindings, works and Events."""
+    """After any reports, evictions, moves and restores: the same status, bindings, works and Events."""
     play()
     assert FOUND.are_in(0.5)
 

@@ -27,7 +27,7 @@ from shared.conditions import find
 from shared.consent import NOT_ACCEPTED
 from shared.documents import JsonView
 
-# What is said when a rung turns True, in KubeFleet's words; of overrides its own message.
+# Events for a rung that turns True, in KubeFleet's words; of overrides its own message.
 _EVENTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "RolloutStarted": (("PlacementRolloutStarted", "Started rolling out the latest resources"),),
     "WorkSynchronized": (
@@ -54,7 +54,7 @@ _EVENTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
 
 
 class Mark(NamedTuple):
-    """What a cluster is to hold of one object: by it a work is known to be the one that stood there."""
+    """Identifies a work: a cluster holds the same object, in the same version, by the same placement."""
 
     uid: str
     generation: int
@@ -70,7 +70,7 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class InCluster:
-    """What stands in one cluster of a placement: its binding, what was given, and the works for that."""
+    """One cluster of a placement: its binding, the objects that it was given, and their works."""
 
     binding: Binding
     objects: Sequence[SelectedObject]
@@ -108,7 +108,7 @@ class Standing:
 def stand(
     outcome: ReconcileOutcome, picture: Picture, held: Mapping[tuple[str, str], Work]
 ) -> Standing | None:
-    """What was reconciled, as one that stands; None where reports may change more than its status.
+    """The placement that was reconciled, if it stands; None if reports may change more than its status.
 
     `held`: works by cluster and uid, of which `picture` was made.
     """
