@@ -12,7 +12,7 @@ from hub.store import manifests, workloads as workload_rows
 from hub.store.columns import StateColumn
 from hub.store.dialect import CHUNK, Query
 from hub.store.records.lists import ListedJob
-from hub.store.spans import MOST_READ, Asked, Position, span_of
+from hub.store.spans import MOST_READ, ListFilters, Position, span_of
 from hub.store.tables import workloads
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -34,7 +34,7 @@ class JobLabels(NamedTuple):
     labels: Mapping[str, str] | None
 
 
-class Page(NamedTuple, Generic[T]):
+class BoundedPage(NamedTuple, Generic[T]):
     """Rows of a list. `until`: more rows may follow this position, though there are fewer than the limit."""
 
     rows: list[T]
@@ -47,7 +47,7 @@ def page(
     after: Position | None,
     limit: int,
     most: int = MOST_READ,
-) -> Page[ListedJob]:
+) -> BoundedPage[ListedJob]:
     """Jobs that are not deleted, newest first: the narrow columns, at most `limit`, of `most` looked at.
 
     `filters`: namespace, queue, state, cluster, owner, exact (owner `unknown`: nobody's known); name, a
@@ -55,7 +55,7 @@ def page(
     """
     query, until = _page(tx, _LISTED, filters, after, limit, most)
     rows = [ListedJob._make(row) for row in tx.conn.execute(query)]
-    return Page(rows, until if len(rows) < limit else None)
+    return BoundedPage(rows, until if len(rows) < limit else None)
 
 
 def page_of_labels(
@@ -64,14 +64,14 @@ def page_of_labels(
     after: Position | None,
     limit: int,
     most: int = MOST_READ,
-) -> Page[JobLabels]:
+) -> BoundedPage[JobLabels]:
     """The same jobs with their labels, for a selector to match. Large labels are left out: `labels_of`."""
     c = workloads.c
     size = func.length(c.labels)
     labels = type_coerce(case((size <= SMALL_LABELS, c.labels), else_=None), c.labels.type)
     query, until = _page(tx, (c.uid, c.created_at, size, labels), filters, after, limit, most)
     rows = [JobLabels._make(row) for row in tx.conn.execute(query)]
-    return Page(rows, until if len(rows) < limit else None)
+    return BoundedPage(rows, until if len(rows) < limit else None)
 
 
 def labels_of(tx: Transaction, uid: str) -> Mapping[str, str]:
@@ -100,7 +100,7 @@ def _page(
     c = workloads.c
     names = ("namespace", "queue", "state", "cluster", "owner")
     values = {name: _kept(name, filters[name]) for name in names if filters.get(name)}
-    span = span_of(tx, Asked(values, filters.get("name", "")), after, most)
+    span = span_of(tx, ListFilters(values, filters.get("name", "")), after, most)
     query = select(*columns).where(_shown(), *span.where)
     return query.order_by(c.created_at.desc(), c.uid.desc()).limit(limit), span.until
 

@@ -9,9 +9,9 @@ begins there. There is no index beside those that the path of a job needs: each 
 import datetime as dt
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import ColumnElement, and_, func, literal, select, tuple_
+from sqlalchemy import ColumnElement, Tuple, and_, func, literal, select, tuple_
 
 from hub.store import scoping
 from hub.store.tables import workloads
@@ -34,7 +34,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ListFilters:
     """The filters of a list: values of columns, a prefix of names, and states (a row has one of them)."""
 
     values: Mapping[str, str]
@@ -42,7 +42,9 @@ class Asked:
     states: Collection[str] = ()
 
 
-def span_of(tx: Transaction, asked: Asked, after: Position | None, most: int = MOST_READ) -> Span:
+def span_of(
+    tx: Transaction, asked: ListFilters, after: Position | None, most: int = MOST_READ
+) -> Span:
     """The span of the page after a position: at most `most` rows, and as many entries of two indexes."""
     lead = "owner" if "owner" in asked.values else ""
     narrow = "" if lead else _narrow(tx, asked, most)
@@ -67,7 +69,7 @@ def span_of(tx: Transaction, asked: Asked, after: Position | None, most: int = M
     return Span(tuple(where), until)
 
 
-def _narrow(tx: Transaction, asked: Asked, most: int) -> str:
+def _narrow(tx: Transaction, asked: ListFilters, most: int) -> str:
     """The filter by whose index at most `most` rows are read; "" if no filter is so narrow."""
     c = workloads.c
     tried: dict[str, list[ColumnElement[bool]]] = {
@@ -103,11 +105,11 @@ def _end(tx: Transaction, owner: str | None, after: Position | None, most: int) 
     return None if row is None else (row.created_at, row.uid)
 
 
-def _order() -> Any:
+def _order() -> Tuple:
     return tuple_(workloads.c.created_at, workloads.c.uid)
 
 
-def _literal(at: Position) -> Any:
+def _literal(at: Position) -> Tuple:
     c = workloads.c
     return tuple_(literal(at[0], c.created_at.type), literal(at[1], c.uid.type))
 

@@ -8,10 +8,10 @@ from sqlalchemy import ColumnElement, func, literal, select, tuple_, type_coerce
 from hub.store import scoping, workloads as stored
 from hub.store.columns import StateColumn
 from hub.store.dialect import Query
-from hub.store.jobs import Page
+from hub.store.jobs import BoundedPage
 from hub.store.lookup import Lookup
 from hub.store.records.workloads import BareProgress, Workload, WorkloadProgress
-from hub.store.spans import MOST_READ, Asked, Position, by_no_index, span_of
+from hub.store.spans import MOST_READ, ListFilters, Position, by_no_index, span_of
 from hub.store.tables import manifests, shapes, workloads
 from hub.store.transaction import Transaction
 
@@ -53,7 +53,7 @@ def sizes(
     after: Position | None,
     limit: int,
     most: int = MOST_READ,
-) -> Page[int]:
+) -> BoundedPage[int]:
     """Bytes that are stored of each workload which `page` would read, with its manifest and its pod sets."""
     c = workloads.c
     heavy = (c.labels, c.annotations, c.scores, c.admission, c.nomination, c.checks)
@@ -64,7 +64,7 @@ def sizes(
     size = sum((func.coalesce(part, 0) for part in parts), literal(0))
     query, until = _page(tx, select(size), filters, states, queues, after, limit, most)
     rows = [int(each) for each in tx.conn.execute(query).scalars()]
-    return Page(rows, until if len(rows) < limit else None)
+    return BoundedPage(rows, until if len(rows) < limit else None)
 
 
 def _page(
@@ -80,7 +80,7 @@ def _page(
     c = workloads.c
     names = ("namespace", "queue", "state", "cluster")
     values = {name: filters[name] for name in names if filters.get(name)}
-    span = span_of(tx, Asked(values, states=states), after, most)
+    span = span_of(tx, ListFilters(values, states=states), after, most)
     query = query.where(c.live.is_not(None), *span.where)
     if queues is not None:
         entrance = tuple_(by_no_index("namespace"), by_no_index("queue"))
