@@ -21,9 +21,9 @@ from hub.services.objects import leave, left_behind
 from hub.services.placements import index
 from hub.services.placements.fleet import read_fleet, read_heartbeats
 from hub.services.placements.index import PlacementIndex
+from hub.services.placements.reported.remembered import Remembered
+from hub.services.placements.reported.reports import take_reports
 from hub.services.placements.staged.index import tell_orphans
-from hub.services.placements.standing.remembered import Remembered
-from hub.services.placements.standing.reports import take_reports
 from hub.services.placements.status import reconcile_with_status
 from shared.groups import KUEUE
 from shared.kinds.placement_v1 import PLACEMENT_KINDS

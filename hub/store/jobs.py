@@ -2,26 +2,18 @@
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from sqlalchemy import (
-    BindParameter,
-    ColumnElement,
-    case,
-    func,
-    literal,
-    select,
-    tuple_,
-    type_coerce,
-)
+from sqlalchemy import ColumnElement, case, func, select, type_coerce
 
 from hub.domain.access import UNKNOWN
 from hub.domain.workloads.states import CHARGED, TERMINAL, State
-from hub.store import manifests, scoping, workloads as workload_rows
+from hub.store import manifests, workloads as workload_rows
 from hub.store.columns import StateColumn
 from hub.store.dialect import CHUNK, Query
 from hub.store.lookup import Prepared
 from hub.store.records.lists import ListedJob
+from hub.store.spans import MOST_READ, ListFilters, Position, span_of
 from hub.store.tables import workloads
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -41,7 +33,7 @@ _BY_SHAPE: Final = Prepared(
     .group_by(workloads.c.cluster, workloads.c.shape)
 )
 SMALL_LABELS: Final = 4096  # bytes of labels that are read for a page of jobs at once
-Position = tuple[dt.datetime, str]
+T = TypeVar("T")
 
 
 class JobLabels(NamedTuple):
@@ -53,29 +45,44 @@ class JobLabels(NamedTuple):
     labels: Mapping[str, str] | None
 
 
+class BoundedPage(NamedTuple, Generic[T]):
+    """Rows of a list. `until`: more rows may follow this position, though there are fewer than the limit."""
+
+    rows: list[T]
+    until: Position | None
+
+
 def page(
-    tx: Transaction, filters: Mapping[str, str], after: Position | None, limit: int
-) -> list[ListedJob]:
-    """Jobs that are not deleted, newest first: the narrow columns, at most `limit`.
+    tx: Transaction,
+    filters: Mapping[str, str],
+    after: Position | None,
+    limit: int,
+    most: int = MOST_READ,
+) -> BoundedPage[ListedJob]:
+    """Jobs that are not deleted, newest first: the narrow columns, at most `limit`, of `most` looked at.
 
     `filters`: namespace, queue, state, cluster, owner, exact (owner `unknown`: nobody's known); name, a
     prefix.
     """
-    rows = tx.conn.execute(_page(tx, _LISTED, filters, after, limit))
-    return [ListedJob._make(row) for row in rows]
+    query, until = _page(tx, _LISTED, filters, after, limit, most)
+    rows = [ListedJob._make(row) for row in tx.conn.execute(query)]
+    return BoundedPage(rows, until if len(rows) < limit else None)
 
 
 def page_of_labels(
-    tx: Transaction, filters: Mapping[str, str], after: Position | None, limit: int
-) -> list[JobLabels]:
+    tx: Transaction,
+    filters: Mapping[str, str],
+    after: Position | None,
+    limit: int,
+    most: int = MOST_READ,
+) -> BoundedPage[JobLabels]:
     """The same jobs with their labels, for a selector to match. Large labels are left out: `labels_of`."""
     c = workloads.c
     size = func.length(c.labels)
     labels = type_coerce(case((size <= SMALL_LABELS, c.labels), else_=None), c.labels.type)
-    columns = (c.uid, c.created_at, size, labels)
-    return [
-        JobLabels._make(row) for row in tx.conn.execute(_page(tx, columns, filters, after, limit))
-    ]
+    query, until = _page(tx, (c.uid, c.created_at, size, labels), filters, after, limit, most)
+    rows = [JobLabels._make(row) for row in tx.conn.execute(query)]
+    return BoundedPage(rows, until if len(rows) < limit else None)
 
 
 def labels_of(tx: Transaction, uid: str) -> Mapping[str, str]:
@@ -99,18 +106,14 @@ def _page(
     filters: Mapping[str, str],
     after: Position | None,
     limit: int,
-) -> Query:
+    most: int,
+) -> tuple[Query, Position | None]:
     c = workloads.c
-    query = select(*columns).where(_shown(), *scoping.of_jobs(tx))
-    for name in ("namespace", "queue", "state", "cluster", "owner"):
-        if filters.get(name):
-            query = query.where(c[name] == _kept(name, filters[name]))
-    prefix = filters.get("name")
-    if prefix:
-        query = query.where(c.name >= prefix, c.name < prefix + "\uffff")
-    if after is not None:
-        query = query.where(tuple_(c.created_at, c.uid) < tuple_(*_bound(after)))
-    return query.order_by(c.created_at.desc(), c.uid.desc()).limit(limit)
+    names = ("namespace", "queue", "state", "cluster", "owner")
+    values = {name: _kept(name, filters[name]) for name in names if filters.get(name)}
+    span = span_of(tx, ListFilters(values, filters.get("name", "")), after, most)
+    query = select(*columns).where(_shown(), *span.where)
+    return query.order_by(c.created_at.desc(), c.uid.desc()).limit(limit), span.until
 
 
 def failed_since(tx: Transaction, since: dt.datetime, limit: int) -> list[tuple[str, str]]:
@@ -224,10 +227,3 @@ _MAY_RUN = sorted(s.value for s in State if s not in TERMINAL or s == State.DEAC
 def _shown() -> ColumnElement[bool]:
     """A deleted job is shown until nothing of it is left in its cluster."""
     return workloads.c.deleted_at.is_(None) | workloads.c.live.is_not(None)
-
-
-def _bound(after: Position) -> tuple[BindParameter[dt.datetime], BindParameter[str]]:
-    return (
-        literal(after[0], workloads.c.created_at.type),
-        literal(after[1], workloads.c.uid.type),
-    )

@@ -14,10 +14,12 @@ from hub.store.tables import audit, events, objects, tallies, workloads, works
 from hub.store.transaction import Transaction
 
 
-def of_jobs(tx: Transaction) -> list[ColumnElement[bool]]:
-    """Conditions on `workloads`: none where everything may be seen."""
+def of_jobs(
+    tx: Transaction, columns: tuple[ColumnElement[str], ...] | None = None
+) -> list[ColumnElement[bool]]:
+    """Conditions on `workloads`: none where everything may be seen. `columns`: namespace, queue, owner."""
     c = workloads.c
-    return _within(tx, c.namespace, c.queue, c.owner)
+    return _within(tx, *(columns or (c.namespace, c.queue, c.owner)))
 
 
 def of_tallies(tx: Transaction) -> list[ColumnElement[bool]]:

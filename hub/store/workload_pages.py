@@ -8,9 +8,10 @@ from sqlalchemy import ColumnElement, func, literal, select, tuple_, type_coerce
 from hub.store import scoping, workloads as stored
 from hub.store.columns import StateColumn
 from hub.store.dialect import Query
-from hub.store.jobs import Position
+from hub.store.jobs import BoundedPage
 from hub.store.lookup import Lookup
 from hub.store.records.workloads import BareProgress, Workload, WorkloadProgress
+from hub.store.spans import MOST_READ, ListFilters, Position, by_no_index, span_of
 from hub.store.tables import manifests, shapes, workloads
 from hub.store.transaction import Transaction
 
@@ -33,13 +34,14 @@ def page(
     queues: Collection[tuple[str, str]] | None,
     after: Position | None,
     limit: int,
+    most: int = MOST_READ,
 ) -> list[Workload]:
     """Workloads that occupy their names, newest first, at most `limit`, all columns.
 
     `filters`: namespace, queue, state, cluster, exact; `states`: any of these, if there are any;
     `queues`: any of these LocalQueues (namespace, name).
     """
-    query = _page(tx, stored.select_whole(), filters, states, queues, after, limit)
+    query, _ = _page(tx, stored.select_whole(), filters, states, queues, after, limit, most)
     return stored.read(tx, query)
 
 
@@ -50,7 +52,8 @@ def sizes(
     queues: Collection[tuple[str, str]] | None,
     after: Position | None,
     limit: int,
-) -> list[int]:
+    most: int = MOST_READ,
+) -> BoundedPage[int]:
     """Bytes that are stored of each workload which `page` would read, with its manifest and its pod sets."""
     c = workloads.c
     heavy = (c.labels, c.annotations, c.scores, c.admission, c.nomination, c.checks)
@@ -59,8 +62,9 @@ def sizes(
     shape = select(func.length(shapes.c.pod_sets)).where(shapes.c.hash == c.shape)
     parts += [each.correlate(workloads).scalar_subquery() for each in (sent, shape)]
     size = sum((func.coalesce(part, 0) for part in parts), literal(0))
-    query = _page(tx, select(size), filters, states, queues, after, limit)
-    return [int(each) for each in tx.conn.execute(query).scalars()]
+    query, until = _page(tx, select(size), filters, states, queues, after, limit, most)
+    rows = [int(each) for each in tx.conn.execute(query).scalars()]
+    return BoundedPage(rows, until if len(rows) < limit else None)
 
 
 def _page(
@@ -71,20 +75,17 @@ def _page(
     queues: Collection[tuple[str, str]] | None,
     after: Position | None,
     limit: int,
-) -> Query:
+    most: int = MOST_READ,
+) -> tuple[Query, Position | None]:
     c = workloads.c
-    query = query.where(c.live.is_not(None), *scoping.of_jobs(tx))
-    for name in ("namespace", "queue", "state", "cluster"):
-        if filters.get(name):
-            query = query.where(c[name] == filters[name])
-    if states:
-        query = query.where(c.state.in_(sorted(states)))
+    names = ("namespace", "queue", "state", "cluster")
+    values = {name: filters[name] for name in names if filters.get(name)}
+    span = span_of(tx, ListFilters(values, states=states), after, most)
+    query = query.where(c.live.is_not(None), *span.where)
     if queues is not None:
-        query = query.where(tuple_(c.namespace, c.queue).in_(sorted(queues)))
-    if after is not None:
-        bound = (literal(after[0], c.created_at.type), literal(after[1], c.uid.type))
-        query = query.where(tuple_(c.created_at, c.uid) < tuple_(*bound))
-    return query.order_by(c.created_at.desc(), c.uid.desc()).limit(limit)
+        entrance = tuple_(by_no_index("namespace"), by_no_index("queue"))
+        query = query.where(entrance.in_(sorted(queues)))
+    return query.order_by(c.created_at.desc(), c.uid.desc()).limit(limit), span.until
 
 
 def states(tx: Transaction, uids: Collection[str]) -> list[WorkloadProgress]:

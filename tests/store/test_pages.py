@@ -117,7 +117,8 @@ async def test_jobs_made_at_one_instant_are_shown_once(tmp_path, of):
         for _ in rows:
             page: Any = jobs.page if of == "jobs" else workload_pages.page
             asked: tuple[Any, ...] = ({}, after, 1) if of == "jobs" else ({}, (), None, after, 1)
-            (row,) = await db.read(call(page, *asked))
+            found: Any = await db.read(call(page, *asked))
+            (row,) = found.rows if of == "jobs" else found
             after = (row.created_at, row.uid)
             shown.append(row.uid)
         assert shown == ["u2", "u1", "u0", "older"]
@@ -129,7 +130,7 @@ async def test_a_name_filter_is_a_prefix(tmp_path):
     async with opened(tmp_path) as db:
         await db.write(lambda tx: workloads.add(tx, [a_workload(name) for name in names]))
         found = await db.read(lambda tx: jobs.page(tx, {"name": "train"}, None, 10))
-        assert {row.name for row in found} == {"train", "train-1", "trainé", "trainz"}
+        assert {row.name for row in found.rows} == {"train", "train-1", "trainé", "trainz"}
 
 
 async def test_the_front_page_shows_the_latest_end_first(tmp_path):

@@ -34,7 +34,7 @@ async def test_lists_show_what_the_rules_show(tmp_path):
         async def shown(scope: Scope) -> set[str]:
             def read(tx):
                 tx.scope = scope
-                listed = {row.uid for row in jobs.page(tx, {}, None, 100)}
+                listed = {row.uid for row in jobs.page(tx, {}, None, 100).rows}
                 whole = {row.uid for row in workload_pages.page(tx, {}, (), None, None, 100)}
                 stand = {row.uid for row in workload_pages.states(tx, [row.uid for row in rows])}
                 assert listed == whole == stand

@@ -153,13 +153,12 @@ def status_of(
         now,
     )
     kept = [c for c in before.get("conditions") or () if not c["type"].startswith(picture.prefix)]
-    status: Json = {
+    return {
         "conditions": [*conditions, *kept],
         "observedResourceIndex": _observed_index(picture),
         "placementStatuses": targets + _refusals(picture, before, now),
         "selectedResources": [each.named() for each in picture.selected],
     }
-    return status
 
 
 def became_true(prefix: str, before: JsonView | None, after: JsonView) -> list[str]:
@@ -270,8 +269,9 @@ def _applied(items: Sequence[Item]) -> Rung:
     if waiting:
         text = f"{len(waiting)} of {len(items)} selected resources are still to be applied"
         return Rung("Applied", "Unknown", "ApplyInProgress", text)
-    text = "All corresponding work objects are applied"
-    return Rung("Applied", "True", "AllWorkHaveBeenApplied", text)
+    return Rung(
+        "Applied", "True", "AllWorkHaveBeenApplied", "All corresponding work objects are applied"
+    )
 
 
 def _reported(items: Sequence[Item]) -> Rung:
@@ -304,14 +304,14 @@ def _available(items: Sequence[Item]) -> Rung:
     if any(item.available is None for item in items):
         text = "The availability of some resources is not tracked: their kinds do not tell"
         return Rung("Available", "True", "NotAllWorkAreAvailabilityTrackable", text)
-    text = "All corresponding work objects are available"
-    return Rung("Available", "True", "AllWorkAreAvailable", text)
+    return Rung(
+        "Available", "True", "AllWorkAreAvailable", "All corresponding work objects are available"
+    )
 
 
 def _whole(picture: Picture, targets: Sequence[JsonView]) -> list[Rung]:
     """The rungs of the placement itself."""
-    rungs = [picture.scheduled]
-    count = len(targets)
+    rungs, count = [picture.scheduled], len(targets)
     if count == 0:
         return rungs
     rungs.append(_all_begun(picture))
@@ -351,11 +351,7 @@ def _all_begun(picture: Picture) -> Rung:
     return all_begun(len(picture.targets), held, closed, left)
 
 
-def _sum(
-    targets: Sequence[JsonView],
-    kind: str,
-    words: Mapping[str, tuple[str, str]],
-) -> Rung:
+def _sum(targets: Sequence[JsonView], kind: str, words: Mapping[str, tuple[str, str]]) -> Rung:
     """One rung over all clusters: Unknown beats False beats True."""
     counts: dict[Status, int] = {"Unknown": 0, "False": 0, "True": 0}
     for target in targets:

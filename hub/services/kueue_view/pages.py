@@ -81,7 +81,7 @@ def _units(
     scanned = size = 0
     more = queues is None or bool(queues)
     while more and len(items) < limit and scanned < MAX_SCANNED and size < PAGE_BYTES:
-        sizes = workload_pages.sizes(tx, filters, states, queues, after, limit + 1)
+        sizes, until = workload_pages.sizes(tx, filters, states, queues, after, limit + 1)
         taken, read = within(sizes[:limit], PAGE_BYTES - size)
         more, size = taken < len(sizes), size + read
         rows = workload_pages.page(tx, filters, states, queues, after, taken) if taken else []
@@ -93,6 +93,8 @@ def _units(
             after = (row.created_at, row.uid)
             if _holds(item, *condition):
                 items.append(item)
+        if until is not None and not more:  # many rows were looked at, and there are others
+            return items, [until[0].isoformat(), until[1]]
     return items, [after[0].isoformat(), after[1]] if more and after is not None else None
 
 

@@ -25,10 +25,10 @@ from hub.services.placements.manifests import status_copy
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.place_jobs import tell_each, unheeded_of
 from hub.services.placements.reconcile import reconcile
+from hub.services.placements.reported.items import ItemRules, left_out_items, object_item
+from hub.services.placements.reported.reports import RolledOut, say_news, stand
 from hub.services.placements.reporting import member_generation
 from hub.services.placements.selecting import CLUSTER_SCOPED, resource_of_job
-from hub.services.placements.standing.items import Telling, left_out_items, object_item
-from hub.services.placements.standing.reports import Standing, say_news, stand
 from hub.store import objects, works
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
@@ -44,8 +44,8 @@ _STARTED: Final = frozenset({State.RUNNING, State.SUCCEEDED})
 _OPEN: Final = frozenset({State.PLACED, State.OFFERED, State.WITHDRAWING})
 
 
-def write_status(tx: Transaction, outcome: ReconcileOutcome) -> Standing | None:
-    """Bring the status up to date; what reports of its clusters change from here on (`Standing`)."""
+def write_status(tx: Transaction, outcome: ReconcileOutcome) -> RolledOut | None:
+    """Bring the status up to date; what reports of its clusters change from here on (`RolledOut`)."""
     row = outcome.row
     before = row.status
     held = _held(tx, outcome)
@@ -91,7 +91,7 @@ def _held(tx: Transaction, outcome: ReconcileOutcome) -> _Held:
 def _picture(tx: Transaction, outcome: ReconcileOutcome, held: _Held) -> Picture:
     row = outcome.row
     items: dict[str, list[Item]] = {}
-    telling = Telling.of(row, outcome.selection)
+    rules = ItemRules.of(row, outcome.selection)
     owners = objects.get_many(tx, set(outcome.conflicts.values())) if outcome.conflicts else {}
     for cluster, given in outcome.given.items():
         if not given.wanted:
@@ -100,18 +100,18 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome, held: _Held) -> Picture
             object_item(
                 each,
                 held.get((cluster, each.uid)),
-                telling,
+                rules,
                 _owner(outcome.conflicts.get((cluster, each.uid)), owners),
             )
             for each in given.objects
         ] + left_out_items(outcome.selection)
-    if telling.compares:
+    if rules.compares:
         _name_behind(tx, items)
     for job in outcome.jobs:
         item = _job_item(job, held.get((job.cluster, job.uid)))
         if item is not None:
             if job.state not in TERMINAL:
-                item = telling.unless_left_drifted(item)
+                item = rules.unless_left_drifted(item)
             items.setdefault(job.cluster, []).append(item)
     selected = _selected(outcome)
     told = reporting.per_cluster(
@@ -132,7 +132,7 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome, held: _Held) -> Picture
         selected=selected,
         resource_index=outcome.resource_index,
         left_out=outcome.overrides_of_jobs,
-        compares=telling.compares,
+        compares=rules.compares,
         driven=outcome.driven,
         unaccepted=outcome.unaccepted,
         leftovers=[
@@ -244,7 +244,7 @@ class Next:
     at: dt.datetime | None = None
     watched: frozenset[str] = frozenset()
     namespaces: frozenset[str] = frozenset()
-    standing: Standing | None = None
+    standing: RolledOut | None = None
 
 
 def reconcile_with_status(

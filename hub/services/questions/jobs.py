@@ -14,13 +14,15 @@ from hub.services.works import cluster_loss
 from hub.store import changes, events, jobs, manifests, workloads
 from hub.store.records.history import StoredEvent
 from hub.store.records.workloads import Workload
+from hub.store.spans import MOST_READ, Position
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
 # Rows looked at for one page of a list with a label selector: a rare label costs several pages.
-MAX_SCANNED: Final = 20_000
+MAX_SCANNED: Final = 4_000
+_CHUNK: Final = 500  # rows read at once
 # … and bytes of their labels: rows may be older than the bound on labels.
 MOST_LABEL_BYTES: Final = 8 << 20
 LabelTest = Any  # a predicate over labels
@@ -34,18 +36,20 @@ def list_jobs(
     token: str | None,
     limit: int,
     most_scanned: int = MAX_SCANNED,
+    most_read: int = MOST_READ,
 ) -> Json:
     """A page of jobs, newest first: {"items", "continue"}; "continue" is "" on the last one.
 
-    It ends before it has `limit` of them where `matches` has looked at `most_scanned` rows, or at
-    `MOST_LABEL_BYTES` of labels.
+    It ends before it has `limit` of them where the filters have looked at `most_read` rows, or
+    `matches` at `most_scanned`, or at `MOST_LABEL_BYTES` of labels.
     """
     position = pager.position(token)
     after = None if position is None else (dt.datetime.fromisoformat(position[0]), position[1])
     if matches is None:
-        rows = jobs.page(tx, filters, after, limit + 1)
-        more, rows = len(rows) > limit, rows[:limit]
-        last = (rows[-1].created_at, rows[-1].uid) if more else None
+        page = jobs.page(tx, filters, after, limit + 1, most_read)
+        more, rows, last = len(page.rows) > limit, page.rows[:limit], page.until
+        if more:
+            last = (rows[-1].created_at, rows[-1].uid)
     else:
         uids, last = _matching(tx, filters, matches, after, limit, most_scanned)
         rows = jobs.listed(tx, uids)
@@ -59,10 +63,10 @@ def _matching(
     tx: Transaction,
     filters: Mapping[str, str],
     matches: LabelTest,
-    after: jobs.Position | None,
+    after: Position | None,
     limit: int,
     most_scanned: int,
-) -> tuple[list[str], jobs.Position | None]:
+) -> tuple[list[str], Position | None]:
     """Uids of the next `limit` jobs whose labels match, and the position to continue from, None at the end.
 
     Stops early after `most_scanned` rows or `MOST_LABEL_BYTES` of labels.
@@ -70,16 +74,16 @@ def _matching(
     found: list[str] = []
     scanned = size = 0
     while True:
-        rows = jobs.page_of_labels(tx, filters, after, limit)
-        scanned += len(rows)
-        for row in rows:
+        page = jobs.page_of_labels(tx, filters, after, min(_CHUNK, most_scanned))
+        scanned += len(page.rows)
+        for row in page.rows:
             if len(found) == limit or size >= MOST_LABEL_BYTES:
                 return found, after
             after, size = (row.created_at, row.uid), size + row.size
             if matches(jobs.labels_of(tx, row.uid) if row.labels is None else row.labels):
                 found.append(row.uid)
-        if len(rows) < limit:
-            return found, None
+        if len(page.rows) < min(_CHUNK, most_scanned):
+            return found, page.until
         if scanned >= most_scanned:
             return found, after
 
@@ -208,5 +212,5 @@ def _submitted(job: Workload) -> StoredEvent:
     )
 
 
-def _token(pager: Pager, after: jobs.Position) -> str:
+def _token(pager: Pager, after: Position) -> str:
     return pager.token([after[0].isoformat(), after[1]])

@@ -13,8 +13,8 @@ from hypothesis import given, strategies as st
 
 from hub.services.placements.bindings import EVICTED, REBALANCED
 from hub.services.placements.fleet import read_fleet
-from hub.services.placements.standing.remembered import Remembered
-from hub.services.placements.standing.reports import Standing, take_reports
+from hub.services.placements.reported.remembered import Remembered
+from hub.services.placements.reported.reports import RolledOut, take_reports
 from hub.services.placements.status import Next, reconcile_with_status
 from hub.store import objects, placements, works
 from hub.store.transaction import Transaction
@@ -72,7 +72,7 @@ def whole(tx: Transaction) -> Next:
 
 
 def as_reconciled(tx: Transaction) -> tuple[tuple[Any, ...], list[Any]]:
-    """What reconciling would write and say; nothing of it is left."""
+    """Reconcile, return the rows and Events that this writes, and undo it."""
     before, told = {kind: set(keys) for kind, keys in tx.touched.items()}, len(tx.events)
     point = tx.conn.begin_nested()
     whole(tx)
@@ -83,7 +83,9 @@ def as_reconciled(tx: Transaction) -> tuple[tuple[Any, ...], list[Any]]:
     return found
 
 
-def look(tx: Transaction, standing: Standing | None, clusters: Collection[str]) -> Standing | None:
+def look(
+    tx: Transaction, standing: RolledOut | None, clusters: Collection[str]
+) -> RolledOut | None:
     """As the controller does; what is written by reports is compared."""
     if standing is None:
         return whole(tx).standing
@@ -99,7 +101,7 @@ def look(tx: Transaction, standing: Standing | None, clusters: Collection[str]) 
 
 
 def happen(tx: Transaction, said: list[tuple[str, str, Json]], what: str) -> set[str]:
-    """What agents report, and what people do meanwhile; the clusters that the feed would name."""
+    """Agents report and people act; returns the clusters that the feed would name."""
     there = {(each.cluster, each.uid): each for each in works.of_placement(tx, "p")}
     reports = [observed(name, part, **of) for name, part, of in said if (name, part) in there]
     works.observe(tx, reports)
@@ -132,7 +134,7 @@ async def played(folder: Path, given_as: str, acts: list[Any]) -> None:
         for said, seconds, what in acts:
             clock.advance(seconds)
 
-            def turn(tx: Transaction, before: Standing | None = standing, of: Any = (said, what)):
+            def turn(tx: Transaction, before: RolledOut | None = standing, of: Any = (said, what)):
                 return look(tx, before, happen(tx, *of))
 
             standing = await db.write(turn)
@@ -146,12 +148,12 @@ def play(given_as: str, acts: list[Any]) -> None:
 
 
 def test_reports_make_of_a_status_what_reconciling_would() -> None:
-    """Whatever is reported, evicted, moved or restored: the same status, bindings, works and Events."""
+    """After any reports, evictions, moves and restores: the same status, bindings, works and Events."""
     play()
     assert FOUND.are_in(0.5)
 
 
-async def _one_that_stands(folder: Path) -> Standing | None:
+async def _one_that_stands(folder: Path) -> RolledOut | None:
     async with opened(folder) as db:
         await fill(db, a_placement(), an_object("a"))
         await db.write(whole)

@@ -4,7 +4,7 @@ A placement stands while every cluster that it chose has its newest version and 
 it: then whatever agents report changes its status alone, and since when each cluster is settled. So only
 clusters are read of which something was reported. What decides (the placement itself, what it selects,
 members, other placements) has it reconciled; so has all that `stand` does not take for standing. The result
-is that of `reconcile_with_status`, held by a property (tests/services/placements/test_standing.py).
+is that of `reconcile_with_status`, held by a property (tests/services/placements/test_reported.py).
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -16,9 +16,9 @@ from hub.services.placements import abandon, reporting
 from hub.services.placements.history.rolled_back import read_pin
 from hub.services.placements.manifests import status_copy
 from hub.services.placements.outcome import ReconcileOutcome
+from hub.services.placements.reported.items import ItemRules, left_out_items, object_item
 from hub.services.placements.roll_out import settled_since
-from hub.services.placements.standing.items import Telling, left_out_items, object_item
-from hub.store import objects, standing as stored, works
+from hub.store import objects, settled as stored, works
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import Binding, SelectedObject
 from hub.store.records.works import Work
@@ -27,7 +27,7 @@ from shared.conditions import find
 from shared.consent import NOT_ACCEPTED
 from shared.documents import JsonView
 
-# What is said when a rung turns True, in KubeFleet's words; of overrides its own message.
+# Events for a rung that turns True, in KubeFleet's words; of overrides its own message.
 _EVENTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "RolloutStarted": (("PlacementRolloutStarted", "Started rolling out the latest resources"),),
     "WorkSynchronized": (
@@ -54,7 +54,7 @@ _EVENTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
 
 
 class Mark(NamedTuple):
-    """What a cluster is to hold of one object: by it a work is known to be the one that stood there."""
+    """Identifies a work: a cluster holds the same object, in the same version, by the same placement."""
 
     uid: str
     generation: int
@@ -70,7 +70,7 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class InCluster:
-    """What stands in one cluster of a placement: its binding, what was given, and the works for that."""
+    """One cluster of a placement: its binding, the objects that it was given, and their works."""
 
     binding: Binding
     objects: Sequence[SelectedObject]
@@ -78,7 +78,7 @@ class InCluster:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RolledOut:
     """A placement that stands. Immutable; `picture` without the items of its clusters.
 
     `generation`, `hash`: of the placement as it was reconciled; `left_out`: items of every cluster.
@@ -87,7 +87,7 @@ class Standing:
     uid: str
     generation: int
     hash: str
-    telling: Telling
+    rules: ItemRules
     picture: Picture
     clusters: Mapping[str, InCluster]
     left_out: Sequence[Item]
@@ -107,8 +107,8 @@ class Standing:
 
 def stand(
     outcome: ReconcileOutcome, picture: Picture, held: Mapping[tuple[str, str], Work]
-) -> Standing | None:
-    """What was reconciled, as one that stands; None where reports may change more than its status.
+) -> RolledOut | None:
+    """The placement that was reconciled, if it stands; None if reports may change more than its status.
 
     `held`: works by cluster and uid, of which `picture` was made.
     """
@@ -125,11 +125,11 @@ def stand(
         found[cluster] = InCluster(outcome.bound[cluster], given, marks)
         if len(marks) < len(given) or any(each.placed_by != row.uid for each in marks):
             return None
-    return Standing(
+    return RolledOut(
         row.uid,
         row.generation,
         row.hash,
-        Telling.of(row, outcome.selection),
+        ItemRules.of(row, outcome.selection),
         replace(picture, targets=[replace(each, items=()) for each in picture.targets]),
         found,
         left_out_items(outcome.selection),
@@ -154,8 +154,8 @@ def _is_told_elsewhere(row: StoredObject) -> bool:
 
 
 def take_reports(
-    tx: Transaction, standing: Standing, clusters: Collection[str], term: int
-) -> Standing | None:
+    tx: Transaction, standing: RolledOut, clusters: Collection[str], term: int
+) -> RolledOut | None:
     """Bring the status level with what was reported of `clusters`; the placement as it stands then.
 
     None, and nothing is written, where it stands no longer: it has to be reconciled.
@@ -185,13 +185,13 @@ def take_reports(
     return replace(standing, clusters={**standing.clusters, **found})
 
 
-def _is_the_same(standing: Standing, row: StoredObject) -> bool:
+def _is_the_same(standing: RolledOut, row: StoredObject) -> bool:
     same = (row.generation, row.hash) == (standing.generation, standing.hash)
     return same and row.deleted_at is None and read_pin(row.status) is None
 
 
 def _works(
-    tx: Transaction, standing: Standing, names: Collection[str]
+    tx: Transaction, standing: RolledOut, names: Collection[str]
 ) -> dict[str, dict[str, Work]]:
     keys = [(name, each.uid) for name in names for each in standing.clusters[name].objects]
     found: dict[str, dict[str, Work]] = {}
@@ -202,7 +202,7 @@ def _works(
 
 def _tell(
     tx: Transaction,
-    standing: Standing,
+    standing: RolledOut,
     row: StoredObject,
     there: Mapping[str, Mapping[str, Work]],
 ) -> None:
@@ -221,9 +221,9 @@ def _tell(
         say_news(tx, row, before, status)
 
 
-def _items(standing: Standing, cluster: str, held: Mapping[str, Work]) -> list[Item]:
+def _items(standing: RolledOut, cluster: str, held: Mapping[str, Work]) -> list[Item]:
     given = standing.clusters[cluster].objects
-    own = [object_item(each, held.get(each.uid), standing.telling, "") for each in given]
+    own = [object_item(each, held.get(each.uid), standing.rules, "") for each in given]
     return [*own, *standing.left_out]
 
 

@@ -7,7 +7,7 @@ reconciliation when something is reported of it.
 from collections.abc import Collection
 from typing import Final
 
-from hub.services.placements.standing.reports import Standing
+from hub.services.placements.reported.reports import RolledOut
 
 MOST_CLUSTERS: Final = 20_000  # of all that are remembered; some 2 KiB each
 
@@ -18,7 +18,7 @@ class Remembered:
     def __init__(self, most_clusters: int = MOST_CLUSTERS) -> None:
         self._most = most_clusters
         self._clusters = 0
-        self._by_uid: dict[str, Standing] = {}
+        self._by_uid: dict[str, RolledOut] = {}
 
     def has(self, uid: str) -> bool:
         """Is this one remembered?"""
@@ -29,13 +29,13 @@ class Remembered:
         found = self._by_uid.get(uid)
         return found is not None and found.rests(names)
 
-    def take(self, uid: str) -> Standing:
+    def take(self, uid: str) -> RolledOut:
         """Take it out; KeyError where it is not remembered."""
         found = self._by_uid.pop(uid)
         self._clusters -= len(found)
         return found
 
-    def put(self, uid: str, standing: Standing | None) -> None:
+    def put(self, uid: str, standing: RolledOut | None) -> None:
         """Remember it, and forget others for that; None: it does not stand."""
         self.forget(uid)
         if standing is None:

@@ -22,7 +22,7 @@ FOUND_DRIFTS: Final = "FoundDrifts"
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class ItemRules:
     """What a placement says of itself about how its objects are told.
 
     `placement`: its uid; `compares`: it applies nothing; `leaves_drift`: what differs is not put back;
@@ -52,21 +52,21 @@ class Telling:
         return replace(item, applied=False, reason=FOUND_DRIFTS, message=text)
 
 
-def object_item(entry: SelectedObject, work: Work | None, telling: Telling, owner: str) -> Item:
+def object_item(entry: SelectedObject, work: Work | None, rules: ItemRules, owner: str) -> Item:
     """An object in its cluster. `owner`: who placed it there first, in words; "": this placement."""
     group, _, version = entry.api_version.rpartition("/")
-    envelope = telling.inside.get(entry.uid, "")
-    if work is not None and work.placed_by == telling.placement:
+    envelope = rules.inside.get(entry.uid, "")
+    if work is not None and work.placed_by == rules.placement:
         envelope = work.options.envelope
     resource = Resource(group, version, entry.kind, entry.namespace, entry.name, envelope)
-    if owner and not (telling.compares and work is not None):
+    if owner and not (rules.compares and work is not None):
         text = f"{owner} placed it here first"
         return Item(resource, applied=False, reason="PlacedByAnother", message=text)
     if work is None:
         return Item(resource)
     if owner:
         return as_placed(resource, work, owner)
-    applied = is_compared(work) if telling.compares else is_applied(work)
+    applied = is_compared(work) if rules.compares else is_applied(work)
     short = applied and work.available is False  # then an agent says why there
     item = Item(
         resource,
@@ -75,10 +75,10 @@ def object_item(entry: SelectedObject, work: Work | None, telling: Telling, owne
         reason=work.reason if applied is False or short else "",
         message=said_of(work),
         generation=member_generation(work),
-        drifts=(work.drift or ()) if applied or not telling.compares else (),
+        drifts=(work.drift or ()) if applied or not rules.compares else (),
         observed_at=work.observed_at,
     )
-    return item if telling.compares else telling.unless_left_drifted(item)
+    return item if rules.compares else rules.unless_left_drifted(item)
 
 
 def left_out_items(selection: Selection) -> list[Item]:

@@ -1,4 +1,4 @@
-"""Decisions of placements that stand: read by cluster, and since when all is there, by prepared statements."""
+"""Decisions of placements that stand: read by cluster, and since when all is there; prepared statements."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
