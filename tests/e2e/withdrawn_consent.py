@@ -99,11 +99,12 @@ def _is_active(scene: Scene, status: str) -> bool:
 def _consent(scene: Scene) -> None:
     """The member's people enter what the job's reason tells them."""
     command = f"kubectl label namespace {SPACE}"
-    told = until(
-        lambda: (m := scene.hub.job(f"{SPACE}/{NAME}").message) and command in m and m,
-        PATIENCE_S,
-        "its reason names the command",
-    )
+
+    def asked() -> str:
+        message = scene.hub.job(f"{SPACE}/{NAME}").message
+        return message if command in message else ""
+
+    told = until(asked, PATIENCE_S, "its reason names the command")
     accept = told[told.index(command) :].split(";")[0].split(",")[0]
     scene.member(*shlex.split(accept)[1:4], shlex.split(accept)[4])
 
