@@ -4,7 +4,6 @@ Told of a simulated member (test_member_queue.py) and of Kueue itself (tests/rea
 """
 
 import json
-import shlex
 from functools import partial
 from typing import Final
 
@@ -99,13 +98,13 @@ def _is_active(scene: Scene, status: str) -> bool:
 def _consent(scene: Scene) -> None:
     """The member's people enter what the job's reason tells them."""
     command = f"kubectl label namespace {SPACE}"
-    told = until(
-        lambda: (m := scene.hub.job(f"{SPACE}/{NAME}").message) and command in m and m,
-        PATIENCE_S,
-        "its reason names the command",
-    )
-    accept = told[told.index(command) :].split(";")[0].split(",")[0]
-    scene.member(*shlex.split(accept)[1:4], shlex.split(accept)[4])
+
+    def told() -> str:
+        _, found, rest = scene.hub.job(f"{SPACE}/{NAME}").message.partition(command)
+        return rest if found else ""
+
+    mark = until(told, PATIENCE_S, "its reason names the command").split(";")[0].split(",")[0]
+    scene.member("label", "namespace", SPACE, mark.split()[0])
 
 
 def _says(scene: Scene, reason: str) -> bool:
