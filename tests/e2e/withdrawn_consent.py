@@ -1,6 +1,6 @@
 """The story of a Job that waits in the member's own queue while its namespace withdraws consent.
 
-Told of a simulated member (test_member_queue.py) and of Kueue itself (tests/realkube/test_kueue.py).
+It runs on a simulated member (test_member_queue.py) and with Kueue itself (tests/realkube/test_kueue.py).
 """
 
 import json
