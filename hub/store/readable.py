@@ -16,7 +16,7 @@ _NUMBER: Final = "typeof({0}) NOT IN ('integer', 'null')"
 
 
 def unreadable(conn: Connection) -> Iterator[tuple[str, str, str, int]]:
-    """Yield table, column, what it holds, and how many of its values are none; tables may lack columns."""
+    """Yield table, column, the type it holds, and the number of values of another type."""
     there = inspect(conn)
     names = set(there.get_table_names())
     for table in metadata.sorted_tables:

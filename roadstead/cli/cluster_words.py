@@ -1,4 +1,4 @@
-"""What a member's state and its agent's rights mean for jobs, in words, for `clusters show`."""
+"""Words of `clusters show` about a member's state and its agent's rights."""
 
 from roadstead.cli.tables import wrapped
 from roadstead.models.clusters import Cluster
@@ -17,7 +17,7 @@ _REMEDIES = {
 
 
 def means(cluster: Cluster) -> list[str]:
-    """What follows from its state, and what to do."""
+    """Say the effect of its state, and the remedy."""
     meaning = _MEANS.get(cluster.state, "")
     if cluster.state == "Unhealthy":
         remedy = _REMEDIES.get(cluster.reason, "")
@@ -26,7 +26,7 @@ def means(cluster: Cluster) -> list[str]:
 
 
 def lacking_rights(cluster: Cluster) -> list[str]:
-    """Where the agent's account lacks a right, and how to look at it there."""
+    """Name the namespaces in which the agent's account lacks a right, and the remedy."""
     if not cluster.jobs_forbidden_in:
         return []
     where = ", ".join(cluster.jobs_forbidden_in)

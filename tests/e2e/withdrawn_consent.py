@@ -1,10 +1,9 @@
 """The story of a Job that waits in the member's own queue while its namespace withdraws consent.
 
-Told of a simulated member (test_member_queue.py) and of Kueue itself (tests/realkube/test_kueue.py).
+It runs on a simulated member (test_member_queue.py) and with Kueue itself (tests/realkube/test_kueue.py).
 """
 
 import json
-import shlex
 from functools import partial
 from typing import Final
 
@@ -100,13 +99,12 @@ def _consent(scene: Scene) -> None:
     """The member's people enter what the job's reason tells them."""
     command = f"kubectl label namespace {SPACE}"
 
-    def asked() -> str:
-        message = scene.hub.job(f"{SPACE}/{NAME}").message
-        return message if command in message else ""
+    def told() -> str:
+        _, found, rest = scene.hub.job(f"{SPACE}/{NAME}").message.partition(command)
+        return rest if found else ""
 
-    told = until(asked, PATIENCE_S, "its reason names the command")
-    accept = told[told.index(command) :].split(";")[0].split(",")[0]
-    scene.member(*shlex.split(accept)[1:4], shlex.split(accept)[4])
+    mark = until(told, PATIENCE_S, "its reason names the command").split(";")[0].split(",")[0]
+    scene.member("label", "namespace", SPACE, mark.split()[0])
 
 
 def _says(scene: Scene, reason: str) -> bool:

@@ -82,7 +82,7 @@ class Reported(NamedTuple):
 
 
 def reported_by(tx: Transaction, uids: Collection[str]) -> Reported | None:
-    """Who reports an earlier epoch of these jobs; None where the store never went back."""
+    """Read which members report an earlier epoch of these jobs; None where the store never went back."""
     if restored_at(tx) is None:
         return None
     found = frozenset((each.cluster, each.uid) for each in leftovers.of_jobs(tx, uids))
