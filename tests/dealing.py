@@ -32,8 +32,8 @@ TOGETHER = (
 
 
 def group_of(item: pytest.Item) -> str:
-    """What a test is dealt out with: a beginning in `TOGETHER`, else its group by marker, else its file
-    where it shares a fixture with others of it; else it is alone.
+    """The name of the group that a worker gets as one: a beginning in `TOGETHER`, else the marker's name, else
+    the file of a test that uses a fixture of its module, else the test alone.
     """
     if together := next((each for each in TOGETHER if item.nodeid.startswith(each)), None):
         return together
