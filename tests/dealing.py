@@ -32,7 +32,7 @@ TOGETHER = (
 
 
 def group_of(item: pytest.Item) -> str:
-    """The name of the group that a worker gets as one: a beginning in `TOGETHER`, else the marker's name, else
+    """The name of the group that one worker gets: a beginning in `TOGETHER`, else the name of the marker, else
     the file of a test that uses a fixture of its module, else the test alone.
     """
     if together := next((each for each in TOGETHER if item.nodeid.startswith(each)), None):
