@@ -32,8 +32,10 @@ TOGETHER = (
 
 
 def group_of(item: pytest.Item) -> str:
-    """The name of the group that one worker gets: a beginning in `TOGETHER`, else the name of the marker, else
-    the file of a test that uses a fixture of its module, else the test alone.
+    """The name of the group that one worker gets.
+
+    It is a beginning in `TOGETHER`, else the name of the marker, else the file of a test that uses a fixture
+    of its module, else the test itself.
     """
     if together := next((each for each in TOGETHER if item.nodeid.startswith(each)), None):
         return together
