@@ -32,8 +32,10 @@ TOGETHER = (
 
 
 def group_of(item: pytest.Item) -> str:
-    """What a test is dealt out with: a beginning in `TOGETHER`, else its group by marker, else its file
-    where it shares a fixture with others of it; else it is alone.
+    """The name of the group that one worker gets.
+
+    It is a beginning in `TOGETHER`, else the name of the marker, else the file of a test that uses a fixture
+    of its module, else the test itself.
     """
     if together := next((each for each in TOGETHER if item.nodeid.startswith(each)), None):
         return together

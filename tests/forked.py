@@ -25,7 +25,7 @@ from _pytest.config import create_terminal_writer
 from tests import databases, dealing
 
 _NUMBER: Final = struct.Struct("=I")
-_MOST_DEALT: Final = (64 << 10) // _NUMBER.size  # what a pipe takes before anybody reads
+_MOST_DEALT: Final = (64 << 10) // _NUMBER.size  # capacity of a pipe that nobody reads yet
 _MOST_LOST: Final = (
     5  # workers that end before their time: then something is wrong with all of them
 )
@@ -35,14 +35,12 @@ Group = Sequence[pytest.Item]
 
 def add_options(parser: pytest.Parser) -> None:
     """Register what the command line can say."""
-    parser.addoption(
-        "--forks", type=int, default=0, help="run tests in so many forks of this process"
-    )
-    parser.addoption("--alone", action="store_true", help="deal out each test by itself")
+    parser.addoption("--forks", type=int, default=0, help="run tests in N forks of this process")
+    parser.addoption("--alone", action="store_true", help="give a worker one test at a time")
 
 
 def is_wanted(config: pytest.Config) -> bool:
-    """Whether tests run in forks."""
+    """True where `--forks N` is given and tests are to run."""
     return bool(config.getoption("forks")) and not config.getoption("collectonly")
 
 
@@ -144,7 +142,7 @@ class _Run:
         hook.pytest_runtest_logreport(report=report)
 
     def _replace(self, worker: "_Worker", code: int) -> None:
-        """Its test has failed; another worker goes on with the others of its group."""
+        """Report its test as failed; start a worker for the other tests of its group."""
         number, *others = worker.left
         item = self._session.items[number]
         text = f"worker {worker.number} ended with {code} in {item.nodeid}"
@@ -167,13 +165,13 @@ class _Worker:
         self.left: list[int] = []
 
     def hear(self) -> Any:
-        """What it says next; None at its end."""
+        """Read its next message; None at its end."""
         head = self._read(_NUMBER.size)
         body = self._read(_NUMBER.unpack(head)[0]) if head else b""
         return pickle.loads(body) if body else None
 
     def _read(self, length: int) -> bytes:
-        """So many bytes, or none at the end of the line."""
+        """Read this number of bytes; none at the end of the pipe."""
         whole = b""
         while len(whole) < length:
             part = os.read(self.line, length - len(whole))
@@ -204,7 +202,7 @@ class _Relay:
 
     def __init__(self, config: pytest.Config, line: int) -> None:
         self._config, self._line = config, os.fdopen(line, "wb")
-        # Where pytest looks for it: a test that takes too long is told of there too.
+        # pytest-timeout writes the stacks of a test that takes too long here.
         self._tw = create_terminal_writer(config, sys.__stderr__)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

@@ -95,7 +95,7 @@ def run(
 ) -> "subprocess.CompletedProcess[str]":
     """A command to its end, as `subprocess.run` would show it; `env` in addition to ours, or `alone`.
 
-    For what the command does. How it starts, what it loads and what a terminal shows, is tested by a process.
+    A test of the command's start, of its imports or of a terminal starts a process instead.
     """
     with tempfile.TemporaryDirectory(prefix="run-") as given:
         folder = Path(given)

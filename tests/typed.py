@@ -1,4 +1,4 @@
-"""A command as somebody types it, in a fork of the stem: `tests.stem.run`.
+"""A command line in a fork of the stem, for `tests.stem.run`.
 
     FOLDER MODULE ARGUMENTS...
 

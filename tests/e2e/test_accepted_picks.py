@@ -135,7 +135,7 @@ BY_SERVICES = {
 
 
 def _is_of_every_change(name: str, *, namespaced: bool) -> bool:
-    """Whether every change is held to it."""
+    """True for a scenario that `.ci/run` plays."""
     return name in BOTH_SCOPES if namespaced else name not in BY_SERVICES
 
 

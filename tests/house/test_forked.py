@@ -35,7 +35,7 @@ def ran(folder: Path, *options: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_every_test_has_one_outcome_though_a_worker_ends(tmp_path: Path) -> None:
-    """The test that ended its worker has failed; another worker goes on with what followed it."""
+    """The test that ended its worker has failed; another worker runs the tests after it."""
     done = ran(tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "2 failed, 2 passed, 1 skipped" in done.stdout

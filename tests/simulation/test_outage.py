@@ -34,7 +34,7 @@ class _Fleet(WholeRun):
         self.world.run(self.world.now + seconds)
 
     def end(self, within_s: float) -> None:
-        """Go on until no job runs any more, at most so long."""
+        """Play until no job runs any more, for `within_s` at most."""
         last = self.world.now + within_s
         while self.world.now < last and any(state == "Running" for state, _ in self.states()):
             self.go_on(25.0)
