@@ -1,5 +1,7 @@
 """What is taken of a burst of watch events: the last state of each object, and every deletion."""
 
+from typing import Any
+
 import pytest
 
 from shared.kube.watch import WatchEvent, newest
@@ -11,7 +13,7 @@ def event(kind, name, version, uid="u1"):
     )
 
 
-CASES = {
+CASES: dict[str, tuple[list[tuple[Any, ...]], list[int]]] = {
     "one alone": ([("MODIFIED", "a", 1)], [1]),
     "the last of several states": (
         [("ADDED", "a", 1), ("MODIFIED", "a", 2), ("MODIFIED", "a", 3)],
