@@ -17,7 +17,7 @@ from hub.store.records.history import StoredEvent
 from shared.loop import Loop, Observer, unobserved
 
 EVERY_S: Final = 1.0
-MOST: Final = 100  # lines of a turn: each costs 0.1 ms
+MOST: Final = 50  # lines of a turn: each costs 0.1 ms, and ten jobs a second say as many
 log = structlog.get_logger("hub.history")
 
 
