@@ -122,9 +122,7 @@ class Picture:
     compares: bool = False
     driven: str | None = None
     unaccepted: Collection[str] = ()  # of `refused`, those that miss it for want of consent
-    leftovers: Sequence[
-        str
-    ] = ()  # where something is still to be taken back, and why it is not yet
+    leftovers: Sequence[str] = ()  # where something is still to be taken back, and why it is not
 
 
 def status_of(
