@@ -53,12 +53,11 @@ $(READY): requirements/lock.txt pyproject.toml
 demo: $(READY)  ## Start hub, three simulated clusters and agents; run the guide (DEMO_ARGS=--exit ends it)
 	$(BIN)/roadstead demo $(DEMO_ARGS)
 
-# Tests mostly wait: more workers than cores. `WORKERS=0` runs one after the other. Workers are forks of one
-# process that has collected the tests (tests/forked.py); where they are measured, processes that each collect them.
+# Tests mostly wait: more workers than cores. `WORKERS=0` runs one after the other.
 WORKERS ?= 4
 
 test: $(READY)  ## Run the tests that need nothing installed (TEST_ARGS="-k name")
-	$(BIN)/python -m pytest $(if $(COVERAGE),-n,--forks) $(WORKERS) -m "not slow and not soak" $(if $(COVERAGE),--cov --cov-report=) $(TEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not soak" $(if $(COVERAGE),--cov --cov-report=) $(TEST_ARGS)
 	$(if $(COVERAGE),$(BIN)/python -m tests.coverage_floors)
 
 coverage: COVERAGE := 1
@@ -83,7 +82,7 @@ SOAKING = $(shell grep -rl --include='test_*.py' 'soak' tests)
 ON_ANY_KUBE = tests/kubesim $(shell grep -rlE --include='test_*.py' 'mark\.realkube|any_cluster|cluster_kubeconfig' tests)
 
 test-slow: $(READY)  ## Run the tests of whole processes: kill -9, restarts, fleets
-	$(BIN)/python -m pytest $(PLAIN) --forks $(WORKERS) --alone -m "slow and not browser and not soak" $(if $(NAMED),,$(SLOW)) $(TEST_ARGS)
+	$(BIN)/python -m pytest $(PLAIN) -n $(WORKERS) --dist loadgroup -m "slow and not browser and not soak" $(if $(NAMED),,$(SLOW)) $(TEST_ARGS)
 
 test-api: $(READY)  ## Ask each operation of the API what its description allows and what not: EXAMPLES=100
 	API_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/openapi/test_any_request.py $(TEST_ARGS)
@@ -101,7 +100,7 @@ ON_POSTGRES := tests/services/members tests/services/scheduling tests/services/w
 FEW_ON_POSTGRES = $(shell sed 's/ *\#.*//' tests/on_postgres.txt)
 
 test-postgres: $(READY)  ## Run the tests of hubs on PostgreSQL (needs its server; POSTGRES=few: those of every change)
-	$(BIN)/python -m pytest $(PLAIN) --forks $(WORKERS) --store=postgres -m "not slow$(if $(POSTGRES), and not soak)" \
+	$(BIN)/python -m pytest $(PLAIN) -n $(WORKERS) --store=postgres -m "not slow$(if $(POSTGRES), and not soak)" \
 		$(if $(POSTGRES),$(FEW_ON_POSTGRES),$(ON_POSTGRES)) $(TEST_ARGS)
 
 test-browser: $(READY)  ## Run the tests of the live page in a real browser (needs chromium on PATH)
@@ -116,7 +115,7 @@ KUBE ?=
 test-real realkube: export REALKUBE_VERSION := $(KUBE)
 
 test-real: $(READY) realkube helm  ## Run what Kubernetes must agree with on a real control plane (needs Go; KUBE=1.30)
-	$(BIN)/python -m pytest $(PLAIN) --forks $(PLANES) --alone --kube=real -m "(realkube or anykube)$(if $(LONG),, and not soak)" $(if $(NAMED),,$(ON_ANY_KUBE)) $(TEST_ARGS)
+	$(BIN)/python -m pytest $(PLAIN) -n $(PLANES) --dist loadgroup --kube=real -m "(realkube or anykube)$(if $(LONG),, and not soak)" $(if $(NAMED),,$(ON_ANY_KUBE)) $(TEST_ARGS)
 
 # A comma in a default would end an argument of $(or).
 FEW := 1,2
@@ -129,10 +128,10 @@ soak: $(READY)  ## What is too long for every change, for hours: campaigns, ever
 	@$(MAKE) simulations
 	@$(MAKE) test-api
 	@$(MAKE) test-postgres
-	CI=1 PROPERTY_TIMES=10 $(BIN)/python -m pytest --forks $(WORKERS) --timeout=3000 -m "not slow" $(PROPERTIES)
+	CI=1 PROPERTY_TIMES=10 $(BIN)/python -m pytest -n $(WORKERS) --timeout=3000 -m "not slow" $(PROPERTIES)
 	@$(BIN)/python -m tests.chaos --seeds=$(or $(SEEDS),$(MANY)) $(CHAOS_ARGS)
 	@$(BIN)/python -m tests.chaos --replicas=2 --seeds=$(or $(SEEDS),$(MANY)) $(CHAOS_ARGS)
-	$(BIN)/python -m pytest --forks $(WORKERS) --alone -m "soak and not realkube" $(if $(NAMED),,$(SOAKING)) $(TEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "soak and not realkube" $(if $(NAMED),,$(SOAKING)) $(TEST_ARGS)
 	@$(MAKE) test-real LONG=1
 	@$(MAKE) test-real LONG=1 KUBE=1.30
 

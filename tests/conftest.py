@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import structlog
 
-from tests import databases, dealing, examples, forked, stem
+from tests import databases, dealing, examples, stem
 from tests.realkube import agreement, build, plane
 
 examples.load_profile()
@@ -55,7 +55,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=databases.SQLITE,
         help="where hubs of tests keep their data; the tests of the store try both in any case",
     )
-    forked.add_options(parser)
 
 
 @pytest.fixture(autouse=True)
@@ -85,8 +84,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Workers share one stem: loading modules costs CPU seconds."""
-    several = config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
-    if several or forked.is_wanted(config):
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         stem.share()
 
 
@@ -137,13 +135,9 @@ def _skip_before(item: pytest.Item, lowest: str, reason: str) -> None:
         item.add_marker(pytest.mark.skip(reason=f"from Kubernetes {lowest} on: {reason}"))
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """Run tests in forks where that is asked for."""
-    if not forked.is_wanted(session.config) or session.testsfailed:
-        return None
-    forked.run(session)
-    return True
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> dealing.Dealing | None:
+    """Deal tests out one at a time where that is asked for."""
+    return dealing.Dealing(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

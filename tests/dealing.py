@@ -1,12 +1,11 @@
-"""How tests are dealt out to workers by `--alone`: for suites that mostly wait.
+"""How tests are dealt out to workers under `-n N --dist loadgroup`: for suites that mostly wait.
 
 Every test goes alone to the next worker that is free, those that may take longest first, so that no
 worker ends up alone with one. Tests that share a fleet which is dear to start stay together, in order.
 """
 
-from typing import Any
-
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 # Beginnings of node ids; what begins alike goes to one worker.
 TOGETHER = (
@@ -31,20 +30,13 @@ TOGETHER = (
 )
 
 
-def group_of(item: pytest.Item) -> str:
-    """The name of the group that one worker gets.
+class Dealing(LoadScopeScheduling):  # type: ignore[misc]  # xdist's base is untyped
+    """One test at a time, save those that stay together: by their beginning, or by `xdist_group`."""
 
-    It is a beginning in `TOGETHER`, else the name of the marker, else the file of a test that uses a fixture
-    of its module, else the test itself.
-    """
-    if together := next((each for each in TOGETHER if item.nodeid.startswith(each)), None):
-        return together
-    if marker := item.get_closest_marker("together"):
-        return str(marker.args[0])
-    fixtures: Any = getattr(item, "_fixtureinfo", None)
-    found = fixtures.name2fixturedefs.values() if fixtures else ()
-    shares = any(each[-1].scope in {"class", "module", "package"} for each in found)
-    return str(item.path) if shares else item.nodeid
+    def _split_scope(self, nodeid: str) -> str:
+        if nodeid.rfind("@") > nodeid.rfind("]"):  # as xdist writes the group of a marker
+            return nodeid.rpartition("@")[2]
+        return next((group for group in TOGETHER if nodeid.startswith(group)), nodeid)
 
 
 def longest_first(items: list[pytest.Item]) -> None:

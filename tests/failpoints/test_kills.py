@@ -40,7 +40,7 @@ def _cases() -> Iterator[object]:
         (databases.SQLITE, databases.POSTGRES), _FLEETS.items()
     ):
         shared = (store, fleet)  # the very object: pytest goes by identity
-        marks = [pytest.mark.together(f"failpoints-{store}-{fleet}")]
+        marks = [pytest.mark.xdist_group(f"failpoints-{store}-{fleet}")]
         if store == databases.POSTGRES:
             marks.append(pytest.mark.skipif(bool(_NO_POSTGRES), reason=_NO_POSTGRES or ""))
         if (store, fleet) != _OFTEN:
