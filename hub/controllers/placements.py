@@ -17,6 +17,7 @@ from hub.domain.fleet.clusters import Cluster
 from hub.services.consent import namespaces as consents
 from hub.services.consent.placed import PlacedNamespaces, name_placed
 from hub.services.context.hub import Hub
+from hub.services.mirror.not_taken import NotTaken
 from hub.services.objects import leave, left_behind
 from hub.services.placements import index
 from hub.services.placements.fleet import read_fleet, read_heartbeats
@@ -47,9 +48,17 @@ class Placements:
     """One turn: find who is concerned by what changed, reconcile them."""
 
     def __init__(
-        self, hub: Hub, term: Callable[[], int], promised: FindPromised = _nothing
+        self,
+        hub: Hub,
+        term: Callable[[], int],
+        promised: FindPromised = _nothing,
+        not_taken: NotTaken | None = None,
     ) -> None:
-        """`promised`: what members were promised and have not reported yet, by member and resource."""
+        """`promised`: what members were promised and have not reported yet, by member and resource.
+
+        `not_taken`: what the bridge did not take from the hub cluster.
+        """
+        self._not_taken = not_taken or NotTaken()
         self._hub = hub
         self._promised = promised
         self._term = term
@@ -66,6 +75,7 @@ class Placements:
         self._orphans_at = self._leaving_at = 0.0  # when to look for them again
         self._changes = hub.subscribe(*_FOLLOWED)
         self.loop = Loop("placements", self.tick, hub.clock, every_s=EVERY_S, least_s=LEAST_S)
+        self._not_taken.told = self.loop.wake
 
     async def run(self) -> None:
         """Follow and work until cancelled."""
@@ -99,6 +109,11 @@ class Placements:
             self._unread.clear()
         if len(self._index):
             await self._hear()
+        for each in self._not_taken.take_changed():
+            it = each.resource
+            labels = dict(each.labels)
+            self._dirty |= self._index.concerned(it.group, it.kind, it.namespace, it.name, labels)
+            self._dirty |= {each.of}.intersection(self._index.uids())
         self._retry_failed()
         self._look_at_due()
         await self._tell_orphans(term)
@@ -158,6 +173,7 @@ class Placements:
     async def _load(self) -> None:
         for row in await self._hub.read(index.load_placements):
             self._index.put(row)
+            self._not_taken.recall(row)
             self._dirty.add(row.uid)
         self._index.overrides = await self._hub.read(index.load_overrides)
         for row in await self._hub.read(index.load_runs):
@@ -290,7 +306,8 @@ class Placements:
             of = self._hub.settings.scheduling
             given = (uid, self._fleet_now(), term, overrides, of.profile, of.suspect_after_s)
             runs = self._index.runs.of(uid), self._hub.settings.rollouts, self._placed.asked
-            after = await self._hub.write(reconcile_with_status, *given, *runs)
+            refused = self._not_taken.of(self._index.rules_of(uid), uid)
+            after = await self._hub.write(reconcile_with_status, *given, *runs, refused)
         except Exception as fault:  # noqa: BLE001 - one placement must not stop the others
             log.warning("placement failed", uid=uid, fault=f"{type(fault).__name__}: {fault}")
             self._index.unsettled.add(uid)

@@ -33,7 +33,11 @@ from hub.services.placements.reporting import (
     member_generation,
     said_of,
 )
-from hub.services.placements.selecting import CLUSTER_SCOPED, resource_of_job
+from hub.services.placements.selecting import (
+    CLUSTER_SCOPED,
+    NotTakenObject,
+    resource_of_job,
+)
 from hub.store import objects, works
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import SelectedObject
@@ -146,7 +150,7 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome, held: _Held) -> Picture
     for cluster, given in outcome.given.items():
         if not given.wanted:
             continue
-        items[cluster] = [
+        found = [
             _object_item(
                 each,
                 held.get((cluster, each.uid)),
@@ -154,6 +158,9 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome, held: _Held) -> Picture
                 _owner(outcome.conflicts.get((cluster, each.uid)), owners),
             )
             for each in given.objects
+        ]
+        items[cluster] = [
+            item for item in found if item.resource not in outcome.selection.not_taken
         ] + [
             Item(each.resource, applied=False, reason=each.reason, message=each.message)
             for each in outcome.selection.left_out
@@ -353,12 +360,14 @@ def reconcile_with_status(
     runs: Collection[str] = (),
     rollouts: Rollouts = _AS_SET,
     asked: AskedNamespaces = _ASKED,
+    refused: Sequence[NotTakenObject] = (),
 ) -> Next:
     """Bring one placement and its status up to date.
 
     `overrides` are the uids of all that are stored: mostly none, and then nothing is asked. `profile` and
     `suspect_after_s`: of scheduling, by the settings. `runs`: uids of its staged update runs that are
-    not over. `asked`: namespaces whose consent members report.
+    not over. `asked`: namespaces whose consent members report. `refused`: what the hub did not take from the
+    hub cluster.
     """
     compatible = profile == "KubeFleet"
     outcome = reconcile(
@@ -372,6 +381,7 @@ def reconcile_with_status(
         runs=runs,
         rollouts=rollouts,
         asked=asked,
+        refused=refused,
     )
     if outcome is None:
         return Next()
