@@ -84,6 +84,8 @@ def _check_data(content: Mapping[str, Any], kind: str, problems: Problems) -> No
                     "nor begins with '..'"
                 )
                 problems.add(join(field, key), RejectCode.INVALID_NAME, rule)
+            elif value is None:
+                continue  # an API server reads null as ""
             elif not isinstance(value, str):
                 rule = "must be a string; put it in quotes"
                 problems.add(join(field, key), RejectCode.INVALID_TYPE, rule)

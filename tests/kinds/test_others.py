@@ -83,6 +83,11 @@ def test_a_key_that_names_no_file_in_a_folder_is_refused(key):
     ]
 
 
+def test_a_null_of_a_config_map_is_an_empty_text():
+    """As an API server reads it; kubectl takes it."""
+    assert spec_of(a_manifest("v1", "ConfigMap", data={"a": None})) == {"data": {"a": None}}
+
+
 def test_data_of_config_maps_and_secrets_is_text():
     """Values are strings, and encoded ones base64; a misspelt field is found."""
     assert refused(a_manifest("v1", "ConfigMap", data={"a": 1, "b/c": "x"}, dta={})) == {

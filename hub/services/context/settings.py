@@ -62,6 +62,7 @@ class Intake:
     unsuspendable_labels: str = "notebook-name"
     """Labels (key or key=value, by comma), also of pod templates, of what can not be suspended."""
     protected_queues: str = field(default="", init=False)  # as in Queueing
+    partial_admission: bool = field(default=False, init=False)  # as in Queueing
     pods: podsecurity.Rules = field(default_factory=podsecurity.Rules, init=False)  # as in Pods
     idempotency_kept: dt.timedelta = dt.timedelta(hours=24)
     """How long a reply can be replayed under its Idempotency-Key."""
@@ -329,4 +330,6 @@ class Settings:
         """Intake must know which queues never preempt, and what pods may ask for."""
         declared = self.queueing.non_preemptible_queues
         object.__setattr__(self.intake, "protected_queues", declared)
+        partial = self.queueing.partial_admission == "On"
+        object.__setattr__(self.intake, "partial_admission", partial)
         object.__setattr__(self.intake, "pods", self.pods.rules())
