@@ -101,7 +101,7 @@ async def apply_documents(
     answer = _ApplyAnswer(partial=hub.settings.intake.partial_admission)
     size, who = len(await request.body()), caller(request).name
     async with hub.bulk:
-        read = await read_many(request)
+        read = await read_many(request, of_any_kind=True)
         now = hub.clock.now()
         for part in _parts(read):
             read_part = await off_loop(request, size, _drafts, part, namespace, now, who)

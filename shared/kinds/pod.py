@@ -143,4 +143,4 @@ def _check_mounts(
     )
     for path, name in mounted:
         if name not in there:
-            problems.add(path, RejectCode.NOT_FOUND, f"the pod has no volume {name}")
+            problems.add(path, RejectCode.INVALID_VALUE, f"the pod has no volume {name}")

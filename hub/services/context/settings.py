@@ -4,7 +4,7 @@
 """
 
 import datetime as dt
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from hub.services.access.sign_in.terms import Oidc, TokenReviews
@@ -225,8 +225,12 @@ class Api:
     """Largest body of an agent's request."""
     held_bytes: int = 256 << 20
     """Bodies that are being read, together; a request beyond is asked to come again."""
+    bulk_document_bytes: int = 3 << 20
+    """Largest document of `apply` and `plan`: what an API server reads."""
     document_values: int = 100_000
     """Values (objects, lists, texts, numbers) of one document."""
+    bulk_document_values: int = 300_000
+    """… and of one document of `apply` and `plan`."""
     bulk_documents: int = 20_000
     """Documents of one batch or `apply`."""
     bulk_values: int = 1_000_000
@@ -290,6 +294,15 @@ class Api:
             document_nodes=self.document_values,
             documents=self.bulk_documents,
             nodes=self.bulk_values,
+        )
+
+    @property
+    def bulk_bounds(self) -> Bounds:
+        """What is read of the body of `apply` and `plan`: objects as large as an API server takes them."""
+        return replace(
+            self.bounds,
+            document_bytes=self.bulk_document_bytes,
+            document_nodes=self.bulk_document_values,
         )
 
 
