@@ -34,6 +34,12 @@ GROUPS: Final = (
     "leaderworkerset.x-k8s.io",
     "sparkoperator.k8s.io",
     "workload.codeflare.dev",
+    "batch.volcano.sh",
+    "serving.kserve.io",
+    "tekton.dev",
+    "argoproj.io",
+    "inference.networking.k8s.io",
+    "inference.networking.x-k8s.io",
 )
 
 
