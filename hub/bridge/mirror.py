@@ -144,10 +144,10 @@ class Mirror:
 
     def retry_refused(self) -> None:
         """Look again at what was refused: what stood against it may be gone."""
-        for place in self._not_taken.identities():
-            source = self._sources.source(*place[:2])
-            if source and source.informer.synced.is_set() and self._sources.get(place) is None:
-                self._not_taken.drop(place)  # deleted since
+        for known in self._not_taken.identities():
+            source = self._sources.source(*known[:2])
+            if source and source.informer.synced.is_set() and self._sources.get(known) is None:
+                self._not_taken.drop(known)  # deleted since
         for uid in self.refusals:
             place = self._sources.place_of(uid)
             self._marks.pop(uid, None)

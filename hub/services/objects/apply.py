@@ -13,7 +13,7 @@ from hub.services.consent import identity
 from hub.services.consent.namespaces import renewed
 from hub.services.context.rendering import resource_version
 from hub.services.context.settings import Intake
-from hub.services.jobs import bare_intake, held
+from hub.services.jobs import bare_intake, held, unsuspendable
 from hub.services.jobs.accept import missing_classes, occupied, say_missing_class, submit_jobs
 from hub.services.jobs.bare import kind_of
 from hub.services.jobs.priorities import Priorities
@@ -194,6 +194,11 @@ def _apply_object(
     # A bare Workload that nothing else hinders would be a unit of admission, were its queue there.
     held = given.is_bare and not parsed.hindrance
     warnings = (bare_intake.queue_missing(given),) if held else ()
+    if parsed.kind == "ClusterQueue" and row is not None and declares:
+        said = unsuspendable.guard_lost(tx, given.name, row.spec, parsed.spec, intake)
+        warnings = (said,) if said else ()
+        if said and (now := objects.get(tx, uid)) is not None:
+            tx.say(now, unsuspendable.GUARD_LOST, said, warning=True)
     return Applied(index, result, uid, given, warnings=warnings, declares=declares)
 
 

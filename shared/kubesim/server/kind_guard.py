@@ -26,7 +26,7 @@ KEYS: Final = frozenset(
         "replicasets.apps",
     }
 )
-GROUPS: Final = (
+GROUPS: Final[tuple[str, ...]] = (
     "jobset.x-k8s.io",
     "kubeflow.org",
     "trainer.kubeflow.org",

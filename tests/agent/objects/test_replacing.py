@@ -1,5 +1,7 @@
 """What is written where entries of others make a forced apply invalid: the manifest, less those entries."""
 
+from typing import Any
+
 import pytest
 
 from agent.objects import replacing
@@ -35,7 +37,7 @@ HTTP = {"readinessProbe": {"httpGet": {"path": "/", "port": 80}}}
 EXEC = {"readinessProbe": {"exec": {"command": ["true"]}, "timeoutSeconds": 9}}
 VALUE = {"env": [{"name": "A", "value": "1"}]}
 FROM = {"env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]}
-HELD = {"f:spec": {"f:ports": {'k:{"port":82,"protocol":"TCP"}': {}}}}
+HELD: dict[str, Any] = {"f:spec": {"f:ports": {'k:{"port":82,"protocol":"TCP"}': {}}}}
 BY_PORT = {"managedFields": [{"manager": OURS, "operation": "Apply", "fieldsV1": HELD}]}
 
 IN_THE_WAY = {
