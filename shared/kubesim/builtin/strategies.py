@@ -9,7 +9,7 @@ from shared.kubesim.apimachinery.errors import Cause
 from shared.kubesim.apimachinery.selectors import labels_match
 from shared.kubesim.apimachinery.strategies import KindStrategy, Object, PlainStrategy
 from shared.kubesim.builtin import defaults
-from shared.kubesim.builtin.validate_data import (
+from shared.kubesim.builtin.validate_keys import (
     cron_faults,
     data_key_faults,
     immutable_data_faults,
