@@ -9,12 +9,6 @@ from shared.kubesim.apimachinery.errors import Cause
 from shared.kubesim.apimachinery.selectors import labels_match
 from shared.kubesim.apimachinery.strategies import KindStrategy, Object, PlainStrategy
 from shared.kubesim.builtin import defaults
-from shared.kubesim.builtin.validate_keys import (
-    cron_faults,
-    data_key_faults,
-    immutable_data_faults,
-    typed_key_faults,
-)
 from shared.kubesim.builtin.validate_job import (
     LEGACY_NAME,
     LEGACY_UID,
@@ -25,6 +19,12 @@ from shared.kubesim.builtin.validate_job import (
     job_update_faults,
 )
 from shared.kubesim.builtin.validate_job_status import job_status_faults, unmanaged_status_faults
+from shared.kubesim.builtin.validate_keys import (
+    cron_faults,
+    data_key_faults,
+    immutable_data_faults,
+    typed_key_faults,
+)
 from shared.kubesim.builtin.validate_pod import spec_faults
 from shared.kubesim.store.lifecycle import label_faults
 from shared.kubesim.store.namespace_lifecycle import NamespaceStrategy
