@@ -51,6 +51,7 @@ from hub.services.context import identity, timeline
 from hub.services.context.hub import Hub
 from hub.services.context.settings import Settings
 from hub.services.members.sync import AgentSync
+from hub.services.mirror.not_taken import NotTaken
 from hub.services.queues import unqueued
 from hub.store.backends.sqlite import address_of
 from hub.store.engine import Database
@@ -226,6 +227,7 @@ async def _composed(
         scheduling = SchedulingController(hub, lease.term, observe_turn)
         app.state.schedule_index = lambda: scheduling.scheduler.index
         last_down = LastDown()
+        not_taken = NotTaken()
         yield (
             app,
             [
@@ -238,13 +240,13 @@ async def _composed(
                 Lifetimes(hub, lease.term, last_down, observe_turn).run,
                 Chains(hub, lease.term, observe_turn).run,
                 ClassValues(hub, lease.term, observe_turn).run,
-                Placements(hub, lease.term, lambda: _promised(scheduling)).run,
+                Placements(hub, lease.term, lambda: _promised(scheduling), not_taken).run,
                 LastLines(hub, app.state.open_streams, observe_turn).run,
                 Expiry(hub, lease.term, observe_turn).run,
                 Resealing(hub, lease.term, observe_turn).run,
                 HistoryLog(hub, lease.term, observe_turn).run,
                 FlavorReach(hub, lease.term, lambda: scheduling.scheduler.index, observe_turn).run,
-                *_bridge(hub, lease, arguments),
+                *_bridge(hub, lease, arguments, not_taken),
             ],
         )
     finally:
@@ -284,14 +286,16 @@ class _Watch:
         raise self._db.left_behind
 
 
-def _bridge(hub: Hub, lease: Lease, arguments: argparse.Namespace) -> list[Run]:
+def _bridge(
+    hub: Hub, lease: Lease, arguments: argparse.Namespace, not_taken: NotTaken
+) -> list[Run]:
     """The loop of the bridge, where there is a hub cluster, and of who asks that one whose tokens are."""
     if arguments.hub_kubeconfig is None and not arguments.hub_in_cluster:
         hub.settings.token_reviews.do_without_cluster()
         return []
     from hub.bridge.bridge import Bridge  # noqa: PLC0415 - its Kubernetes client takes a second
 
-    return Bridge(hub, lease.term, arguments.hub_kubeconfig).loops()
+    return Bridge(hub, lease.term, arguments.hub_kubeconfig, not_taken).loops()
 
 
 class _Server(uvicorn.Server):

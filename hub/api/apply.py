@@ -64,6 +64,7 @@ class _ApplyAnswer:
     refused: int = 0
     first: Rejected | None = None
     errors: list[FieldError] = field(default_factory=list)
+    partial: bool = True  # is partial admission on?
 
 
 @router.post(
@@ -97,10 +98,10 @@ async def apply_documents(
     if not is_dns_label(namespace):
         raise Rejected(RejectCode.INVALID_NAME, LABEL_RULE, "namespace")
     hub = applying(request)
-    answer = _ApplyAnswer()
+    answer = _ApplyAnswer(partial=hub.settings.intake.partial_admission)
     size, who = len(await request.body()), caller(request).name
     async with hub.bulk:
-        read = await read_many(request)
+        read = await read_many(request, of_any_kind=True)
         now = hub.clock.now()
         for part in _parts(read):
             read_part = await off_loop(request, size, _drafts, part, namespace, now, who)
@@ -165,7 +166,7 @@ def _say(
             answer.errors += _errors(index, each.error)[: MOST_ERRORS - len(answer.errors)]
         else:
             answer.taken += 1
-        item = _item(index, each, value, with_errors=room)
+        item = _item(index, each, value, with_errors=room, partial=answer.partial)
         if place in warned and each.result != REJECTED:
             item["warnings"] = [*item.get("warnings", ()), warned[place]]
         answer.items.append(orjson.dumps(item))
@@ -180,7 +181,9 @@ def _errors(place: int, refusal: Rejected) -> list[FieldError]:
     ]
 
 
-def _item(index: int, applied: Applied, value: object, *, with_errors: bool) -> Json:
+def _item(
+    index: int, applied: Applied, value: object, *, with_errors: bool, partial: bool
+) -> Json:
     given = applied.draft
     raw = value if isinstance(value, dict) else {}
     named = raw.get("metadata")
@@ -195,18 +198,18 @@ def _item(index: int, applied: Applied, value: object, *, with_errors: bool) -> 
         "result": applied.result,
     }
     if not applied.error:
-        said = [*(_warnings(given.parsed) if given else ()), *applied.warnings]
+        said = [*(_warnings(given.parsed, partial=partial) if given else ()), *applied.warnings]
         return {**item, "warnings": said} if said else item
     told = rendering.refusal(applied.error)
     return {**item, **told} if with_errors else {**item, **told, "errors": []}
 
 
-def _warnings(parsed: Parsed) -> list[str]:
+def _warnings(parsed: Parsed, *, partial: bool) -> list[str]:
     """What of a document is kept and not acted on, or hardly meant."""
     why = parsed.hindrance
     waits = [] if why is None else [f"{why.field}: {why.message}: as it is, it is never admitted"]
     odd = unknown_kind(parsed.group, parsed.kind)
-    return [*unheeded.notices(parsed), *waits, *([odd] if odd else ())]
+    return [*unheeded.notices(parsed, partial=partial), *waits, *([odd] if odd else ())]
 
 
 def _text(value: object) -> str:

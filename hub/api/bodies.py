@@ -42,11 +42,12 @@ async def read_one(request: Request, fn: Callable[[Any], T]) -> tuple[bytes, T]:
     return body, await off_loop(request, len(body), made)
 
 
-async def read_many(request: Request) -> list[tuple[int, Any]]:
-    """The documents of the body, numbered from 0. Raises Rejected."""
+async def read_many(request: Request, *, of_any_kind: bool = False) -> list[tuple[int, Any]]:
+    """The documents of the body, numbered from 0. `of_any_kind`: they may be larger. Raises Rejected."""
     body = await request.body()
     content_type = request.headers.get("content-type", "")
-    bounds = hub_of(request).settings.api.bounds
+    api = hub_of(request).settings.api
+    bounds = api.bulk_bounds if of_any_kind else api.bounds
     return await off_loop(request, len(body), read_documents, body, content_type, bounds)
 
 

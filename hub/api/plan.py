@@ -75,7 +75,7 @@ async def plan_documents(
         raise Rejected(RejectCode.INVALID_NAME, LABEL_RULE, "namespace")
     hub = hub_of(request)
     async with hub.bulk:
-        read = await read_many(request)
+        read = await read_many(request, of_any_kind=True)
         if len(read) > MOST_DOCUMENTS:
             text = f"{len(read)} documents; a plan takes {MOST_DOCUMENTS}"
             raise Rejected(RejectCode.TOO_MANY_DOCUMENTS, text)

@@ -30,6 +30,7 @@ from hub.bridge.workload_objects import WorkloadObjects
 from hub.bridge.writeback import Writeback
 from hub.services.context.hub import Hub
 from hub.services.mirror import objects as mirrored
+from hub.services.mirror.not_taken import NotTaken
 from hub.services.placements import index
 from hub.services.placements.index import PlacementIndex
 from hub.store.errors import StoreUnavailable
@@ -55,10 +56,18 @@ log = structlog.get_logger(__name__)
 class Bridge:
     """`kubeconfig` is the hub cluster's; None: the account of the pod that this is.
 
-    `term` is the leadership under which the bridge writes.
+    `term` is the leadership under which the bridge writes. `not_taken` is told what the hub refuses.
     """
 
-    def __init__(self, hub: Hub, term: Callable[[], int], kubeconfig: Path | str | None) -> None:
+    def __init__(
+        self,
+        hub: Hub,
+        term: Callable[[], int],
+        kubeconfig: Path | str | None,
+        not_taken: NotTaken | None = None,
+    ) -> None:
+        self._not_taken = not_taken or NotTaken()
+        self._not_taken.bridged = True
         self._hub = hub
         self._term = term
         self._kubeconfig = kubeconfig
@@ -111,7 +120,7 @@ class Bridge:
             # Only now: a hub cluster that refuses these is asked ever more seldom.
             self._connected = True
             await self._while_leading(
-                _Crossing(self._hub, self._term, client, self.condition).run()
+                _Crossing(self._hub, self._term, client, self.condition, self._not_taken).run()
             )
             return True
 
@@ -146,6 +155,7 @@ class _Crossing:
         term: Callable[[], int],
         client: KubeClient,
         condition: BridgeCondition,
+        not_taken: NotTaken | None = None,
     ) -> None:
         self._hub = hub
         self._term = term
@@ -178,6 +188,7 @@ class _Crossing:
             self._look_at,
             lambda: condition.protection.in_force,
             self._mirror_seen,
+            not_taken,
         )
         self._deletions = Deletions(
             hub, client, self._sources, self._mirror, condition, self._mirror_gone

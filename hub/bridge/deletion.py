@@ -116,7 +116,8 @@ class Deletions:
         for each in absent:
             metadata = each.last["metadata"]
             uid = metadata["uid"]
-            self._mirror.forget(uid)
+            where = metadata.get("namespace") or "", metadata["name"]
+            self._mirror.forget(uid, (each.kind.group, each.kind.kind, *where))
             if each.shows:  # a mirror is written, never read: its absence says nothing
                 self._gone(each.shows)
             elif each.kind == WORKLOAD and (job := job_of(each.last)):

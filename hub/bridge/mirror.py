@@ -32,6 +32,7 @@ from hub.bridge.workload_words import is_orphan, job_of
 from hub.domain.workloads.origin import Origin
 from hub.services.context.hub import Hub
 from hub.services.mirror import objects as mirrored
+from hub.services.mirror.not_taken import NotTaken
 from hub.services.objects.apply import REJECTED, Applied
 from hub.services.placements.index import PlacementIndex
 from hub.services.reading.draft import Draft, draft
@@ -42,6 +43,7 @@ from shared.failpoints import failpoint
 from shared.finalizers import finalizers_of, patch
 from shared.groups import PLACEMENT
 from shared.kinds import parse
+from shared.kinds.metadata import controllers_of
 from shared.kube import errors
 from shared.kube.client import KubeClient, Object
 from shared.reject_codes import RejectCode
@@ -73,12 +75,14 @@ class Mirror:
         told: Callable[[str], None],
         protected: Callable[[], bool] = lambda: True,
         seen: Callable[[str], None] = lambda uid: None,
+        not_taken: NotTaken | None = None,
     ) -> None:
         self._hub = hub
         self._client = client
         self._sources = sources
         self._index = index
         self.tell = told  # called with the uid of what was taken or refused
+        self._not_taken = not_taken or NotTaken()
         self._protected = protected  # do Jobs without the mark stay suspended?
         self._seen = seen  # called with the uid of the row that a changed mirror shows
         self.unchanged: Callable[[Object], None] = lambda obj: (
@@ -95,8 +99,10 @@ class Mirror:
         """The hub has these, from before this process's life: they are followed whatever they say now."""
         self._taken.update(uids)
 
-    def forget(self, uid: str) -> None:
-        """It is gone."""
+    def forget(self, uid: str, place: Place) -> None:
+        """It is gone, and perhaps another is there."""
+        if self._sources.get(place) is None:
+            self._not_taken.drop(place)
         self._marks.pop(uid, None)
         self._taken.discard(uid)
         self.refusals.pop(uid, None)
@@ -115,12 +121,14 @@ class Mirror:
         for place, source, obj in found:
             if self._sources.is_mirror(obj):  # of what came by REST: nothing is taken from it
                 self.refusals.pop(_uid(obj), None)
+                self._not_taken.drop(place)
                 self._taken.discard(_uid(obj))
                 self._seen(self._sources.row_of(obj))
             elif obj["metadata"].get("deletionTimestamp"):
                 self.leaving.add(place)
             elif not self._concerns_us(source, obj):
                 self.refusals.pop(_uid(obj), None)
+                self._not_taken.drop(place)
             elif self._marks.get(_uid(obj)) != _mark(obj):
                 fresh.append((place, source, obj))
             elif place[:2] in PLACEMENTS:
@@ -136,6 +144,10 @@ class Mirror:
 
     def retry_refused(self) -> None:
         """Look again at what was refused: what stood against it may be gone."""
+        for known in self._not_taken.identities():
+            source = self._sources.source(*known[:2])
+            if source and source.informer.synced.is_set() and self._sources.get(known) is None:
+                self._not_taken.drop(known)  # deleted since
         for uid in self.refusals:
             place = self._sources.place_of(uid)
             self._marks.pop(uid, None)
@@ -252,6 +264,7 @@ class Mirror:
     def _settle(self, obj: Object, result: Applied) -> None:
         uid = _uid(obj)
         self._marks[uid] = _mark(obj)
+        self._note_refusal(obj, result.error)
         if result.error is not None:
             self.refusals[uid] = MirrorRefusal(result.error.code, result.error.detail)
             if result.error.code == RejectCode.OWNED_ELSEWHERE:
@@ -260,6 +273,18 @@ class Mirror:
             self.refusals.pop(uid, None)
             self._taken.add(uid)
         self.tell(uid)
+
+    def _note_refusal(self, obj: Object, error: Rejected | None) -> None:
+        """For placements. What a controller owns, and what the hub has by REST, none of them selects."""
+        metadata = obj["metadata"]
+        group, _, version = str(obj["apiVersion"]).rpartition("/")
+        place = (group, str(obj["kind"]), str(metadata.get("namespace") or ""), metadata["name"])
+        of_others = error is not None and error.code == RejectCode.OWNED_ELSEWHERE
+        if error is None or of_others or controllers_of(metadata):
+            self._not_taken.drop(place)
+        else:
+            labels = metadata.get("labels") or {}
+            self._not_taken.put(place, version, labels, error.code, error.detail)
 
     async def _hold(self, loose: Iterable[tuple[Source, Object]]) -> set[str]:
         """Put our finalizer on objects before the hub acts on them; uids of those where it failed.

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from hub.domain.fleet.clusters import Cluster
+from hub.domain.placement.plugins.eligibility import SUSPECT_AFTER_S
 from hub.domain.placement.plugins.health import NO_ANSWER, trouble
 from hub.store.records.members import Member
 from shared import quantity
@@ -33,7 +34,6 @@ _UNHEALTHY: Final = {
 }
 COLLECTED: Final = "ClusterPropertyCollectionSucceeded"
 MOST_CHARS: Final = 2000  # of what is told of properties that were not read
-HEALTHY_FOR: Final = dt.timedelta(seconds=60)
 # Fields that say when, not what: a difference in these alone is worth no write.
 _TIMES: Final = frozenset(
     {"observationTime", "lastReceivedHeartbeat", "lastTransitionTime", "lastUpdate"}
@@ -86,8 +86,12 @@ def member_status(
     live: JsonView | None,
     generation: int,
     now: dt.datetime,
+    suspect_after_s: float = SUSPECT_AFTER_S,
 ) -> Status:
-    """A MemberCluster: joined or not, properties, what it has, how its agent is."""
+    """A MemberCluster: joined or not, properties, what it has, how its agent is.
+
+    An agent that is not heard for `suspect_after_s` is silent, here as in the hub's own answers.
+    """
     heard = member.heartbeat_at
     conditions = set_condition(
         (live or {}).get("conditions"),
@@ -112,7 +116,7 @@ def member_status(
         gone = ((live or {}).get("properties") or {}).keys() - told.keys()
         status["properties"] = {**told, **dict.fromkeys(gone)}  # a merge patch drops these
     if heard is not None:
-        health = _health(cluster, silent=now - heard > HEALTHY_FOR)
+        health = _health(cluster, silent_s=suspect_after_s, heard=now - heard)
         agent = _agent((live or {}).get("agentStatus"), health, generation=generation, now=now)
         status["agentStatus"] = [{**agent, "lastReceivedHeartbeat": rfc3339(heard)}]
     return status
@@ -169,10 +173,10 @@ def _properties(cluster: Cluster, at: dt.datetime) -> Status:
     return {name: {"value": value, "observationTime": rfc3339(at)} for name, value in told.items()}
 
 
-def _health(cluster: Cluster, *, silent: bool) -> Health:
+def _health(cluster: Cluster, *, silent_s: float, heard: dt.timedelta) -> Health:
     """Status, reason and message of condition Healthy of a member's agent."""
-    if silent:
-        return "False", "AgentSilent", "it has not been heard for a minute"
+    if heard.total_seconds() > silent_s:
+        return "False", "AgentSilent", f"it has not been heard for {silent_s:g} s"
     if not cluster.down:
         return "True", "AgentHealthy", "it syncs"
     said = f"{trouble(cluster.down_cause)}: {cluster.down}"

@@ -282,8 +282,9 @@ class Writeback:
             live = obj.get("status") or {}
             with _alone(place):
                 generation = int(obj["metadata"].get("generation") or 1)
+                silent_s = self._hub.settings.scheduling.suspect_after_s
                 wanted = object_status.member_status(
-                    member, cluster, reported_at, live, generation, now
+                    member, cluster, reported_at, live, generation, now, silent_s
                 )
                 if (renew and wanted != live) or _is_news(wanted, live):
                     writes.append((source, obj, wanted))

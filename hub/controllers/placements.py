@@ -17,6 +17,7 @@ from hub.domain.fleet.clusters import Cluster
 from hub.services.consent import namespaces as consents
 from hub.services.consent.placed import PlacedNamespaces, name_placed
 from hub.services.context.hub import Hub
+from hub.services.mirror.not_taken import NotTaken
 from hub.services.objects import leave, left_behind
 from hub.services.placements import index
 from hub.services.placements.fleet import read_fleet, read_heartbeats
@@ -50,9 +51,17 @@ class Placements:
     """One turn: find who is concerned by what changed, reconcile them."""
 
     def __init__(
-        self, hub: Hub, term: Callable[[], int], promised: FindPromised = _nothing
+        self,
+        hub: Hub,
+        term: Callable[[], int],
+        promised: FindPromised = _nothing,
+        not_taken: NotTaken | None = None,
     ) -> None:
-        """`promised`: what members were promised and have not reported yet, by member and resource."""
+        """`promised`: what members were promised and have not reported yet, by member and resource.
+
+        `not_taken`: what the bridge did not take from the hub cluster.
+        """
+        self._not_taken = not_taken or NotTaken()
         self._hub = hub
         self._promised = promised
         self._term = term
@@ -80,6 +89,7 @@ class Placements:
             least_s=LEAST_S,
             most_rest_s=MOST_REST_S,
         )
+        self._not_taken.told = self.loop.wake
 
     async def run(self) -> None:
         """Follow and work until cancelled."""
@@ -113,6 +123,11 @@ class Placements:
             self._unread.clear()
         if len(self._index):
             await self._hear()
+        for each in self._not_taken.take_changed():
+            it = each.resource
+            labels = dict(each.labels)
+            self._dirty |= self._index.concerned(it.group, it.kind, it.namespace, it.name, labels)
+            self._dirty |= {each.of}.intersection(self._index.uids())
         self._retry_failed()
         self._look_at_due()
         await self._tell_orphans(term)
@@ -173,6 +188,7 @@ class Placements:
     async def _load(self) -> None:
         for row in await self._hub.read(index.load_placements):
             self._index.put(row)
+            self._not_taken.recall(row)
             self._dirty.add(row.uid)
         self._index.overrides = await self._hub.read(index.load_overrides)
         for row in await self._hub.read(index.load_runs):
@@ -336,7 +352,8 @@ class Placements:
         given = (uid, self._fleet_now(), term, overrides, of.profile, of.suspect_after_s)
         runs = self._index.runs.of(uid), self._hub.settings.rollouts, self._placed.asked
         self._standing.forget(uid)
-        after = await self._hub.write(reconcile_with_status, *given, *runs)
+        refused = self._not_taken.of(self._index.rules_of(uid), uid)
+        after = await self._hub.write(reconcile_with_status, *given, *runs, refused)
         self._standing.put(uid, after.standing)
         self._index.watch(uid, after.watched)
         self._placed.put(uid, after.namespaces)

@@ -78,9 +78,14 @@ def _check_data(content: Mapping[str, Any], kind: str, problems: Problems) -> No
         if data is None or not is_mapping(data, field, problems):
             continue
         for key, value in data.items():
-            if not names.is_qualified_name(key[:63]) or len(key) > 253 or "/" in key:
-                rule = "a key consists of letters, digits, '-', '_' and '.'; at most 253"
+            if not names.is_data_key(key):
+                rule = (
+                    "a key consists of letters, digits, '-', '_' and '.', at most 253, and is not '.' "
+                    "nor begins with '..'"
+                )
                 problems.add(join(field, key), RejectCode.INVALID_NAME, rule)
+            elif value is None:
+                continue  # an API server reads null as ""
             elif not isinstance(value, str):
                 rule = "must be a string; put it in quotes"
                 problems.add(join(field, key), RejectCode.INVALID_TYPE, rule)

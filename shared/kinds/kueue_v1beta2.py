@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from shared.groups import KUEUE
+from shared.kinds import constraints
 from shared.kinds.kueue_quota import FairSharing, ResourceGroup, check_resource_groups
 from shared.kinds.model import (
     Count,
@@ -250,10 +251,8 @@ def check_flavor(content: dict[str, Any], problems: Problems) -> None:
     check_labels(spec.get("nodeLabels", {}), "spec.nodeLabels", problems)
     check_taints(spec.get("nodeTaints"), "spec.nodeTaints", problems, POD_EFFECTS, 8)
     check_tolerations(spec.get("tolerations"), "spec.tolerations", problems)
-    if "topologyName" in spec and not spec.get("nodeLabels"):
-        problems.add(
-            "spec.nodeLabels", RejectCode.REQUIRED, "topologyName needs at least one node label"
-        )
+    if "topologyName" in spec:
+        problems.add("spec.topologyName", RejectCode.UNSUPPORTED_VALUE, constraints.NO_TOPOLOGY)
 
 
 def check_cohort(content: dict[str, Any], problems: Problems) -> None:
@@ -284,6 +283,7 @@ def check_workload(content: dict[str, Any], problems: Problems) -> None:
         seen.add(pod_set["name"])
         if pod_set.get("minCount", 0) > pod_set["count"]:
             problems.add(f"{field}.minCount", RejectCode.OUT_OF_RANGE, "must not exceed count")
+        constraints.hinder(pod_set, field, problems)
         found = Problems(strict=problems.strict)
         check_template(pod_set["template"], f"{field}.template", found, of_job=False)
         for error in found.found:

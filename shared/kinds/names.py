@@ -12,6 +12,7 @@ _SUBDOMAIN: Final = re.compile(
 )
 _QUALIFIED: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 
+_DATA_KEY: Final = re.compile(r"(?!\.\.|\.\Z)[-._A-Za-z0-9]{1,253}")
 _ENVIRONMENT: Final = re.compile(r"[ -<>-~]+")
 
 DNS_LABEL: Final = (
@@ -56,6 +57,11 @@ def is_qualified_name(text: str) -> bool:
 def is_label_value(text: object) -> bool:
     """The value of a label: empty, or at most 63 of letters, digits, '-', '_' and '.'."""
     return isinstance(text, str) and (not text or _QUALIFIED.fullmatch(text) is not None)
+
+
+def is_data_key(text: object) -> bool:
+    """The key of a ConfigMap or Secret, as of apimachinery's `IsConfigMapKey`: a file name, `.env` too."""
+    return isinstance(text, str) and _DATA_KEY.fullmatch(text) is not None
 
 
 def is_environment_name(text: object) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from shared.kinds import containers, names, shapes
+from shared.kinds.constraints import check_template_annotations
 from shared.kinds.job_rules import RESTART_POLICIES
 from shared.kinds.metadata import METADATA_FIELDS, read_annotations, read_labels
 from shared.kinds.problems import Problems, is_mapping, objects
@@ -52,6 +53,8 @@ def check_template(template: object, field: str, problems: Problems, *, of_job: 
         problems.unknown(metadata, METADATA_FIELDS, path)
         read_labels(metadata, problems, path)
         read_annotations(metadata, problems, path)
+        if of_job and isinstance(asked := metadata.get("annotations"), dict):
+            check_template_annotations(asked, f"{path}.annotations", problems)
     spec = template.get("spec")
     if not isinstance(spec, dict):
         is_mapping(spec, f"{field}.spec", problems)
@@ -140,4 +143,4 @@ def _check_mounts(
     )
     for path, name in mounted:
         if name not in there:
-            problems.add(path, RejectCode.NOT_FOUND, f"the pod has no volume {name}")
+            problems.add(path, RejectCode.INVALID_VALUE, f"the pod has no volume {name}")

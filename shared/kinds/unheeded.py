@@ -12,6 +12,7 @@ from typing import Any, Final
 from shared import labels as keys
 from shared.conditions import Condition, remove, set_condition
 from shared.errors import Rejected
+from shared.kinds import constraints
 from shared.kinds.eviction_v1 import BUDGETS, EVICTIONS
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.parsed import Parsed
@@ -22,7 +23,6 @@ from shared.reject_codes import RejectCode
 
 REASON: Final = "NotActedOn"  # of the Event
 CONDITION: Final = "NotActedOn"
-_TOPOLOGY: Final = "kueue.x-k8s.io/podset-"  # all of Kueue's that begin so are about topology
 _PLACEMENTS: Final = frozenset({"ClusterResourcePlacement", "ResourcePlacement"})
 _OVERRIDES: Final = frozenset({"ClusterResourceOverride", "ResourceOverride"})
 # Kinds of the groups that are the hub's own, which nothing in the hub reads.
@@ -49,20 +49,49 @@ _RUNS: Final = frozenset(
         ("sparkoperator.k8s.io", "SparkApplication"),
         ("sparkoperator.k8s.io", "ScheduledSparkApplication"),
         ("trainer.kubeflow.org", "TrainJob"),
+        ("kubeflow.org", "Notebook"),
+        ("serving.kserve.io", "InferenceService"),
+        ("serving.kserve.io", "LLMInferenceService"),
+        ("tekton.dev", "PipelineRun"),
+        ("tekton.dev", "TaskRun"),
+        ("argoproj.io", "Workflow"),
+        ("argoproj.io", "CronWorkflow"),
+        ("inference.networking.k8s.io", "InferencePool"),
+        ("inference.networking.x-k8s.io", "InferencePool"),
     }
+)
+# Kinds of others that people expect an effect of, and what is done with them.
+_STORED: Final = {
+    ("resource.k8s.io", "ResourceClaimTemplate"): (
+        "kept, and placed where a placement selects it; claims count for no quota"
+    ),
+    ("scheduling.k8s.io", "Workload"): "the hub admits Jobs and Kueue's Workloads alone",
+    ("multicluster.x-k8s.io", "ClusterProfile"): "members are MemberClusters; it makes none",
+}
+_OF_TOOLS: Final = (
+    "kubernetes.io",
+    "k8s.io",
+    "roadstead.dev",
+    "argoproj.io",
+    "kubernetes-fleet.io",
 )
 _OF_JOBS: Final = frozenset({"CronJob", "JobSet"})
 _DEPTH: Final = 12  # pod templates of the kinds that are in use lie at most this deep
 
 
-def notices(parsed: Parsed) -> tuple[str, ...]:
-    """A sentence for each part of the manifest that changes nothing; usually none."""
-    return tuple(_notices(parsed))
+def notices(parsed: Parsed, *, partial: bool = True) -> tuple[str, ...]:
+    """A sentence for each part of the manifest that changes nothing; usually none.
+
+    `partial`: whether partial admission is on.
+    """
+    return tuple(_notices(parsed, partial=partial))
 
 
-def _notices(parsed: Parsed) -> Iterator[str]:
+def _notices(parsed: Parsed, *, partial: bool) -> Iterator[str]:
     if parsed.group == "batch" and parsed.kind == "Job":
-        yield from _of_job(parsed)
+        yield from _of_job(parsed, partial=partial)
+    elif (why := _STORED.get((parsed.group, parsed.kind))) is not None:
+        yield f"{parsed.kind}: {why}"
     elif (parsed.group, parsed.kind) not in _READ:
         if parsed.group in _OURS:
             yield f"{parsed.kind}: objects of this kind are stored; the hub does nothing by them"
@@ -70,14 +99,20 @@ def _notices(parsed: Parsed) -> Iterator[str]:
             yield f"metadata.labels[{keys.QUEUE_NAME}]: a {parsed.kind} waits in no queue"
     elif parsed.group == PLACEMENT:
         yield from _of_placing(parsed)
-    elif parsed.kind == "Workload" and keys.AFTER in parsed.annotations:
-        yield f"metadata.annotations[{keys.AFTER}]: only Jobs wait for others"
-    elif parsed.kind == "ResourceFlavor" and parsed.spec.get("topologyName"):
-        yield "spec.topologyName: pods are not placed by topology; quota and node labels count"
-    elif parsed.kind == "Workload" and any(
-        each.get("topologyRequest") for each in parsed.spec.get("podSets") or ()
-    ):
-        yield "spec.podSets[].topologyRequest: pods are not placed by topology"
+    elif parsed.group == KUEUE:
+        yield from _of_kueue(parsed)
+
+
+def _of_kueue(parsed: Parsed) -> Iterator[str]:
+    if parsed.kind == "LocalQueue":
+        yield from _of_local_queue(parsed.labels)
+    elif parsed.kind == "MultiKueueConfig" and parsed.spec.get("quotaManagement") == "Automated":
+        yield "spec.quotaManagement: quotas are those that ClusterQueues name"
+    elif parsed.kind == "Workload":
+        if keys.AFTER in parsed.annotations:
+            yield f"metadata.annotations[{keys.AFTER}]: only Jobs wait for others"
+        if any(each.get("topologyRequest") for each in parsed.spec.get("podSets") or ()):
+            yield "spec.podSets[].topologyRequest: pods are not placed by topology"
 
 
 def _of_placing(parsed: Parsed) -> Iterator[str]:
@@ -89,17 +124,21 @@ def _of_placing(parsed: Parsed) -> Iterator[str]:
         yield f"{parsed.hindrance.field}: {parsed.hindrance.message}"
 
 
-def _of_job(parsed: Parsed) -> Iterator[str]:
+def _of_local_queue(labels: Mapping[str, str]) -> Iterator[str]:
+    own = sorted(key for key in labels if not key.partition("/")[0].endswith(_OF_TOOLS))
+    if own:
+        named = ", ".join(own[:3]) + (f" and {len(own) - 3} more" if len(own) > 3 else "")
+        yield f"metadata.labels ({named}): reach neither the Workloads of this queue nor their pods"
+
+
+def _of_job(parsed: Parsed, *, partial: bool) -> Iterator[str]:
     if keys.RETRY_ON in parsed.annotations and not _is_tried_again(parsed):
         yield (
             f"metadata.annotations[{keys.RETRY_ON}]: without {keys.RETRY} of 2 or more the job is not "
             "tried again"
         )
     template = parsed.spec.get("template") or {}
-    asked = (template.get("metadata") or {}).get("annotations") or ()
-    for name in asked:
-        if name.startswith(_TOPOLOGY):
-            yield f"spec.template.metadata.annotations[{name}]: pods are not placed by topology"
+    yield from constraints.preferences(parsed, partial=partial)
     if (template.get("spec") or {}).get("resourceClaims"):
         yield (
             "spec.template.spec.resourceClaims: claims count for no quota, and their templates are "
@@ -154,10 +193,15 @@ def refuse_without_adapter(parsed: Parsed) -> None:
     )
     raise Rejected(
         RejectCode.NO_ADAPTER,
-        f"{parsed.kind} names queue {queue[:64]}, and the hub admits Jobs and bare Workloads only: it "
+        f"{_named(parsed)} names queue {queue[:64]}, and the hub admits Jobs and bare Workloads only: it "
         f"would wait for ever. Take the label off to place it as it is, or {instead}",
         f"metadata.labels[{keys.QUEUE_NAME}]",
     )
+
+
+def _named(parsed: Parsed) -> str:
+    """A kind, with its group where it has the name of one that is admitted."""
+    return f"{parsed.kind}.{parsed.group}" if parsed.kind in {"Job", "Workload"} else parsed.kind
 
 
 def _carries_pods(value: Any, depth: int) -> bool:

@@ -141,7 +141,7 @@ async def _of_jobs(hub: Served, live: Any, seen: Seen) -> None:
     await call(hub, checks.serve_check("budget"), seen)
     await live.settle()
     noted = a_job("one", queue="gold")
-    asked = {"kueue.x-k8s.io/podset-required-topology": "rack"}  # which nothing is done about
+    asked = {"kueue.x-k8s.io/podset-preferred-topology": "rack"}  # which nothing is done about
     noted["spec"]["template"]["metadata"] = {"annotations": asked}
     first = await call(hub, jobs.submit(noted), seen)
     huge = a_job("huge", queue="gold")

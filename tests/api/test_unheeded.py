@@ -4,7 +4,7 @@ import pytest
 
 from tests.api.serving import a_job, served
 
-RACK = "kueue.x-k8s.io/podset-required-topology"
+RACK = "kueue.x-k8s.io/podset-preferred-topology"
 pytestmark = pytest.mark.anyio
 TOPOLOGY = {
     "apiVersion": "kueue.x-k8s.io/v1beta1",

@@ -65,7 +65,7 @@ def test_an_unknown_field_comes_with_the_nearest_name():
 
 
 def test_an_alias_bomb_costs_nothing():
-    """Aliases are refused before anything is expanded: within 50 ms and 5 MiB."""
+    """What aliases stand for is counted before it is copied: within 50 ms and 5 MiB."""
     (case,) = (c for c in CASES if c.number == 4)
     tracemalloc.start()
     began = time.perf_counter()

@@ -11,6 +11,7 @@ from hub.controllers.class_values import ClassValues
 from hub.controllers.placements import Placements
 from hub.services.context import leadership
 from hub.services.context.settings import Settings
+from hub.services.mirror.not_taken import NotTaken
 from shared.clock import SystemClock
 from shared.kube import errors
 from shared.kube.client import KubeClient
@@ -103,8 +104,9 @@ async def world(
     ):
         term = await hub.write(leadership.seize, "test")
 
-        bridge = Bridge(hub.hub, lambda: term, hubs_own)
-        placements = Placements(hub.hub, lambda: term)
+        not_taken = NotTaken()
+        bridge = Bridge(hub.hub, lambda: term, hubs_own, not_taken)
+        placements = Placements(hub.hub, lambda: term, not_taken=not_taken)
         classes = ClassValues(hub.hub, lambda: term)
         tasks = [asyncio.create_task(each.run()) for each in (bridge, placements, classes)]
         try:

@@ -285,7 +285,7 @@ def test_the_hours_of_an_agents_conditions_move_with_their_status_alone():
     heard, silent = "2026-05-01T19:00:59Z", text(21)
     assert said(agent)["Joined"][3] == heard
     assert said(agent)["Healthy"] == (
-        "False", "AgentSilent", "it has not been heard for a minute", silent
+        "False", "AgentSilent", "it has not been heard for 45 s", silent
     )  # fmt: skip
 
 

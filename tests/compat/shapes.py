@@ -112,12 +112,6 @@ TAKEN: Final[dict[str, Document]] = {
         OLD_KUEUE, "ClusterQueue", "older", spec={"cohort": "all", "namespaceSelector": {}}
     ),
     "a flavor without a spec": an_object(KUEUE, "ResourceFlavor", "plain"),
-    "a flavor of a topology": an_object(
-        KUEUE,
-        "ResourceFlavor",
-        "racks",
-        spec={"nodeLabels": {"pool": "a"}, "topologyName": "racks"},
-    ),
     "an object with its status": {
         **a_queue("told", "cpu"),
         "status": {"pendingWorkloads": 3, "admittedWorkloads": 1},
@@ -141,11 +135,7 @@ TAKEN: Final[dict[str, Document]] = {
     "a Job whose name the server completes": job("run", generated=True),
     "a Job that names its queue by annotation": job("annotated", by_annotation=True),
     "a Job that claims a device": with_claim("claims"),
-    "a Job that asks for one rack": asking("one-rack", required_topology="example.com/rack"),
-    "a Job that asks for slices of racks": asking(
-        "slices",
-        slice_required_topology_constraints='[{"topology": "example.com/rack", "size": 2}]',
-    ),
+    "a Job that would like one rack": asking("one-rack", preferred_topology="example.com/rack"),
     "a member with an identity of the core group": an_object(
         "cluster.kubernetes-fleet.io/v1beta1", "MemberCluster", "m1", spec={"identity": _IDENTITY}
     ),
@@ -170,6 +160,26 @@ TAKEN: Final[dict[str, Document]] = {
     ),
 }
 REFUSED: Final[dict[str, tuple[Document, str]]] = {
+    "a flavor of a topology": (
+        an_object(
+            KUEUE,
+            "ResourceFlavor",
+            "racks",
+            spec={"nodeLabels": {"pool": "a"}, "topologyName": "racks"},
+        ),
+        "UnsupportedValue: spec.topologyName",
+    ),
+    "a Job that asks for one rack": (
+        asking("one-rack", required_topology="example.com/rack"),
+        "UnsupportedValue: spec.template.metadata.annotations[kueue.x-k8s.io/podset-required-topology]",
+    ),
+    "a Job that asks for slices of racks": (
+        asking(
+            "slices",
+            slice_required_topology_constraints='[{"topology": "example.com/rack", "size": 2}]',
+        ),
+        "UnsupportedValue: spec.template.metadata.annotations[kueue.x-k8s.io/podset-slice-req",
+    ),
     "node labels that are a list": (
         an_object(KUEUE, "ResourceFlavor", "listed", spec={"nodeLabels": [{"key": "a"}]}),
         "InvalidType: spec.nodeLabels",

@@ -119,7 +119,7 @@ CONTAINER_FAULTS = {
     "env[0].name": ({"env": [{"name": "A=B"}]}, "InvalidName"),
     "ports[0].containerPort": ({"ports": [{"containerPort": 70000}]}, "OutOfRange"),
     "ports[0].protocol": ({"ports": [{"containerPort": 1, "protocol": "X"}]}, "UnsupportedValue"),
-    "volumeMounts[0].name": ({"volumeMounts": [{"name": "v", "mountPath": "/v"}]}, "NotFound"),
+    "volumeMounts[0].name": ({"volumeMounts": [{"name": "v", "mountPath": "/v"}]}, "InvalidValue"),
     "imagePullPolicy": ({"imagePullPolicy": "Sometimes"}, "UnsupportedValue"),
     "resources.requests.gpu": ({"resources": {"requests": {"gpu": 1}}}, "InvalidResourceName"),
     "resources.requests[nvidia.com/gpu]": (

@@ -210,7 +210,7 @@ FLAVOR_FAULTS = [
      "UnsupportedValue"),
     ({"tolerations": [{"operator": "Equal"}]}, "spec.tolerations[0].operator",
      "InvalidToleration"),
-    ({"topologyName": "t"}, "spec.nodeLabels", "Required"),
+    ({"topologyName": "t"}, "spec.topologyName", "UnsupportedValue"),
     ({"nodeLabels": {f"k{i}": "v" for i in range(9)}}, "spec.nodeLabels", "TooManyItems"),
 ]  # fmt: skip
 

@@ -65,6 +65,29 @@ def test_scope_follows_the_kind_where_it_is_known():
     assert kinds.parse(a_manifest("example.com/v1", "Widget")).namespace == ""
 
 
+@pytest.mark.parametrize(
+    "key",
+    [".dockerconfigjson", ".env", "_example", "x-", "-", "a" * 253, "." + "a" * 62 + ".yaml"],
+)
+def test_a_data_key_is_a_file_name(key):
+    """As of Kubernetes: an image pull Secret has `.dockerconfigjson`, ConfigMaps of Knative `_example`."""
+    assert spec_of(a_manifest("v1", "ConfigMap", data={key: "x"})) == {"data": {key: "x"}}
+    assert spec_of(a_manifest("v1", "Secret", data={key: "eHg="})) == {"data": {key: "eHg="}}
+
+
+@pytest.mark.parametrize("key", [".", "..", "..data", "", "a b", "a/b", "a" * 254])
+def test_a_key_that_names_no_file_in_a_folder_is_refused(key):
+    """As of Kubernetes."""
+    assert list(refused(a_manifest("v1", "ConfigMap", data={key: "x"})).values()) == [
+        "InvalidName"
+    ]
+
+
+def test_a_null_of_a_config_map_is_an_empty_text():
+    """As an API server reads it; kubectl takes it."""
+    assert spec_of(a_manifest("v1", "ConfigMap", data={"a": None})) == {"data": {"a": None}}
+
+
 def test_data_of_config_maps_and_secrets_is_text():
     """Values are strings, and encoded ones base64; a misspelt field is found."""
     assert refused(a_manifest("v1", "ConfigMap", data={"a": 1, "b/c": "x"}, dta={})) == {

@@ -49,14 +49,34 @@ def of_kind(api_version, kind, **spec):
 
 KUEUE = "kueue.x-k8s.io/v1beta1"
 PARTS = [
-    (a_job(template={"kueue.x-k8s.io/podset-required-topology": "rack"}), "podset-required"),
+    (a_job(template={"kueue.x-k8s.io/podset-preferred-topology": "rack"}), "podset-preferred"),
+    (a_job({"kueue.x-k8s.io/priority-boost": "5"}), "priority-boost"),
+    (a_job({"provreq.kueue.x-k8s.io/maxRunDurationSeconds": "60"}), "provreq"),
+    (a_job({"kueue.x-k8s.io/pod-group-total-count": "2"}), "pod-group-total-count"),
+    (
+        of_kind(
+            "kueue.x-k8s.io/v1beta2",
+            "MultiKueueConfig",
+            clusters=["m1"],
+            quotaManagement="Automated",
+        ),
+        "quotaManagement",
+    ),
+    (of_kind("resource.k8s.io/v1", "ResourceClaimTemplate"), "claims count for no quota"),
+    (of_kind("scheduling.k8s.io/v1alpha1", "Workload"), "Kueue's Workloads alone"),
+    (of_kind("multicluster.x-k8s.io/v1alpha1", "ClusterProfile"), "members are MemberClusters"),
+    (
+        {
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "LocalQueue",
+            "metadata": {"name": "q", "labels": {"team": "a", "app.kubernetes.io/name": "q"}},
+            "spec": {"clusterQueue": "all"},
+        },
+        "metadata.labels (team): reach neither",
+    ),
     (a_job(template={"kueue.x-k8s.io/podset-slice-size": "2"}), "podset-slice-size"),
     (a_job(template={"kueue.x-k8s.io/podset-topology-spreading": "{}"}), "podset-topology-spr"),
     (a_job(resourceClaims=[{"name": "gpu", "resourceClaimName": "g"}]), "resourceClaims"),
-    (
-        of_kind(KUEUE, "ResourceFlavor", nodeLabels={"a": "b"}, topologyName="racks"),
-        "topologyName",
-    ),
     (of_kind(KUEUE, "Topology", levels=[{"nodeLabel": "rack"}]), "Topology"),
     (
         a_placement_of("placement.kubernetes-fleet.io", "ClusterResourceOverride"),
@@ -90,6 +110,84 @@ def test_what_changes_nothing_is_named(manifest, word):
 def test_what_is_acted_on_is_not_warned_of(manifest):
     """Nor are kinds that are not the hub's: they are propagated as they are."""
     assert notices(parse(manifest)) == ()
+
+
+@pytest.mark.parametrize("name", ["job-min-parallelism", "job-completions-equal-parallelism"])
+def test_fewer_pods_are_told_of_where_partial_admission_is_off(name):
+    """All pods start, or none."""
+    job = a_job({f"kueue.x-k8s.io/{name}": "1"})
+    job["spec"]["parallelism"] = 3
+    assert notices(parse(job), partial=True) == ()
+    (said,) = notices(parse(job), partial=False)
+    assert name in said
+
+
+@pytest.mark.parametrize(
+    ("manifest", "field"),
+    [
+        (a_job(template={f"kueue.x-k8s.io/podset-{name}": "rack"}),
+         f"spec.template.metadata.annotations[kueue.x-k8s.io/podset-{name}]")
+        for name in (
+            "required-topology",
+            "slice-required-topology",
+            "slice-required-topology-constraints",
+        )
+    ]
+    + [(of_kind(KUEUE, "ResourceFlavor", nodeLabels={"a": "b"}, topologyName="racks"),
+        "spec.topologyName")],
+)  # fmt: skip
+def test_a_topology_that_is_required_is_refused(manifest, field):
+    """The pods would run without it."""
+    with pytest.raises(Rejected) as refused:
+        parse(manifest)
+    assert [(e.field, e.code) for e in refused.value.errors] == [(field, "UnsupportedValue")]
+
+
+def test_a_workload_that_requires_a_topology_is_never_admitted():
+    """It is kept, with the reason."""
+    pod_set = {"name": "main", "count": 1, "template": {"spec": PODS}}
+    pod_set["topologyRequest"] = {"required": "rack"}
+    parsed = parse(of_kind("kueue.x-k8s.io/v1beta2", "Workload", queueName="q", podSets=[pod_set]))
+    assert parsed.hindrance is not None
+    assert parsed.hindrance.field == "spec.podSets[0].topologyRequest.required"
+    assert parsed.pod_sets == ()
+
+
+def test_a_job_of_a_workload_that_is_there_is_refused():
+    """Kueue would admit it by that Workload's quota."""
+    job = a_job()
+    job["metadata"]["labels"] = {"kueue.x-k8s.io/prebuilt-workload-name": "w"}
+    with pytest.raises(Rejected) as refused:
+        parse(job)
+    assert refused.value.code == "UnsupportedValue"
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind"),
+    [
+        ("kubeflow.org/v1", "Notebook"),
+        ("serving.kserve.io/v1beta1", "InferenceService"),
+        ("tekton.dev/v1", "PipelineRun"),
+        ("argoproj.io/v1alpha1", "Workflow"),
+        ("inference.networking.k8s.io/v1", "InferencePool"),
+    ],
+)
+def test_a_kind_that_runs_pods_is_refused_with_a_queue_also_without_a_template(api_version, kind):
+    """It would be shown as created and never wait in a queue."""
+    manifest = of_kind(api_version, kind)
+    manifest["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "q"}
+    with pytest.raises(Rejected) as refused:
+        parse(manifest)
+    assert refused.value.code == "NoAdapter"
+
+
+def test_a_kind_of_a_known_name_is_refused_with_its_group():
+    """Volcano's Job is not the Job that is admitted."""
+    manifest = of_kind("batch.volcano.sh/v1alpha1", "Job", tasks=[{"template": {"spec": PODS}}])
+    manifest["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "q"}
+    with pytest.raises(Rejected) as refused:
+        parse(manifest)
+    assert refused.value.detail.startswith("Job.batch.volcano.sh names queue q")
 
 
 TEMPLATE = {"spec": PODS}

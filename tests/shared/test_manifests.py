@@ -106,8 +106,14 @@ BAD_YAML = {
     b"a: !!python/object:os.system {}": "UnsafeTag",
     b"a: !!binary eHg=": "UnsafeTag",
     b"a: !mine x": "UnsafeTag",
-    b"a: &x 1\nb: *x": "AliasNotAllowed",
-    b"a: &x {}\n<<: *x": "AliasNotAllowed",
+    b"b: *x": "MalformedYaml",
+    b"a: &x [*x]": "MalformedYaml",
+    b"a: &x b\n*x : c": "MalformedYaml",
+    b"<<: 1": "MalformedYaml",
+    b"a: &x {b: 1}\nc: {<<: *x, b: 2, b: 3}": "DuplicateKey",
+    b"a: &x [" + b"1," * 2_000 + b"]\nb: [*x, *x, *x, *x]": "AliasNotAllowed",
+    b"a: &x " + b"y" * 300_000 + b"\nb: [*x, *x, *x, *x]": "AliasNotAllowed",
+    b"a: &x " + b"[" * 60 + b"]" * 60 + b"\nb: " + b"[" * 60 + b"*x" + b"]" * 60: "TooDeep",
     b"a: 1\na: 1": "DuplicateKey",
     b"1: 1\n'1': 1": "DuplicateKey",
     b"a: .inf": "NonFiniteNumber",
@@ -121,6 +127,41 @@ BAD_YAML = {
 def test_yaml_that_is_not_acceptable_has_its_code(body, code):
     """Each way of being unreadable has a code of its own, in YAML as in JSON."""
     assert code_of(read_yaml, body) == code
+
+
+@pytest.mark.parametrize(
+    ("body", "value"),
+    [
+        (b"a: &x 1\nb: *x", {"a": 1, "b": 1}),
+        (b"{a: &x [1], b: *x}", {"a": [1], "b": [1]}),
+        (b"a: &x 1\nb: &x 2\nc: *x", {"a": 1, "b": 2, "c": 2}),
+        (b"a: &x {p: 1, q: 2}\nb: {q: 3, <<: *x}", {"a": {"p": 1, "q": 2}, "b": {"q": 3, "p": 1}}),
+        (b"b: {<<: [{p: 1}, {p: 2, q: 2}], r: 3}", {"b": {"r": 3, "p": 1, "q": 2}}),
+        (b"'<<': 1", {"<<": 1}),
+    ],
+    ids=str,
+)
+def test_an_alias_stands_for_a_copy(body, value):
+    """As kubectl reads it; of what is merged, keys that are written there come first."""
+    assert read_yaml(body) == [value]
+
+
+def test_what_an_alias_stands_for_is_nobody_elses():
+    """Whoever changes one place changes no other."""
+    (read,) = read_yaml(b"a: &x {p: [1]}\nb: *x")
+    read["b"]["p"].append(2)
+    assert read["a"] == {"p": [1]}
+
+
+def test_a_list_is_as_many_documents_as_it_has_items():
+    """In YAML as in JSON: each item may be as large as a document, and not larger."""
+    text = "x" * (600 << 10)
+    body = f"apiVersion: v1\nitems:\n- a: {text}\n- a: {text}\nkind: List\n".encode()
+    assert [value for _, value in read_documents(body, "application/yaml")] == [{"a": text}] * 2
+    large = body.replace(b"\n- a: ", b"\n  b: ", 2).replace(b"\n  b: ", b"\n- b: ", 1)
+    assert code_of(read_documents, large.replace(b"\n  b: ", b"\n  c: "), "application/yaml") == (
+        "BodyTooLarge"
+    )
 
 
 @pytest.mark.parametrize("body", [b"a:\n\tb: 1\n", b"\ta: 1", b"a:\n  - b\n\t- c\n"])
@@ -194,7 +235,7 @@ def test_a_bad_line_does_not_spoil_the_others():
 
 BAD_FLOW = {
     b"[" * 10_000 + b"]" * 10_000: "TooDeep",
-    b"{a: &x 1, b: *x}": "AliasNotAllowed",
+    b"{a: &x [" + b"1," * 2_000 + b"], b: [*x, *x, *x, *x]}": "AliasNotAllowed",
     b"{a: !!python/name:os.system }": "UnsafeTag",
     b"{a: 1, a: 2}": "DuplicateKey",
     b"{a: .inf}": "NonFiniteNumber",

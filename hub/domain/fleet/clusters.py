@@ -27,8 +27,19 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 
+# KubeFleet's own labels of members, by which its manifests select one by its name.
+MEMBER_NAME: Final = "kubernetes-fleet.io/member-name"
+CLUSTER_ALIAS: Final = "kubefleet.dev/cluster-alias"
 MOST_NEW_NODES: Final = 1000  # of one pool that are counted with, however many it may add
 _MOST: Final = 1 << 62
+
+
+def labels_of(name: str, labels: Mapping[str, str]) -> dict[str, str]:
+    """By which a member is selected: its own, and its name under KubeFleet's two keys.
+
+    Nobody can give a member the name of another; an alias of its own stays.
+    """
+    return {CLUSTER_ALIAS: name, **labels, MEMBER_NAME: name}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,8 @@ from hub.domain.placement.status import Resource
 from shared.documents import JsonView
 
 CLUSTER_OVERRIDE: Final = "ClusterResourceOverride"
-_PLACEMENT_OF: Final = {"Cluster": "ClusterResourcePlacement", "Namespaced": "ResourcePlacement"}
+# By kind of placement, the scope by which an override means one.
+SCOPES: Final = {"ClusterResourcePlacement": "Cluster", "ResourcePlacement": "Namespaced"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,13 @@ def _is_for(wanted: Any, placement: tuple[str, str]) -> bool:
     """Without a placement it is for all; its scope is Cluster unless it says otherwise."""
     if not isinstance(wanted, dict):
         return True
-    scope = wanted.get("scope") or "Cluster"
-    return (_PLACEMENT_OF.get(str(scope)), wanted.get("name")) == placement
+    kind, name = placement
+    return (scope_of(wanted), wanted.get("name")) == (SCOPES[kind], name)
+
+
+def scope_of(wanted: JsonView) -> str:
+    """Of an override's `placement`."""
+    return str(wanted.get("scope") or "Cluster")
 
 
 def names(override: Override, resource: Resource) -> bool:

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Final
 
 from hub.domain import selectors
-from hub.domain.fleet.clusters import Cluster
+from hub.domain.fleet.clusters import Cluster, labels_of
 from hub.domain.instants import from_micros
 from hub.domain.placement.compatible import AgentState
 from hub.offline.inputs.documents import Document
@@ -58,7 +58,7 @@ def read_member(document: Document, now: int) -> ToldMember:
     }
     cluster = Cluster(
         name=document.name,
-        labels=dict(document.parsed.labels),
+        labels=labels_of(document.name, document.parsed.labels),
         taints=selectors.read_taints(document.parsed.spec.get("taints")),
         joined=agent.joined is not False,
         heartbeat_at=agent.heartbeat_at,

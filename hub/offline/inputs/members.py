@@ -8,7 +8,14 @@ from collections.abc import Iterable
 from typing import Final
 
 from hub.domain import selectors
-from hub.domain.fleet.clusters import MOST_NEW_NODES, Cluster, GrowingPool, Pool, pool as node_pool
+from hub.domain.fleet.clusters import (
+    MOST_NEW_NODES,
+    Cluster,
+    GrowingPool,
+    Pool,
+    labels_of,
+    pool as node_pool,
+)
 from hub.domain.instants import from_micros
 from hub.domain.quota.declared import Flavor
 from hub.offline.inputs.documents import Document
@@ -46,7 +53,7 @@ def read_cluster(document: Document, flavors: Iterable[Flavor], now: int) -> Clu
             totals[resource] = quantity.clamp(totals.get(resource, 0) + sum(column))
     return Cluster(
         name=document.name,
-        labels=dict(document.parsed.labels),
+        labels=labels_of(document.name, document.parsed.labels),
         taints=selectors.read_taints(document.parsed.spec.get("taints")),
         heartbeat_at=from_micros(now),
         pools=pools,

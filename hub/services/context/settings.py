@@ -4,7 +4,7 @@
 """
 
 import datetime as dt
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from hub.services.access.sign_in.terms import Oidc, TokenReviews
@@ -62,6 +62,7 @@ class Intake:
     unsuspendable_labels: str = "notebook-name"
     """Labels (key or key=value, by comma), also of pod templates, of what can not be suspended."""
     protected_queues: str = field(default="", init=False)  # as in Queueing
+    partial_admission: bool = field(default=False, init=False)  # as in Queueing
     pods: podsecurity.Rules = field(default_factory=podsecurity.Rules, init=False)  # as in Pods
     idempotency_kept: dt.timedelta = dt.timedelta(hours=24)
     """How long a reply can be replayed under its Idempotency-Key."""
@@ -224,8 +225,12 @@ class Api:
     """Largest body of an agent's request."""
     held_bytes: int = 256 << 20
     """Bodies that are being read, together; a request beyond is asked to come again."""
+    bulk_document_bytes: int = 3 << 20
+    """Largest document of `apply` and `plan`: what an API server reads."""
     document_values: int = 100_000
     """Values (objects, lists, texts, numbers) of one document."""
+    bulk_document_values: int = 300_000
+    """… and of one document of `apply` and `plan`."""
     bulk_documents: int = 20_000
     """Documents of one batch or `apply`."""
     bulk_values: int = 1_000_000
@@ -291,6 +296,15 @@ class Api:
             nodes=self.bulk_values,
         )
 
+    @property
+    def bulk_bounds(self) -> Bounds:
+        """What is read of the body of `apply` and `plan`: objects as large as an API server takes them."""
+        return replace(
+            self.bounds,
+            document_bytes=self.bulk_document_bytes,
+            document_nodes=self.bulk_document_values,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Tls:
@@ -329,4 +343,6 @@ class Settings:
         """Intake must know which queues never preempt, and what pods may ask for."""
         declared = self.queueing.non_preemptible_queues
         object.__setattr__(self.intake, "protected_queues", declared)
+        partial = self.queueing.partial_admission == "On"
+        object.__setattr__(self.intake, "partial_admission", partial)
         object.__setattr__(self.intake, "pods", self.pods.rules())

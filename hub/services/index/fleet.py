@@ -7,7 +7,13 @@ from dataclasses import replace
 import orjson
 
 from hub.domain import selectors
-from hub.domain.fleet.clusters import Cluster, as_of, changed_for_jobs, with_report
+from hub.domain.fleet.clusters import (
+    Cluster,
+    as_of,
+    changed_for_jobs,
+    labels_of,
+    with_report,
+)
 from hub.domain.fleet.promises import Members
 from hub.domain.placement.scoring.pace import Paces
 from hub.domain.queueing.pending import Waiting
@@ -172,7 +178,7 @@ def _cluster(member: Member) -> Cluster:
     """What is known of a member without a report."""
     return Cluster(
         name=member.name,
-        labels=member.labels,
+        labels=labels_of(member.name, member.labels),
         taints=selectors.read_taints(member.taints),
         cordoned=member.cordoned,
         joined=member.joined_at is not None,

@@ -105,7 +105,7 @@ def submit_jobs(
         if not isinstance(answer, Rejected):
             taken[_identity(given)] = answer
             accepted.append((given, answer))
-    return _chained(tx, answers, accepted, strict=strict)
+    return _chained(tx, answers, accepted, strict=strict, partial=intake.partial_admission)
 
 
 def _chained(
@@ -114,6 +114,7 @@ def _chained(
     accepted: list[tuple[Draft, Workload]],
     *,
     strict: bool,
+    partial: bool,
 ) -> list[Workload | Rejected]:
     """Store what is accepted, that which waits for other jobs bound to them; the answers, in order."""
     bound = bind.bind_new(tx, accepted, strict=strict)
@@ -126,7 +127,7 @@ def _chained(
         judged = [(given, became[row.uid]) for given, row in accepted]
         accepted = [(given, row) for given, row in judged if not isinstance(row, Rejected)]
     if accepted:
-        _store(tx, accepted)
+        _store(tx, accepted, partial=partial)
         bind.store_new(tx, bound, [row for _, row in accepted])
     return answers
 
@@ -341,14 +342,16 @@ def _owner(given: Draft) -> str:
     return str(said)[:MOST_OF_NAME]
 
 
-def _say_unheeded(tx: Transaction, accepted: Sequence[tuple[Draft, Workload]]) -> None:
+def _say_unheeded(
+    tx: Transaction, accepted: Sequence[tuple[Draft, Workload]], *, partial: bool
+) -> None:
     """An Event for each job of which something changes nothing."""
     for given, row in accepted:
-        if said := unheeded.notices(given.parsed):
+        if said := unheeded.notices(given.parsed, partial=partial):
             tx.say(row, unheeded.REASON, unheeded.joined(said), warning=True)
 
 
-def _store(tx: Transaction, accepted: Sequence[tuple[Draft, Workload]]) -> None:
+def _store(tx: Transaction, accepted: Sequence[tuple[Draft, Workload]], *, partial: bool) -> None:
     ensure_namespaces(tx, {row.namespace for _, row in accepted})
     shapes: Json = {}
     for given, row in accepted:
@@ -364,7 +367,7 @@ def _store(tx: Transaction, accepted: Sequence[tuple[Draft, Workload]]) -> None:
     )
     workloads.add(tx, [row for _, row in accepted])
     restored.hold_late(tx, [row for _, row in accepted])
-    _say_unheeded(tx, accepted)
+    _say_unheeded(tx, accepted, partial=partial)
     missing = missing_classes(tx, [given for given, _ in accepted])
     for _, row in accepted:
         if row.uid in missing:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from hub.domain.quota import resize
+from hub.domain.quota.declared import Usage
 from hub.domain.workloads.reclaimable_pods import pods_left
 from hub.domain.workloads.states import State, WithdrawTo
 from hub.services.index.pending_growth import GrowthPlace, Wish
@@ -19,6 +20,7 @@ from hub.store import workloads, works
 from hub.store.records.workloads import Workload, WorkloadChange
 from hub.store.records.works import OptionedWork, Work
 from hub.store.transaction import Transaction
+from shared import quantity
 from shared.documents import Json, JsonView
 from shared.resources import PodSet
 
@@ -49,8 +51,19 @@ def follow_size(tx: Transaction, row: Workload, pod_set: PodSet, completions: in
     if more:
         said = resize.smaller(resize.size(admission), pod_set.count)
         columns["reason"], columns["message"] = resize.SMALLER, said
+        missing = resize.growth(sized)
+        needs = "" if missing is None else f"; it needs {_amounts(missing.charge)} more"
+        tx.say(row, resize.SMALLER, said + needs)
     workloads.change(tx, [columns])
     _tell_members(tx, row, sized)
+
+
+def _amounts(charge: Usage) -> str:
+    return ", ".join(
+        f"{quantity.canonical(each.resource, amount)} {each.resource} of flavor {each.flavor}"
+        for each, amount in sorted(charge.items())
+        if amount
+    )
 
 
 def grow(tx: Transaction, wishes: Sequence[Wish], term: int, find_lapsed: FindLapsed) -> list[str]:

@@ -92,9 +92,9 @@ def _submit_fresh(
         asked = submissions[place]
         answers = [next(taken) if isinstance(given, Draft) else given for given in asked.drafts]
         replies[place] = (
-            _single(answers[0], asked.drafts[0])
+            _single(answers[0], asked.drafts[0], intake)
             if asked.single
-            else _several(answers, asked.drafts, asked.first)
+            else _several(answers, asked.drafts, asked.first, intake)
         )
         written += _written(asked, answers)
     audit.add_many(tx, written)
@@ -118,28 +118,35 @@ def _written(
     return [(who, "submit", f"Job{where}", f"{len(taken)} jobs")]
 
 
-def _single(answer: Workload | Rejected, given: Draft | Rejected) -> Reply | Exception:
+def _single(
+    answer: Workload | Rejected, given: Draft | Rejected, intake: Intake
+) -> Reply | Exception:
     if isinstance(answer, Rejected):
         return answer
-    told = {**rendering.job(answer), "message": answer.message, **_warnings(given)}
+    told = {**rendering.job(answer), "message": answer.message, **_warnings(given, intake)}
     return Reply(CREATED, orjson.dumps(told))
 
 
 def _several(
-    answers: Sequence[Workload | Rejected], drafts: Sequence[Draft | Rejected], first: int
+    answers: Sequence[Workload | Rejected],
+    drafts: Sequence[Draft | Rejected],
+    first: int,
+    intake: Intake,
 ) -> Reply:
     results = [
         {"index": place, **rendering.refusal(answer)}
         if isinstance(answer, Rejected)
-        else {"index": place, **rendering.job(answer), **_warnings(given)}
+        else {"index": place, **rendering.job(answer), **_warnings(given, intake)}
         for place, (answer, given) in enumerate(zip(answers, drafts, strict=True), first)
     ]
     return Reply(OK, orjson.dumps(results))
 
 
-def _warnings(given: Draft | Rejected) -> Json:
+def _warnings(given: Draft | Rejected, intake: Intake) -> Json:
     """{"warnings"}: what of a Job changes nothing; {} where there is nothing to say."""
-    said = unheeded.notices(given.parsed) if isinstance(given, Draft) else ()
+    if isinstance(given, Rejected):
+        return {}
+    said = unheeded.notices(given.parsed, partial=intake.partial_admission)
     return {"warnings": list(said)} if said else {}
 
 

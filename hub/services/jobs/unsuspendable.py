@@ -8,16 +8,20 @@ import functools
 from collections.abc import Iterable
 from typing import Final
 
+import orjson
+
 from hub.domain.quota.queue_policy import NEVER, read_policy
 from hub.services.context.settings import Intake
 from hub.services.queues.defaults import DEFAULT
 from hub.services.reading.draft import Draft
-from hub.store import objects
+from hub.store import jobs, manifests, objects
 from hub.store.transaction import Transaction
 from shared.documents import JsonView
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
 NOT_SUSPENDABLE: Final = "NotSuspendable"
+GUARD_LOST: Final = "PreemptionNotRuledOut"  # of the Event of a ClusterQueue
+_MOST_LOOKED_AT: Final = 200  # workloads, at the edit of a queue
 
 
 def misplaced(tx: Transaction, given: Draft, intake: Intake) -> str:
@@ -39,32 +43,65 @@ def misplaced(tx: Transaction, given: Draft, intake: Intake) -> str:
     )
 
 
+def guard_lost(
+    tx: Transaction, name: str, before: JsonView | None, after: JsonView, intake: Intake
+) -> str:
+    """What to say where an edit of a ClusterQueue lets what can not be suspended be preempted; "" if not."""
+    if name in _listed(intake.protected_queues):
+        return ""
+    if not before or not _is_peaceful(before) or _is_peaceful(after):
+        return ""
+    held = manifests.latest_of(tx, jobs.charged_to(tx, name)[:_MOST_LOOKED_AT]).values()
+    marked = sorted(
+        str(job["metadata"]["name"])
+        for job in map(orjson.loads, held)
+        for mark in _listed(intake.unsuspendable_labels)
+        if any(_has(labels, mark) for labels in _labels_of(job["metadata"].get("labels"), job))
+    )
+    if not marked:
+        return ""
+    return (
+        f"spec: the queue no longer rules preemption out, and {marked[0]}, which can not be suspended, holds "
+        "quota in it: declare the queue in ROADSTEAD_QUEUEING_NON_PREEMPTIBLE_QUEUES"
+    )
+
+
+def _has(labels: JsonView, mark: str) -> bool:
+    key, _, value = mark.partition("=")
+    return key in labels and (not value or labels[key] == value)
+
+
+def _is_peaceful(spec: JsonView) -> bool:
+    """Alone, and without preemption of its own."""
+    return not spec.get("cohortName") and read_policy(spec).within == NEVER
+
+
 def _never_preempts(tx: Transaction, name: str, intake: Intake) -> bool:
     """Is it declared so, or alone and without preemption of its own?"""
     if name in _listed(intake.protected_queues):
         return True
     found = objects.find(tx, KUEUE, "ClusterQueue", "", name)
     spec = found.spec if found is not None else None
-    if not spec:
-        return False
-    return not spec.get("cohortName") and read_policy(spec).within == NEVER
+    return bool(spec) and _is_peaceful(spec or {})
 
 
 def _mark(given: Draft, intake: Intake) -> str:
     """The mark that it carries, or ""."""
     for mark in _listed(intake.unsuspendable_labels):
-        key, _, value = mark.partition("=")
-        for labels in _labels(given):
-            if key in labels and (not value or labels[key] == value):
-                return mark
+        if any(_has(labels, mark) for labels in _labels(given)):
+            return mark
     return ""
 
 
 def _labels(given: Draft) -> Iterable[JsonView]:
-    yield given.parsed.labels
-    spec = given.parsed.spec
-    sets = (spec,) if given.is_job else spec.get("podSets") or ()
-    for each in sets:
+    return _labels_of(given.parsed.labels, {"spec": given.parsed.spec})
+
+
+def _labels_of(own: JsonView | None, manifest: JsonView) -> Iterable[JsonView]:
+    """Those of the object, and of its pod templates."""
+    yield own or {}
+    spec = manifest.get("spec") or {}
+    for each in spec.get("podSets") or (spec,):
         template = each.get("template") or {}
         yield (template.get("metadata") or {}).get("labels") or {}
 

@@ -5,6 +5,7 @@ Each document stands for itself: one that is refused changes nothing and stops n
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from hub.domain.workloads.origin import Origin, place_of
 from hub.domain.workloads.states import TERMINAL, WithdrawTo
@@ -12,12 +13,12 @@ from hub.services.consent import identity
 from hub.services.consent.namespaces import renewed
 from hub.services.context.rendering import resource_version
 from hub.services.context.settings import Intake
-from hub.services.jobs import bare_intake, held
+from hub.services.jobs import bare_intake, held, unsuspendable
 from hub.services.jobs.accept import missing_classes, occupied, say_missing_class, submit_jobs
 from hub.services.jobs.bare import kind_of
 from hub.services.jobs.priorities import Priorities
 from hub.services.jobs.revise import revise_job
-from hub.services.objects import effects, evictions
+from hub.services.objects import effects, evictions, override_targets
 from hub.services.objects.hand_over import is_handed_over, refuse_meanwhile
 from hub.services.questions import jobs
 from hub.services.queues import cohort_rules, unqueued
@@ -26,7 +27,7 @@ from hub.services.queues.refresh import concerns_queues, refresh_queues
 from hub.services.reading.draft import Draft
 from hub.services.reading.pod_security import Gatekeeper
 from hub.services.works.withdraw import withdraw_jobs
-from hub.store import audit, objects, workloads
+from hub.store import audit, objects, placements, workloads
 from hub.store.records.objects import ObjectColumns, StoredObject
 from hub.store.transaction import Transaction
 from shared import labels
@@ -38,6 +39,9 @@ from shared.kinds.staged_v1 import fault_of_change
 from shared.reject_codes import RejectCode
 
 CREATED, CONFIGURED, UNCHANGED, REJECTED = "created", "configured", "unchanged", "rejected"
+
+
+_OVERRIDES: Final = frozenset(placements.OVERRIDES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +98,7 @@ def apply_documents(
     if queues_changed:
         refresh_queues(tx)
         bare_intake.admit_held(tx, intake)
-    return [results[index] for index in range(len(documents))]
+    return [_with_placement_sought(tx, results[index]) for index in range(len(documents))]
 
 
 def apply_for(
@@ -190,6 +194,11 @@ def _apply_object(
     # A bare Workload that nothing else hinders would be a unit of admission, were its queue there.
     held = given.is_bare and not parsed.hindrance
     warnings = (bare_intake.queue_missing(given),) if held else ()
+    if parsed.kind == "ClusterQueue" and row is not None and declares:
+        said = unsuspendable.guard_lost(tx, given.name, row.spec, parsed.spec, intake)
+        warnings = (said,) if said else ()
+        if said and (now := objects.get(tx, uid)) is not None:
+            tx.say(now, unsuspendable.GUARD_LOST, said, warning=True)
     return Applied(index, result, uid, given, warnings=warnings, declares=declares)
 
 
@@ -337,3 +346,16 @@ def _identity(given: Draft) -> tuple[str, str, str]:
 def _say(tx: Transaction, row: StoredObject, reason: str) -> None:
     origin = "" if row.origin == Origin.ANY else f", from {row.origin}"
     tx.say(row, reason, f"generation {row.generation}{origin}")
+
+
+def _with_placement_sought(tx: Transaction, one: Applied) -> Applied:
+    """With a warning where an override is for a placement that is not there, after all were applied."""
+    if one.draft is None or one.draft.parsed.kind not in _OVERRIDES or one.result == REJECTED:
+        return one
+    row = objects.get(tx, one.uid)
+    said = "" if row is None else override_targets.missing(tx, row)
+    if row is None or not said:
+        return one
+    if one.result in {CREATED, CONFIGURED}:
+        tx.say(row, unheeded.REASON, said, warning=True)
+    return replace(one, warnings=(*one.warnings, said))

@@ -58,6 +58,9 @@ class ReconcileOutcome:
     conflicts: dict[tuple[str, str], str] = field(default_factory=dict)  # (cluster, uid) → owner
     resource_index: int = 0
     overrides_of_jobs: Sequence[str] = ()  # that name Jobs, which nothing overrides
+    idle_overrides: Sequence[
+        str
+    ] = ()  # that mean this placement and change nothing: why, in words
     again_at: dt.datetime | None = None  # when something is due though nothing changes until then
     driven: str | None = None  # where staged update runs give the versions: by which, in words
     abandoned: list[Work] = field(default_factory=list)  # told to be, and not yet

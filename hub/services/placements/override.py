@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import orjson
 
-from hub.domain.placement.overrides import Override, names, naming
+from hub.domain.placement.overrides import SCOPES, Override, names, naming, scope_of
 from hub.domain.placement.status import Resource
 from hub.domain.rollout.overriding import OverrideFailed, in_order, overridden, rules_for
 from hub.services.placements.selecting import Selection, resource_of, resource_of_job
@@ -23,6 +23,7 @@ from hub.store.transaction import Transaction
 from shared.documents import Json, JsonView
 
 _MOST_REMEMBERED: Final = 20_000
+MOST_IDLE: Final = 5  # overrides without effect that a status names
 _Key = tuple[str, tuple[tuple[str, int], ...], str, tuple[tuple[str, str], ...]]
 
 
@@ -83,7 +84,38 @@ class Overrides:
         whose = (row.kind, row.name)
         self._all = in_order(naming(kept, whose, list(self._resources.values())))
         jobs = [resource_of_job(job) for job in selection.jobs.values()]
+        self._kept, self._whose = kept, whose
         self.of_jobs = sorted(each.named for each in naming(kept, whose, jobs))
+
+    def idle(self, clusters: Mapping[str, Mapping[str, str]]) -> list[str]:
+        """Of overrides that mean this placement and change nothing, why, in words.
+
+        `clusters`: labels of those that the placement is for.
+        """
+        kind, name = self._whose
+        selected = list(self._resources.values())
+        acting = {each.named for each in self._all}
+        found: list[str] = []
+        for each in self._kept:
+            if each.named in acting:
+                if clusters and not any(rules_for(each, labels) for labels in clusters.values()):
+                    found.append(
+                        f"{each.named}: no rule of it selects a cluster of this placement"
+                    )
+                continue
+            wanted = each.spec.get("placement")
+            if not isinstance(wanted, dict) or wanted.get("name") != name:
+                continue
+            named = any(names(each, one) for one in selected)
+            if scope_of(wanted) == SCOPES[kind]:
+                if not named and each.named not in self.of_jobs:
+                    found.append(f"{each.named}: names nothing that this placement selects")
+            elif named:
+                found.append(
+                    f"{each.named}: placement.scope is {scope_of(wanted)}, and this is a {kind}: "
+                    f"write scope: {SCOPES[kind]}"
+                )
+        return sorted(found)[:MOST_IDLE]
 
     def version(
         self, objects_: Sequence[SelectedObject], cluster: str, labels: Mapping[str, str]

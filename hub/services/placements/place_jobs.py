@@ -201,7 +201,8 @@ def tell_each(status: Json, outcome: ReconcileOutcome) -> None:
 
 
 def unheeded_of(outcome: ReconcileOutcome) -> Iterator[str]:
-    """What the annotation changes nothing about."""
+    """What the annotation changes nothing about, and overrides that change nothing."""
+    yield from outcome.idle_overrides
     others = [row for row in outcome.selection.objects.values() if row.kind != NAMESPACE[1]]
     if is_per_object(outcome.row.annotations) and others:
         yield (

@@ -39,7 +39,7 @@ from hub.services.placements.bindings import (
     bind,
     placed_by_its_queue,
 )
-from hub.services.placements.history.rolled_back import go_back, read_pin
+from hub.services.placements.history.rolled_back import Pin, go_back, read_pin
 from hub.services.placements.manifests import status_copy
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.override import Overrides
@@ -53,7 +53,13 @@ from hub.services.placements.place_jobs import (
 )
 from hub.services.placements.place_objects import read_held
 from hub.services.placements.roll_out import hold, roll_out
-from hub.services.placements.selecting import CLUSTER_SCOPED, Selection, read_rules, select
+from hub.services.placements.selecting import (
+    CLUSTER_SCOPED,
+    NotTakenObject,
+    Selection,
+    read_rules,
+    select,
+)
 from hub.services.placements.snapshots import policy_hashes, snapshot_policy, snapshot_resources
 from hub.services.placements.staged.drive import index_of, refuse_all
 from hub.services.placements.staged.external import roll_out_by_runs
@@ -82,13 +88,14 @@ def reconcile(
     runs: Collection[str] = (),
     rollouts: Rollouts = _AS_SET,
     asked: AskedNamespaces = _ASKED,
+    refused: Sequence[NotTakenObject] = (),
 ) -> ReconcileOutcome | None:
     """Bring the world to what placement `uid` declares; None once nothing of it is left.
 
     `compatible`: clusters for objects are scored exactly as KubeFleet scores them. `overrides`: uids of all
     that are stored. A cluster silent for `suspect_after_s` is not picked. `runs`: uids of the staged update
     runs of this placement that are not over, which `rollouts` are for. `asked`: namespaces whose consent
-    members report.
+    members report. `refused`: what the hub did not take from the hub cluster.
     """
     tx.require_term(term)
     row = objects.get(tx, uid)
@@ -99,11 +106,11 @@ def reconcile(
         return None
     spec = row.spec or {}
     policy = read_policy(spec.get("policy"))
-    selection = select(tx, read_rules(row.kind, row.namespace, spec))
+    rules = read_rules(row.kind, row.namespace, spec)
+    selection = select(tx, rules)
     before = {each.cluster: each for each in placements.bindings_of(tx, uid)}
-    index = snapshot_resources(tx, uid, selection, spec, _used(row, before.values(), staged))
-    pin = go_back(tx, row, selection)
-    index = index if pin is None else pin.number
+    index, pin = _version(tx, row, selection, _used(row, before.values(), staged))
+    selection.leave_out(uid, rules, refused)
     per_object = is_per_object(row.annotations)
     fault = _unsupported(policy, selection, only_compares=compares(spec), per_object=per_object)
     if fault is not None:
@@ -145,6 +152,15 @@ def reconcile(
     return outcome
 
 
+def _version(
+    tx: Transaction, row: StoredObject, selection: Selection, used: Collection[int]
+) -> tuple[int, Pin | None]:
+    """The number of what is selected, which is what it was rolled back to while that holds."""
+    index = snapshot_resources(tx, row.uid, selection, row.spec or {}, used)
+    pin = go_back(tx, row, selection)
+    return (index if pin is None else pin.number), pin
+
+
 def _refuse(tx: Transaction, row: StoredObject, runs: Sequence[StoredObject], why: str) -> None:
     """Runs of a placement that can not be carried out wait, and Jobs that it left out are as any others."""
     refuse_all(tx, runs, why, final=False)
@@ -168,7 +184,8 @@ def _unsupported(
         return unscheduled("InvalidResourceSelectors", text)
     if selection.left_out and not selection.objects and not selection.jobs:
         first = selection.left_out[0].message
-        text = f"nothing of what the selected envelopes hold can be placed: {first}"
+        what = "is selected" if selection.not_taken else "the selected envelopes hold"
+        text = f"nothing of what {what} can be placed: {first}"
         return unscheduled("InvalidResourceSelectors", text)
     if selection.jobs_by_name and only_compares:
         text = "a Job runs or does not: applyStrategy.type ReportDiff is for other objects"

@@ -66,6 +66,7 @@ def roll_out(
     uid, chosen = outcome.row.uid, outcome.decisions.selected
     rolling = RollingUpdate.read(spec.get("strategy") or {})
     outcome.overrides_of_jobs = overrides.of_jobs
+    outcome.idle_overrides = overrides.idle({each: labels[each] for each in chosen})
     bound = {
         cluster: each
         for cluster, each in outcome.before.items()

@@ -23,6 +23,7 @@ from shared.selectors import LabelSelector, read_selector
 JOB: Final = ("batch", "Job")
 NAMESPACE: Final = ("", "Namespace")
 CLUSTER_SCOPED: Final = "ClusterResourcePlacement"
+REFUSED_BY_HUB: Final = "RefusedByHub"
 _NS_ONLY, _NS_CHOSEN = "NamespaceOnly", "NamespaceWithResourceSelectors"
 
 
@@ -80,6 +81,18 @@ class SelectionRules:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class NotTakenObject:
+    """An object of the hub cluster that the hub refused, and why. `of`: the placement whose status said so
+    before this process began, else "": its labels are not known then.
+    """
+
+    resource: Resource
+    labels: tuple[tuple[str, str], ...]
+    message: str
+    of: str = ""
+
+
 @dataclass(slots=True)
 class Selection:
     """What is selected. `jobs_by_name`: uids of Jobs that a selector names.
@@ -94,6 +107,7 @@ class Selection:
     envelopes: dict[str, StoredObject] = field(default_factory=dict)
     inside: dict[str, str] = field(default_factory=dict)  # by uid of an object
     left_out: list[NotPlaced] = field(default_factory=list)
+    not_taken: set[Resource] = field(default_factory=set)  # of `left_out`, what the hub refused
 
     def open(self, tx: Transaction) -> None:
         """Put what envelopes hold in their place."""
@@ -105,12 +119,26 @@ class Selection:
         self.objects = plain | found.rows
         self.inside, self.left_out = found.inside, found.left_out
 
+    def leave_out(
+        self, uid: str, rules: SelectionRules, refused: Iterable[NotTakenObject]
+    ) -> None:
+        """Add what placement `uid` selects and the hub did not take from the hub cluster.
+
+        Of an object whose change was refused members keep what they have.
+        """
+        for each in refused:
+            if each.of == uid or (not each.of and _would_select(self, rules, each)):
+                self.not_taken.add(each.resource)
+                self.left_out.append(NotPlaced(each.resource, REFUSED_BY_HUB, each.message))
+
     def resources(self) -> list[Resource]:
         """Identifiers in a stable order; of envelopes their own."""
         found = [resource_of(row) for uid, row in self.objects.items() if uid not in self.inside]
         found += [resource_of(row) for row in self.envelopes.values()]
         found += [resource_of_job(row) for row in self.jobs.values()]
-        return sorted(found, key=lambda r: (r.group, r.kind, r.namespace, r.name))
+        return sorted(
+            {*found, *self.not_taken}, key=lambda r: (r.group, r.kind, r.namespace, r.name)
+        )
 
 
 def read_rules(kind: str, namespace: str, spec: JsonView) -> SelectionRules:
@@ -189,6 +217,27 @@ def resource_of(row: StoredObject) -> Resource:
     """The identifier of an object, from its row."""
     version = str(row.api_version).rpartition("/")[2]
     return Resource(row.api_group, version, row.kind, row.namespace, row.name)
+
+
+def _would_select(found: Selection, rules: SelectionRules, refused: NotTakenObject) -> bool:
+    """Would it be among what was `found`, had the hub taken it?"""
+    it, labels = refused.resource, dict(refused.labels)
+    if not rules.may_select(it.group, it.kind, it.namespace, it.name, labels):
+        return False
+    if rules.namespace or not it.namespace:
+        return True
+    spaces = [row for row in found.objects.values() if (row.api_group, row.kind) == NAMESPACE]
+    for row in spaces:
+        if row.name != it.namespace:
+            continue
+        for rule in rules.rules:
+            if not rule.matches(*NAMESPACE, row.name, row.labels or {}):
+                continue
+            if rule.scope == _NS_CHOSEN:
+                return any(e.matches(it.group, it.kind, it.name, labels) for e in rules.rules)
+            if rule.scope != _NS_ONLY:
+                return True
+    return False
 
 
 def _objects(tx: Transaction, rule: Rule, namespace: str) -> Iterable[StoredObject]:

@@ -28,7 +28,11 @@ from hub.services.placements.reconcile import reconcile
 from hub.services.placements.reported.items import ItemRules, left_out_items, object_item
 from hub.services.placements.reported.reports import RolledOut, say_news, stand
 from hub.services.placements.reporting import member_generation
-from hub.services.placements.selecting import CLUSTER_SCOPED, resource_of_job
+from hub.services.placements.selecting import (
+    CLUSTER_SCOPED,
+    NotTakenObject,
+    resource_of_job,
+)
 from hub.store import objects, works
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
@@ -96,7 +100,7 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome, held: _Held) -> Picture
     for cluster, given in outcome.given.items():
         if not given.wanted:
             continue
-        items[cluster] = [
+        found = [
             object_item(
                 each,
                 held.get((cluster, each.uid)),
@@ -104,7 +108,10 @@ def _picture(tx: Transaction, outcome: ReconcileOutcome, held: _Held) -> Picture
                 _owner(outcome.conflicts.get((cluster, each.uid)), owners),
             )
             for each in given.objects
-        ] + left_out_items(outcome.selection)
+        ]
+        refused = outcome.selection.not_taken
+        items[cluster] = [item for item in found if item.resource not in refused]
+        items[cluster] += left_out_items(outcome.selection)
     if rules.compares:
         _name_behind(tx, items)
     for job in outcome.jobs:
@@ -258,12 +265,14 @@ def reconcile_with_status(
     runs: Collection[str] = (),
     rollouts: Rollouts = _AS_SET,
     asked: AskedNamespaces = _ASKED,
+    refused: Sequence[NotTakenObject] = (),
 ) -> Next:
     """Bring one placement and its status up to date.
 
     `overrides` are the uids of all that are stored: mostly none, and then nothing is asked. `profile` and
     `suspect_after_s`: of scheduling, by the settings. `runs`: uids of its staged update runs that are
-    not over. `asked`: namespaces whose consent members report.
+    not over. `asked`: namespaces whose consent members report. `refused`: what the hub did not take from the
+    hub cluster.
     """
     compatible = profile == "KubeFleet"
     outcome = reconcile(
@@ -277,6 +286,7 @@ def reconcile_with_status(
         runs=runs,
         rollouts=rollouts,
         asked=asked,
+        refused=refused,
     )
     if outcome is None:
         return Next()

@@ -6,6 +6,7 @@ what the job names, and its own selector excludes them.
 
 from collections.abc import Mapping
 
+from hub.domain.fleet.clusters import labels_of
 from hub.domain.workloads.demand import CLUSTER_SELECTOR, CLUSTERS
 from hub.services.reading.draft import Draft
 from hub.store import clusters
@@ -34,7 +35,10 @@ class Contradictions:
             return None  # said where it is read: by REST here, from elsewhere while it waits
         wanted = [name.strip() for name in named.split(",") if name.strip()]
         if self._labels is None:
-            self._labels = {each.name: each.labels for each in clusters.list_all(self._tx)}
+            self._labels = {
+                each.name: labels_of(each.name, each.labels)
+                for each in clusters.list_all(self._tx)
+            }
         labels = self._labels
         excluded = [n for n in wanted if n in labels and not selector.matches(labels[n])]
         if not wanted or len(excluded) < len(wanted):

@@ -73,7 +73,6 @@ def compose_job(manifest: Json, options: ApplyOptions, stamp: Stamp) -> Json:
         if given.get(_EQUAL) == "true":
             spec["completions"] = options.parallelism
     spec["suspend"] = bool(options.suspend)
-    spec.setdefault("podReplacementPolicy", "Failed")
     _template(spec, options, stamp, strip=not queue)
     return manifest
 

@@ -19,6 +19,12 @@ from shared.kubesim.builtin.validate_job import (
     job_update_faults,
 )
 from shared.kubesim.builtin.validate_job_status import job_status_faults, unmanaged_status_faults
+from shared.kubesim.builtin.validate_keys import (
+    cron_faults,
+    data_key_faults,
+    immutable_data_faults,
+    typed_key_faults,
+)
 from shared.kubesim.builtin.validate_pod import spec_faults
 from shared.kubesim.store.lifecycle import label_faults
 from shared.kubesim.store.namespace_lifecycle import NamespaceStrategy
@@ -125,6 +131,7 @@ class CronJobStrategy(DefaultedStrategy):
             causes.append(
                 errors.not_supported("spec.concurrencyPolicy", spec["concurrencyPolicy"], policies)
             )
+        causes += cron_faults(spec)
         if len(obj["metadata"]["name"]) > 52:
             name = obj["metadata"]["name"]
             causes.append(
@@ -206,10 +213,15 @@ def quality_of(spec: dict[str, Any]) -> str:
 class ReplicatedStrategy(DefaultedStrategy):
     """Deployments and their like: a selector that matches the template and never changes."""
 
+    def claims_of(self, spec: dict[str, Any]) -> list[str]:
+        """Names of claim templates, which pods mount as volumes."""
+        return []
+
     def validate_create(self, obj: Object) -> Sequence[Cause]:
         spec = obj["spec"]
         labels = (spec["template"].get("metadata") or {}).get("labels") or {}
-        causes = spec_faults(spec["template"]["spec"], "spec.template.spec")
+        claims = self.claims_of(spec)
+        causes = spec_faults(spec["template"]["spec"], "spec.template.spec", claims)
         causes += label_faults(labels, "spec.template.labels")
         if not spec.get("selector"):
             causes.append(errors.required("spec.selector"))
@@ -236,6 +248,16 @@ class ReplicatedStrategy(DefaultedStrategy):
         return causes
 
 
+class StatefulStrategy(ReplicatedStrategy):
+    """StatefulSets: their pods mount claims that are made by templates."""
+
+    def claims_of(self, spec: dict[str, Any]) -> list[str]:
+        return [
+            (each.get("metadata") or {}).get("name") or ""
+            for each in spec.get("volumeClaimTemplates") or ()
+        ]
+
+
 class SecretStrategy(PlainStrategy):
     """stringData is write-only and lands in data; the type never changes."""
 
@@ -246,10 +268,10 @@ class SecretStrategy(PlainStrategy):
         return {"type": old.get("type", "Opaque"), **encode_strings(new)}
 
     def validate_create(self, obj: Object) -> Sequence[Cause]:
-        return data_key_faults(obj)
+        return [*data_key_faults(obj), *typed_key_faults(obj)]
 
     def validate_update(self, new: Object, old: Object) -> Sequence[Cause]:
-        return _immutable_data_faults(new, old, ("type",))
+        return [*immutable_data_faults(new, old, ("type",)), *typed_key_faults(new)]
 
 
 class ConfigMapStrategy(PlainStrategy):
@@ -257,7 +279,7 @@ class ConfigMapStrategy(PlainStrategy):
         return data_key_faults(obj)
 
     def validate_update(self, new: Object, old: Object) -> Sequence[Cause]:
-        return _immutable_data_faults(new, old, ())
+        return immutable_data_faults(new, old, ())
 
 
 def encode_strings(secret: Object) -> Object:
@@ -270,33 +292,6 @@ def encode_strings(secret: Object) -> Object:
     }
     kept = {field: value for field, value in secret.items() if field != "stringData"}
     return {**kept, "data": {**(secret.get("data") or {}), **encoded}}
-
-
-def data_key_faults(obj: Object) -> list[Cause]:
-    causes = []
-    for field in ("data", "binaryData"):
-        for key in obj.get(field) or ():
-            if len(key) > 253 or not key or not all(c.isalnum() or c in "-_." for c in key):
-                why = (
-                    "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
-                    " (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is"
-                    " '[-._a-zA-Z0-9]+')"
-                )
-                causes.append(errors.bad_value(f"{field}[{key}]", key, why))
-    return causes
-
-
-def _immutable_data_faults(new: Object, old: Object, always: tuple[str, ...]) -> list[Cause]:
-    causes = data_key_faults(new)
-    for field in always:
-        if new.get(field) != old.get(field):
-            causes.append(errors.bad_value(field, new.get(field), "field is immutable"))
-    if old.get("immutable"):
-        for field in ("data", "binaryData"):
-            if new.get(field) != old.get(field):
-                why = "field is immutable when `immutable` is set"
-                causes.append(errors.forbidden_field(field, why))
-    return causes
 
 
 class ServiceStrategy(DefaultedStrategy):
@@ -353,7 +348,7 @@ def built_in_strategies(*, managed_jobs: bool = True) -> dict[str, KindStrategy]
         "cronjobs.batch": CronJobStrategy(),
         "deployments.apps": ReplicatedStrategy(defaults.deployment_spec),
         "replicasets.apps": ReplicatedStrategy(defaults.replica_set_spec),
-        "statefulsets.apps": ReplicatedStrategy(defaults.stateful_set_spec),
+        "statefulsets.apps": StatefulStrategy(defaults.stateful_set_spec),
         "daemonsets.apps": ReplicatedStrategy(defaults.daemon_set_spec),
         "priorityclasses.scheduling.k8s.io": PriorityClassStrategy(),
     }

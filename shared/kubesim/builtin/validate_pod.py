@@ -25,14 +25,18 @@ _LABEL_RULE = (
 )
 
 
-def spec_faults(spec: dict[str, Any], field: str) -> list[Cause]:
-    """All faults of a pod spec, `field` being its path."""
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+_HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc")
+
+
+def spec_faults(spec: dict[str, Any], field: str, claims: Iterable[str] = ()) -> list[Cause]:
+    """All faults of a pod spec, `field` being its path. `claims`: names of its set's claim templates."""
     causes: list[Cause] = []
     containers = spec.get("containers") or []
     if not containers:
         causes.append(errors.required(f"{field}.containers"))
     names: set[str] = set()
-    volumes = {volume.get("name") for volume in spec.get("volumes") or ()}
+    volumes = {volume.get("name") for volume in spec.get("volumes") or ()} | set(claims)
     for kind in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(kind) or ()):
             where = f"{field}.{kind}[{index}]"
@@ -80,6 +84,8 @@ def _container_faults(container: dict[str, Any], where: str, volumes: set[Any]) 
         causes += _variable_faults(variable, f"{where}.env[{index}]")
     for index, mount in enumerate(container.get("volumeMounts") or ()):
         causes += _mount_faults(mount, f"{where}.volumeMounts[{index}]", volumes)
+    for kind in _PROBES:
+        causes += _probe_faults(container.get(kind), f"{where}.{kind}")
     causes += _port_faults(container.get("ports") or (), where)
     causes += resource_faults(container.get("resources") or {}, f"{where}.resources")
     return causes
@@ -92,6 +98,25 @@ def _port_faults(ports: Iterable[dict[str, Any]], where: str) -> Iterable[Cause]
             yield errors.required(field)
         elif not 0 < number < 65536:
             yield errors.bad_value(field, number, "must be between 1 and 65535, inclusive")
+
+
+def _probe_faults(probe: dict[str, Any] | None, where: str) -> Iterable[Cause]:
+    """One handler, and the port that it asks (ValidateProbe, validateHandler)."""
+    if probe is None:
+        return
+    handlers = [kind for kind in _HANDLERS if probe.get(kind) is not None]
+    if not handlers:
+        yield errors.required(where, "must specify a handler type")
+    for kind in handlers[1:]:
+        why = "may not specify more than 1 handler type"
+        yield errors.forbidden_field(f"{where}.{kind}", why)
+    for kind in handlers[:1]:
+        port = probe[kind].get("port")
+        if kind == "exec" and not probe[kind].get("command"):
+            yield errors.required(f"{where}.exec.command")
+        elif kind != "exec" and isinstance(port, int | None) and not 0 < (port or 0) < 65536:
+            why = "must be between 1 and 65535, inclusive"
+            yield errors.bad_value(f"{where}.{kind}.port", port or 0, why)
 
 
 def _variable_faults(variable: dict[str, Any], where: str) -> Iterable[Cause]:

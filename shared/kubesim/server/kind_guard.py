@@ -26,7 +26,7 @@ KEYS: Final = frozenset(
         "replicasets.apps",
     }
 )
-GROUPS: Final = (
+GROUPS: Final[tuple[str, ...]] = (
     "jobset.x-k8s.io",
     "kubeflow.org",
     "trainer.kubeflow.org",
@@ -34,6 +34,12 @@ GROUPS: Final = (
     "leaderworkerset.x-k8s.io",
     "sparkoperator.k8s.io",
     "workload.codeflare.dev",
+    "batch.volcano.sh",
+    "serving.kserve.io",
+    "tekton.dev",
+    "argoproj.io",
+    "inference.networking.k8s.io",
+    "inference.networking.x-k8s.io",
 )
 
 

@@ -28,6 +28,7 @@ ROOTS = {
     "jobs": "/apis/batch/v1",
     "cronjobs": "/apis/batch/v1",
     "deployments": "/apis/apps/v1",
+    "statefulsets": "/apis/apps/v1",
     "replicasets": "/apis/apps/v1",
     "leases": "/apis/coordination.k8s.io/v1",
     "customresourcedefinitions": "/apis/apiextensions.k8s.io/v1",

@@ -197,3 +197,76 @@ def test_a_secret_takes_plain_strings(kube):
     assert secret["data"] == {"word": "b3Blbg=="}
     assert secret["type"] == "Opaque"
     assert "stringData" not in secret
+
+
+def test_a_key_of_data_is_a_file_name(kube):
+    """A leading dot is, two are not."""
+    kube.create("configmaps", a_config_map(data={".env": "a", "_example": "b", "x-": "c"}))
+    for key in (".", "..", "..data", "a/b"):
+        status = kube.refused("configmaps", a_config_map("other", data={key: "a"}), 422)
+        assert status["details"]["causes"][0]["field"] == f"data[{key}]"
+
+
+def test_a_secret_of_a_type_has_its_keys(kube):
+    """Certificate and key of kubernetes.io/tls; the registry's file of a pull secret."""
+    tls = {"metadata": {"name": "tls"}, "type": "kubernetes.io/tls", "data": {"tls.crt": "eA=="}}
+    causes = kube.refused("secrets", tls, 422)["details"]["causes"]
+    assert [each["field"] for each in causes] == ["data[tls.key]"]
+    pull = {"metadata": {"name": "pull"}, "type": "kubernetes.io/dockerconfigjson", "data": {}}
+    causes = kube.refused("secrets", pull, 422)["details"]["causes"]
+    assert [each["field"] for each in causes] == ["data[.dockerconfigjson]"]
+
+
+def test_a_probe_has_one_handler_with_a_port(kube):
+    """None, two, and a port beyond the last are refused."""
+    for probe, field in (
+        ({}, "livenessProbe"),
+        ({"tcpSocket": {"port": 1}, "httpGet": {"port": 1}}, "livenessProbe.tcpSocket"),
+        ({"tcpSocket": {"port": 70_000}}, "livenessProbe.tcpSocket.port"),
+    ):
+        made = a_deployment()
+        made["spec"]["template"]["spec"]["containers"][0]["livenessProbe"] = probe
+        causes = kube.refused("deployments", made, 422)["details"]["causes"]
+        where = "spec.template.spec.containers[0]"
+        assert f"{where}.{field}" in [each["field"] for each in causes]
+
+
+def test_pods_of_a_stateful_set_mount_the_claims_of_its_templates(kube):
+    """They are volumes, though no volume of the template is called so."""
+    made = {**a_deployment(), "kind": "StatefulSet"}
+    made["spec"] |= {
+        "serviceName": "web",
+        "volumeClaimTemplates": [
+            {
+                "metadata": {"name": "data"},
+                "spec": {
+                    "accessModes": ["ReadWriteOnce"],
+                    "resources": {"requests": {"storage": "1Gi"}},
+                },
+            }
+        ],
+    }
+    made["spec"].pop("strategy", None)
+    container = made["spec"]["template"]["spec"]["containers"][0]
+    container["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+    kube.create("statefulsets", made)
+    made["metadata"]["name"] = "other"
+    container["volumeMounts"] = [{"name": "missing", "mountPath": "/data"}]
+    status = kube.refused("statefulsets", made, 422)
+    assert status["details"]["causes"][0]["message"] == 'Not found: "missing"'
+
+
+def test_the_schedule_of_a_cron_job_has_five_fields(kube):
+    """Or it is a word such as @daily."""
+    template = {"spec": a_job()["spec"]}
+    for schedule, taken in (("0 3 * *", False), ("@daily", True), ("*/5 * * * *", True)):
+        name = f"cron-{len(schedule)}"
+        made = {
+            "metadata": {"name": name},
+            "spec": {"schedule": schedule, "jobTemplate": template},
+        }
+        if taken:
+            kube.create("cronjobs", made)
+        else:
+            causes = kube.refused("cronjobs", made, 422)["details"]["causes"]
+            assert [each["field"] for each in causes] == ["spec.schedule"]

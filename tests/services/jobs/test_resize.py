@@ -8,6 +8,7 @@ import pytest
 from hub.services.members.observe import ObservedReport, take_reports
 from hub.services.works import compose
 from hub.store import works
+from hub.store.events import list_events
 from tests.services.build import in_cohort
 from tests.services.hubs import Running, a_job, a_pool, a_queue, running
 from tests.services.members.hubs import seen
@@ -131,6 +132,11 @@ async def test_without_quota_the_job_runs_on_in_its_old_size_and_says_so(tmp_pat
         await reported(hub, uid, active=2, ready=2, succeeded=1)
         row = await hub.job(uid)
         assert (row.state, row.reason) == ("Running", "WaitingToGrow")
+        events = await hub.hub.read(lambda tx: list_events(tx, uid=uid))
+        told = [each.message for each in events if each.reason == "WaitingToGrow"]
+        assert len(told) == 1
+        assert "more" in told[0]
+        assert "cpu of flavor" in told[0]
         assert "2 of 4 pods" in row.message
         assert (await _charged(hub, uid), await _told(hub, uid)) == (2000, 2)
 

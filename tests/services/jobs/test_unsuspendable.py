@@ -4,9 +4,13 @@ from typing import Any
 
 import pytest
 
-from hub.services.context.settings import Queueing, Settings
+from hub.domain.workloads.origin import Origin
+from hub.services.context.settings import Intake, Queueing, Settings
+from hub.services.objects.apply import apply_documents
+from hub.services.reading.draft import draft
+from shared.kinds import parse
 from tests.api.serving import served
-from tests.services.hubs import a_job, a_queue
+from tests.services.hubs import a_job, a_pool, a_queue, running
 
 pytestmark = pytest.mark.anyio
 LIMITS = Settings(queueing=Queueing(non_preemptible_queues="benches"))
@@ -105,3 +109,24 @@ async def test_which_labels_say_so_is_a_setting(tmp_path):
             assert (await hub.admin.post("/v1/jobs", json=job)).status_code == status
         job = a_workbench("notebook", "shared")
         assert (await hub.admin.post("/v1/jobs", json=job)).status_code == 201
+
+
+async def test_a_queue_that_is_edited_to_preempt_warns_of_those_that_hold_quota_in_it(tmp_path):
+    """Nobody could preempt them before; an edit that changes nothing of that says nothing."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c1", a_pool(cpu="8"))
+        made = a_queue("alone", quota={"cpu": "4"})
+        (queue,) = [each for each in made if each["kind"] == "ClusterQueue"]
+        await hub.apply(*made)
+        await hub.apply(a_workbench("nb", "alone"))
+        await hub.settle()
+
+        async def said(**spec):
+            edited = {**queue, "spec": {**queue["spec"], **spec}}
+            drafts = [draft(parse(edited), hub.clock.now(), origin=Origin.REST)]
+            (one,) = await hub.hub.write(apply_documents, drafts, Intake())
+            return one.warnings
+
+        assert await said(flavorFungibility={"whenCanBorrow": "TryNextFlavor"}) == ()
+        (warning,) = await said(**PREEMPTS)
+        assert "nb, which can not be suspended, holds quota in it" in warning

@@ -247,8 +247,8 @@ async def test_a_changed_policy_aborts_the_run(tmp_path: Path, change: str, said
         assert said in told["message"]
 
 
-async def test_another_apply_strategy_or_member_aborts_the_run(tmp_path: Path):
-    """The clusters and how it is applied are those of the beginning."""
+async def test_another_apply_strategy_aborts_the_run(tmp_path: Path):
+    """How it is applied is that of the beginning."""
     async with running_hub(tmp_path) as hub:
         fleet = await started(hub, STRATEGY, run("first"))
         await fleet.apply(
@@ -258,13 +258,21 @@ async def test_another_apply_strategy_or_member_aborts_the_run(tmp_path: Path):
             "applyStrategy has changed"
             in (await status_of(fleet, "first"))["conditions"][-1]["message"]
         )
-        hub.clock.advance(1)
-        await fleet.apply(run("second"))
-        agent = await hub.join("m5")
-        await agent.sync()
+
+
+async def test_a_run_goes_on_with_its_clusters_when_another_joins(tmp_path: Path):
+    """The cluster that joined is for the next run; it is given nothing meanwhile."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await started(hub, STRATEGY, run("first"))
+        await roll(fleet, 1)
+        fleet.agents["m5"] = await hub.join("m5")
+        await fleet.agents["m5"].sync()
         await fleet.turn()
-        told = (await status_of(fleet, "second"))["conditions"][-1]
-        assert told["message"].startswith("cluster m5 was chosen since the run was worked out")
+        await roll(fleet)
+        assert await colors(fleet) == "bbbb"
+        assert (await progress(fleet, "first"))[0] == "UpdateRunSucceeded"
+        await fleet.agents["m5"].sync()
+        assert fleet.agents["m5"].works == {}
 
 
 async def test_who_is_not_chosen_any_more_gives_it_up_last(tmp_path: Path):

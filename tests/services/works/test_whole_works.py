@@ -97,7 +97,6 @@ def test_a_job_carries_what_its_user_wrote_and_what_was_decided() -> None:
         "spec": {
             "suspend": False,
             "parallelism": 2,
-            "podReplacementPolicy": "Failed",
             "template": {
                 "metadata": {
                     "labels": {"app": "a", "cost": "7", **OURS},

@@ -142,8 +142,11 @@ def _is_alone(outcome: ReconcileOutcome) -> bool:
     decided = outcome.decisions
     waits = outcome.again_at or outcome.unfulfilled or outcome.refusals or outcome.unaccepted
     others = outcome.conflicts or outcome.jobs or outcome.selection.jobs or outcome.abandoned
+    refused = outcome.selection.not_taken  # of which the hub cluster may bring another version
     replaced = any(each.leaves for each in decided.decisions)
-    return not (waits or others or replaced or outcome.driven is not None or outcome.pin)
+    return not (
+        waits or others or refused or replaced or outcome.driven is not None or outcome.pin
+    )
 
 
 def _is_told_elsewhere(row: StoredObject) -> bool:

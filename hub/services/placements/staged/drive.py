@@ -290,7 +290,12 @@ def _changed(
         for stage in status.get("stagesStatus") or ()
         for each in stage.get("clusters") or ()
     }
-    come, gone = sorted(fleet.chosen.keys() - then), sorted(then - fleet.chosen.keys())
-    if come:
-        return f"cluster {come[0]} was chosen since the run was worked out: make a new run"
+    # A cluster that came since gets nothing by this run: it is for the next one.
+    emptied = {
+        each["clusterName"]
+        for each in (status.get("deletionStageStatus") or {}).get("clusters") or ()
+    }
+    back, gone = sorted(emptied & fleet.chosen.keys()), sorted(then - fleet.chosen.keys())
+    if back:
+        return f"cluster {back[0]} is chosen again since the run was worked out: make a new run"
     return f"cluster {gone[0]} is not chosen any more: make a new run" if gone else ""

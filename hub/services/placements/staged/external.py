@@ -74,6 +74,8 @@ class _View:
         if index != outcome.resource_index:
             entries = objects_at(tx, outcome.row.uid, index) or []
         overrides = Overrides(tx, outcome.row, outcome.selection, self._overrides, older=entries)
+        if entries is newest:
+            outcome.idle_overrides = overrides.idle({each: self._labels[each] for each in chosen})
         conflicts = take_over(tx, outcome, entries, set(chosen), self.held)
         outcome.conflicts = {**outcome.conflicts, **conflicts}
         reads_only = compares(outcome.row.spec or {})
