@@ -289,6 +289,8 @@ def _unwanted(entry: Observed, work: StandingWork, cluster: str, now: dt.datetim
     if entry.reason == NOT_ACCEPTED:
         # The agent reports consent within seconds: from then on a filter keeps the job away.
         avoided = refusals.refused(work.set_aside(), cluster, now)
+    elif entry.reason == NAME_CONFLICT:
+        avoided = refusals.refused(work.set_aside(), cluster, now, longest=SET_ASIDE)
     else:
         avoided = set_aside(work.set_aside(), cluster, now, SET_ASIDE)
     if entry.reason == REFUSED:
