@@ -6,7 +6,7 @@ import click
 
 from roadstead.cli import kinds
 from roadstead.cli.examples import examples
-from roadstead.cli.names import default_namespace, is_uid
+from roadstead.cli.names import beside_the_list, default_namespace, is_uid
 from roadstead.cli.output import age, client, dump, is_data, output_option, show_list
 from roadstead.cli.tables import Column
 from roadstead.client import Client
@@ -86,6 +86,8 @@ def get(
     else:
         columns = _COLUMNS if meant.namespaced is False else [_NAMESPACE, *_COLUMNS]
     empty = f"No {meant.name} there."
+    if meant.namespaced is not False:
+        empty += beside_the_list(namespace, everywhere=all_namespaces)
     if (
         meant.namespaced is False
     ):  # for who has a role in some namespaces nothing of the kind is there

@@ -67,7 +67,7 @@ jobs.add_command(
         COLUMNS,
         does="List jobs, newest first.",
         empty="No jobs. Submit one: roadstead submit FILE",
-        no_match="No jobs match. Without these options all jobs are listed.",
+        no_match="No jobs match.",
         options=[
             *FILTERS,
             job_sort.option,

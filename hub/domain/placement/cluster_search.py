@@ -26,7 +26,7 @@ from hub.domain.placement.scoring.pace import NO_STARTS, Starts
 from hub.domain.placement.scoring.preferences import Ranking
 from hub.domain.placement.scoring.ties import Tied
 from hub.domain.plan import Miss, Reason, Rejection, Score, Verdict
-from hub.domain.workloads.demand import Constraints, Demand
+from hub.domain.workloads.demand import REFUSED, Constraints, Demand
 from hub.domain.workloads.placement_policy import Preferred
 
 # Others that a decision lists: a placement's status shows many, a queue's own in a small fleet all;
@@ -245,12 +245,22 @@ class ClusterSearch:
         if not self._clusters:
             message = "the fleet has no cluster"
         elif not sieved.passed:
-            few = "; ".join(f"{v.cluster}: {v.rejection.message}" for v in sieved.rejected[:3])
-            message = f"none of {len(self._clusters)} clusters may take it: {few}"
+            few = near_misses.decisive(asked, sieved.rejected, self._clusters)
+            message = (
+                f"none of {len(self._clusters)} clusters may take it: {near_misses.told(few)}"
+            )
         else:
             allowed_clusters = {n: self._clusters[n] for n in sieved.passed}
             message = near_misses.lacking_everywhere(asked, allowed_clusters)
             reason = Reason.NO_CLUSTER_FITS
+            if message and (
+                shut := near_misses.large_enough(asked, sieved.rejected, self._clusters)
+            ):
+                message = f"{near_misses.told(shut)}; of the others {message}"
+                if all(v.rejection.reason == REFUSED for v in shut):
+                    reason = (
+                        Reason.NO_CLUSTER_MATCHES
+                    )  # the job's own reason has the member's words
             if nearest is not None:
                 message = f"{message}; {nearest}" if message else f"nearest miss: {nearest}"
             message = message or "no cluster has the room"

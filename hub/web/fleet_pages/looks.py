@@ -163,7 +163,7 @@ class ClusterView:
 
         def drift() -> Json:
             found = [line for work in record.drifts for line in drift_lines(work, now)]
-            return {"drift": found}
+            return {"drift": found, "unheard": cluster_view.unheard_of(shown)}
 
         parts, cost = render_parts(
             "fleet",
