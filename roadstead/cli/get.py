@@ -64,7 +64,8 @@ def get(
 
     KIND is written in any case, plural or short: clusterqueue, cq, namespace, placement, cluster, job, or
     with its group, as Widget.example.com. What lives in a namespace is named NAME with -n, or
-    NAMESPACE/NAME. Values of Secrets are shown to nobody.
+    NAMESPACE/NAME. Values of Secrets are shown to nobody. -o yaml prints manifests that can be applied
+    again; -o json has all that the hub says of an object.
     """
     if kind.count("/") == 1 and not names:
         kind, _, name = kind.partition("/")
@@ -76,6 +77,13 @@ def get(
             found = [_find(hub, meant, each, inside) for each in dict.fromkeys(names)]
         else:
             found = _all(hub, meant, "" if all_namespaces else inside)
+    if output == "yaml":
+        from roadstead.cli.export import as_manifest
+
+        listed = [as_manifest(each.raw) for each in found]
+        alone = names and len(listed) == 1
+        dump(listed[0] if alone else {"apiVersion": "v1", "kind": "List", "items": listed}, output)
+        return
     if names and len(found) == 1 and is_data(output):
         dump(found[0].raw, output)
         return

@@ -7,6 +7,7 @@ from typing import Any, Final
 import click
 
 from roadstead.cli.examples import examples
+from roadstead.cli.export import as_manifest
 from roadstead.cli.kinds import KUEUE
 from roadstead.cli.progress import hint
 from roadstead.cli.run.amounts import amount_or_nothing
@@ -16,7 +17,6 @@ from roadstead.models.queues import ClusterQueue, LocalQueue
 
 Json = dict[str, Any]
 _TRIES: Final = 3
-_KEPT: Final = ("name", "namespace", "labels", "annotations", "resourceVersion")
 # What `queues set` writes, by the field's name.
 _AMOUNTS: Final = {"nominal": "nominalQuota", "borrow": "borrowingLimit", "lend": "lendingLimit"}
 Amounts = tuple[tuple[str, str, str], ...]
@@ -182,10 +182,9 @@ def _edit(hub: Client, name: str, change: Callable[[Json], None]) -> str:
         held = hub.find(kind, short, group=KUEUE, namespace=namespace).raw
         spec = copy.deepcopy(held.get("spec") or {})
         change(spec)
-        metadata = {k: v for k, v in held["metadata"].items() if k in _KEPT}
-        document = {
-            "apiVersion": held["apiVersion"], "kind": kind, "metadata": metadata, "spec": spec
-        }  # fmt: skip
+        document = {**as_manifest(held), "kind": kind, "spec": spec}
+        if version := held["metadata"].get("resourceVersion"):
+            document["metadata"]["resourceVersion"] = version
         (applied,) = _apply(hub, document)
         if not applied.is_rejected:
             break

@@ -13,6 +13,7 @@ from hub.services.context import identity
 from hub.services.works.restored import begin_recovery
 from hub.store import clusters, leases, schema, tokens, workloads
 from hub.store.engine import Database
+from hub.store.records.members import DownSince
 from hub.store.tables import metadata
 from hub.store.transaction import Transaction
 from shared.clock import SystemClock
@@ -101,7 +102,11 @@ async def test_a_member_whose_api_server_does_not_answer_is_named(tmp_path: Path
     """Its agent is heard, and can do nothing there."""
 
     def falls(tx: Transaction) -> None:
-        since = {"reason": "no answer", "since": tx.now.isoformat(), "cause": "NoAnswer"}
+        since: DownSince = {
+            "reason": "no answer",
+            "since": tx.now.isoformat(),
+            "cause": "NoAnswer",
+        }
         clusters.set_capacity(tx, "north", b"{}", since)
 
     heard = declared("north", joined_at=dt.timedelta(days=9), heartbeat_at=dt.timedelta())
