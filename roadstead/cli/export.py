@@ -50,7 +50,7 @@ def _is_users(field: str, key: str) -> bool:
 @examples(
     "roadstead export > fleet.yaml",
     "roadstead export cq lq -n team-a",
-    "roadstead export jobs -n team-a | roadstead simulate cycle - fleet.yaml",
+    "roadstead export jobs -n team-a > jobs.yaml",
 )
 @click.command("export")
 @click.argument("names", metavar="[KIND...]", nargs=-1)
