@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import orjson
 from sqlalchemy import LargeBinary, func, select, type_coerce
@@ -87,7 +87,7 @@ def _deadline(manifest: bytes) -> int | None:
     """`spec.activeDeadlineSeconds`, or that of a `runPolicy` (Kubeflow)."""
     if _DEADLINE.encode() not in manifest:
         return None
-    spec: Any = orjson.loads(manifest).get("spec")
+    spec = orjson.loads(manifest).get("spec")
     if not isinstance(spec, dict):
         return None
     policy = spec.get("runPolicy")

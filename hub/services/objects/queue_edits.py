@@ -1,7 +1,7 @@
-"""What an edit of a queue changed, as the audit has it: the verb, and each value before and after. Pure."""
+"""What an edit of a queue changed, as the audit has it: the verb, and each value before and after."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from shared.documents import JsonView
 
@@ -40,7 +40,7 @@ def _edits(before: JsonView, after: JsonView) -> Iterator[tuple[str, str]]:
             yield "set", f"{key} {_change(before.get(key), after.get(key))}"
 
 
-def _amounts(spec: JsonView) -> dict[tuple[str, str, str], Any]:
+def _amounts(spec: JsonView) -> dict[tuple[str, str, str], object]:
     return {
         (str(flavor.get("name")), str(amount.get("name")), field): amount[field]
         for group in spec.get(_GROUPS) or ()
@@ -51,11 +51,11 @@ def _amounts(spec: JsonView) -> dict[tuple[str, str, str], Any]:
     }
 
 
-def _change(before: Any, after: Any) -> str:
+def _change(before: object, after: object) -> str:
     return f"{_text(before)} -> {_text(after)}"
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if value in (None, "", {}, []):
         return "none"
     return "other" if isinstance(value, dict | list) else str(value)
