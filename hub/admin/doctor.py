@@ -2,7 +2,7 @@
 
 import datetime as dt
 import shutil
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,11 +17,12 @@ from hub.store.errors import StoreError
 from hub.store.records.members import Member
 from hub.store.transaction import Transaction
 from shared.clock import SystemClock
+from shared.wire.agent_v1 import SUSPECT_AFTER_S
 
 Level = Literal["ok", "warn", "fail"]
 CLOCK_WARN_S, CLOCK_FAIL_S = 2.0, 15.0
 DISK_WARN, DISK_FAIL = 2 << 30, 256 << 20
-SILENT = dt.timedelta(minutes=5)
+SILENT = dt.timedelta(seconds=SUSPECT_AFTER_S)  # the hub calls it Suspect from then on
 STALE = dt.timedelta(days=7)
 EXPIRES_SOON = dt.timedelta(hours=2)
 LARGE = 5_000_000  # rows of one table
@@ -137,7 +138,8 @@ def _of_store(tx: Transaction) -> Iterator[Finding]:
 
 def _of_members(tx: Transaction) -> Iterator[Finding]:
     members = clusters.list_all(tx)
-    bad = [f"{each.name} {why}" for each in members if (why := _trouble(tx, each))]
+    down = clusters.down(tx)
+    bad = [f"{each.name} {why}" for each in members if (why := _trouble(tx, each, down))]
     yield Finding(
         "members",
         "warn" if bad else "ok",
@@ -153,7 +155,7 @@ def _of_members(tx: Transaction) -> Iterator[Finding]:
         yield Finding("agents", "warn" if len(versions) > 1 else "ok", told)
 
 
-def _trouble(tx: Transaction, member: Member) -> str:
+def _trouble(tx: Transaction, member: Member, down: Container[str]) -> str:
     """What is wrong with a member; "" for nothing."""
     if member.joined_at is None:
         old = tx.now - member.created_at > STALE
@@ -165,6 +167,8 @@ def _trouble(tx: Transaction, member: Member) -> str:
         return f"has been silent for {_days(tx.now - heard)}: fence it if it is gone for good"
     if tx.now - heard > SILENT:
         return f"has been silent for {round((tx.now - heard).total_seconds())} s"
+    if member.name in down:
+        return "is Unhealthy: its API server serves its agent nothing"
     until = tokens.good_until(tx, member.name)
     if until is not None and until - tx.now < EXPIRES_SOON:
         return "has a credential that ends soon and is not replaced"

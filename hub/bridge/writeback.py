@@ -222,6 +222,11 @@ class Writeback:
         refusal = self._mirror.refusals.get(uid)
         said = {object_status.ACCEPTED: (refusal.code, refusal.detail) if refusal else ("", "")}
         if place[0] == PLACEMENT:
+            if (
+                wanted
+            ):  # nobody else writes there: what the hub no longer says goes, such as a rollback
+                gone = live.keys() - wanted.keys() - {"conditions"}
+                wanted = {**wanted, **dict.fromkeys(gone)}
             text = self._unreadable(uid)
             said[object_status.COMPLETE] = ("KindsNotReadable" if text else "", text)
         base = wanted.get("conditions") or live.get("conditions") or []

@@ -189,7 +189,7 @@ class Shortage:
     """Quota that does not suffice, in numbers.
 
     `used` of `limit` is the queue's own room; in a `cohort` what the queue could have of it, and how
-    much of that is gone, whoever took it.
+    much of that is gone, whoever took it. `bounded`: by the queue's borrowingLimit, whatever the cohort has.
     """
 
     of: FlavorResource
@@ -197,16 +197,20 @@ class Shortage:
     used: int
     limit: int
     cohort: str = ""  # the root of its tree
+    bounded: bool = False
 
     @property
     def missing(self) -> int:
-        return max(0, self.asked - max(0, self.limit - self.used))
+        """What has to be released or added; where more is used than there is, all that is too much too."""
+        return max(0, self.asked - (self.limit - self.used))
 
     def __str__(self) -> str:
         def say(amount: int) -> str:
             return quantity.canonical(self.of.resource, amount)
 
         room = f" in cohort {self.cohort}" if self.cohort else ""
+        if self.bounded:
+            room = ", which is nominalQuota and borrowingLimit together"
         needed = f"{say(self.missing)} more needed" if self.missing else "which is enough by now"
         return (
             f"{self.of.resource} of flavor {self.of.flavor}: {say(self.asked)} asked, "

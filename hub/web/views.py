@@ -47,11 +47,11 @@ _SELDOM: Final = frozenset({"cancelled", "unreachable"})  # shown if there are a
 
 @dataclass(frozen=True, slots=True)
 class Tab:
-    """A group of states: how many jobs are in it, and the way to see them."""
+    """A group of states: how many jobs are in it (None: not counted), and the way to see them."""
 
     label: str
     tone: str
-    count: int
+    count: int | None
     href: str
     current: bool
 
@@ -110,14 +110,17 @@ def address(asked: Asked, **changes: Any) -> str:
 
 
 def tabs(states: Mapping[str, int] | None, asked: Asked) -> tuple[Tab, ...]:
-    """All jobs, then each group of states."""
+    """All jobs, then each group of states. What is kept are counts of the whole fleet: a part has none."""
     known = states or {}
+    of_part = asked.is_of_part
     counts = {group: sum(known.get(s, 0) for s in own) for group, own in GROUPS.items()}
-    shown = [Tab("All", "calm", sum(known.values()), _to(asked, ""), not asked.group)]
+    every = None if of_part else sum(known.values())
+    shown = [Tab("All", "calm", every, _to(asked, ""), not asked.group)]
     for group, (label, tone) in _LABELS.items():
         if counts[group] or group not in _SELDOM or group in asked.groups:
             href = _to(asked, group)
-            shown.append(Tab(label, tone, counts[group], href, group in asked.groups))
+            number = None if of_part else counts[group]
+            shown.append(Tab(label, tone, number, href, group in asked.groups))
     return tuple(shown)
 
 

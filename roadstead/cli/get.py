@@ -6,7 +6,7 @@ import click
 
 from roadstead.cli import kinds
 from roadstead.cli.examples import examples
-from roadstead.cli.names import default_namespace, is_uid
+from roadstead.cli.names import beside_the_list, default_namespace, is_uid
 from roadstead.cli.output import age, client, dump, is_data, output_option, show_list
 from roadstead.cli.tables import Column
 from roadstead.client import Client
@@ -64,7 +64,8 @@ def get(
 
     KIND is written in any case, plural or short: clusterqueue, cq, namespace, placement, cluster, job, or
     with its group, as Widget.example.com. What lives in a namespace is named NAME with -n, or
-    NAMESPACE/NAME. Values of Secrets are shown to nobody.
+    NAMESPACE/NAME. Values of Secrets are shown to nobody. -o yaml prints manifests that can be applied
+    again; -o json has all that the hub says of an object.
     """
     if kind.count("/") == 1 and not names:
         kind, _, name = kind.partition("/")
@@ -76,6 +77,13 @@ def get(
             found = [_find(hub, meant, each, inside) for each in dict.fromkeys(names)]
         else:
             found = _all(hub, meant, "" if all_namespaces else inside)
+    if output == "yaml":
+        from roadstead.cli.export import as_manifest
+
+        listed = [as_manifest(each.raw) for each in found]
+        alone = names and len(listed) == 1
+        dump(listed[0] if alone else {"apiVersion": "v1", "kind": "List", "items": listed}, output)
+        return
     if names and len(found) == 1 and is_data(output):
         dump(found[0].raw, output)
         return
@@ -86,6 +94,8 @@ def get(
     else:
         columns = _COLUMNS if meant.namespaced is False else [_NAMESPACE, *_COLUMNS]
     empty = f"No {meant.name} there."
+    if meant.namespaced is not False:
+        empty += beside_the_list(namespace, everywhere=all_namespaces)
     if (
         meant.namespaced is False
     ):  # for who has a role in some namespaces nothing of the kind is there

@@ -30,11 +30,12 @@ def _states(_ctx: click.Context, _option: click.Parameter, given: str | None) ->
 NAMESPACE: Final[Decorator] = click.option(
     "-n", "--namespace", metavar="NAME", help="Only jobs of this namespace."
 )
+ALL_NAMESPACES: Final[Decorator] = click.option(
+    "-A", "--all-namespaces", is_flag=True, help="Of all namespaces, whatever is set."
+)
 FILTERS: Final[tuple[Decorator, ...]] = (
     NAMESPACE,
-    click.option(
-        "-A", "--all-namespaces", is_flag=True, help="Of all namespaces, whatever is set."
-    ),
+    ALL_NAMESPACES,
     click.option("-q", "--queue", metavar="NAME", help="Only jobs of this queue."),
     click.option(
         "--state",

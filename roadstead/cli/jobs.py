@@ -25,6 +25,13 @@ from roadstead.models.jobs import Event, Job, JobState, WholeJob
 _WITH_PODS = frozenset(
     {JobState.OFFERED, JobState.APPLIED, JobState.RUNNING, JobState.WITHDRAWING, JobState.FAILED}
 )
+
+
+def _asked(job: Job) -> str:
+    """What all its pods ask for together."""
+    return ", ".join(f"{amount} {name}" for name, amount in (job.requests or {}).items())
+
+
 COLUMNS = [
     Column("NAMESPACE", lambda j: j.namespace),
     Column("NAME", lambda j: j.name),
@@ -38,6 +45,7 @@ COLUMNS = [
     Column("EPOCH", lambda j: j.epoch, wide=True),
     Column("STARTED", lambda j: moment(j.started_at), wide=True),
     Column("FINISHED", lambda j: moment(j.finished_at), wide=True),
+    Column("REQUESTS", _asked, wide=True),
 ]
 
 
@@ -67,7 +75,7 @@ jobs.add_command(
         COLUMNS,
         does="List jobs, newest first.",
         empty="No jobs. Submit one: roadstead submit FILE",
-        no_match="No jobs match. Without these options all jobs are listed.",
+        no_match="No jobs match.",
         options=[
             *FILTERS,
             job_sort.option,
@@ -144,6 +152,7 @@ def _as_text(job: WholeJob, events: list[Event], seen: Sequence[str] = ()) -> st
         f"  queue     {_queue(job)}",
         f"  cluster   {job.cluster or '-'}" + (f"  (epoch {job.epoch})" * bool(job.epoch)),
         f"  pods      {_pods(job)}",
+        *wrapped(f"asks for  {_asked(job) or '-'}", "  "),
         f"  created   {moment(job.created_at)}{_by(job)}",
         f"  started   {moment(job.started_at)}",
         f"  finished  {moment(job.finished_at)}",

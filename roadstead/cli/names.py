@@ -35,6 +35,14 @@ def default_namespace() -> str:
     ).namespace
 
 
+def beside_the_list(namespace: str | None, *, everywhere: bool) -> str:
+    """What an empty list adds where a namespace that is set, not named, narrowed it; else ""."""
+    space = "" if namespace or everywhere else default_namespace()
+    return (
+        f" That is in namespace {space}, which is set; -A lists all namespaces." if space else ""
+    )
+
+
 def _options() -> dict[str, Any]:
     """The options before the verb."""
     ctx = click.get_current_context(silent=True)

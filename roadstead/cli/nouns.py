@@ -7,6 +7,7 @@ import click
 
 from roadstead.cli.absent import refuse_absent
 from roadstead.cli.examples import examples
+from roadstead.cli.names import beside_the_list
 from roadstead.cli.output import (
     answer_option,
     client,
@@ -52,8 +53,11 @@ def list_verb(
                     refuse_absent(hub, given)
                 return answered
 
-            words = (narrowed and no_match) or empty
-            show_list(found, columns, output, watch=watch, empty=words.format(**given))
+            words = ((narrowed and no_match) or empty).format(**given)
+            if "all_namespaces" in given:
+                everywhere = bool(given["all_namespaces"])
+                words += beside_the_list(given.get("namespace"), everywhere=everywhere)
+            show_list(found, columns, output, watch=watch, empty=words)
 
     made: Callable[..., Any] = click.pass_context(run)
     for each in (*([watch_option] if may_watch else []), output_option, *reversed(options)):

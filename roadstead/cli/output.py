@@ -112,6 +112,13 @@ def dump(item: Any, output: str) -> None:
         click.echo(visible_json(json.dumps(item, indent=2, ensure_ascii=False)))
 
 
+def dump_documents(items: Sequence[Any]) -> None:
+    """Print values as the documents of one YAML stream."""
+    for each in items:
+        click.echo("---")
+        click.echo(visible_yaml(each), nl=False)
+
+
 def _names(item: Any) -> Iterator[str]:
     """`namespace/name` or name, as verbs take them, of one thing or of each item of a list."""
     found = item.get("items")

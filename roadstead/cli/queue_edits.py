@@ -7,15 +7,16 @@ from typing import Any, Final
 import click
 
 from roadstead.cli.examples import examples
+from roadstead.cli.export import as_manifest
 from roadstead.cli.kinds import KUEUE
 from roadstead.cli.progress import hint
 from roadstead.cli.run.amounts import amount_or_nothing
 from roadstead.client import Client
 from roadstead.errors import NotFound, Rejected
+from roadstead.models.queues import ClusterQueue, LocalQueue
 
 Json = dict[str, Any]
 _TRIES: Final = 3
-_KEPT: Final = ("name", "namespace", "labels", "annotations", "resourceVersion")
 # What `queues set` writes, by the field's name.
 _AMOUNTS: Final = {"nominal": "nominalQuota", "borrow": "borrowingLimit", "lend": "lendingLimit"}
 Amounts = tuple[tuple[str, str, str], ...]
@@ -37,9 +38,8 @@ def stop(ctx: click.Context, names: tuple[str, ...], drain: bool) -> int:
 
     QUEUE is a ClusterQueue, or a LocalQueue as NAMESPACE/NAME.
     """
-    policy = "HoldAndDrain" if drain else "Hold"
     told = "is stopped, and what it had admitted waits again" if drain else "is stopped"
-    code = _each(ctx, names, _policy(policy), told)
+    code = _each(ctx, names, lambda hub, name: _switched(hub.stop_queue(name, drain=drain)), told)
     hint(f"roadstead queues resume {names[0]}")
     return code
 
@@ -53,7 +53,7 @@ def resume(ctx: click.Context, names: tuple[str, ...]) -> int:
 
     QUEUE is a ClusterQueue, or a LocalQueue as NAMESPACE/NAME.
     """
-    return _each(ctx, names, _policy("None"), "admits again")
+    return _each(ctx, names, lambda hub, name: _switched(hub.resume_queue(name)), "admits again")
 
 
 def _amounts(_ctx: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> Amounts:
@@ -128,7 +128,7 @@ def set_(
             elif value is not None:
                 spec.pop(key, None)
 
-    return _each(ctx, (name,), change, "is set")
+    return _each(ctx, (name,), lambda hub, name: _edit(hub, name, change), "is set")
 
 
 def _set_amount(spec: Json, flavor: str, resource: str, field: str, text: str) -> None:
@@ -157,22 +157,21 @@ def _set_amount(spec: Json, flavor: str, resource: str, field: str, text: str) -
         amount.pop(field, None)
 
 
-def _policy(policy: str) -> Callable[[Json], None]:
-    def change(spec: Json) -> None:
-        spec["stopPolicy"] = policy
-
-    return change
+def _switched(queue: ClusterQueue | LocalQueue) -> str:
+    """The queue as commands name it, after its kind."""
+    place = f"{queue.namespace}/{queue.name}" if isinstance(queue, LocalQueue) else queue.name
+    return f"{queue.kind} {place}"
 
 
 def _each(
-    ctx: click.Context, names: tuple[str, ...], change: Callable[[Json], None], told: str
+    ctx: click.Context, names: tuple[str, ...], act: Callable[[Client, str], str], told: str
 ) -> int:
     from roadstead.cli.each import for_each
 
     def tell(title: str) -> None:
         click.echo(f"{title} {told}")
 
-    return for_each(ctx, names, lambda hub, name: _edit(hub, name, change), tell, "changing")[1]
+    return for_each(ctx, names, act, tell, "changing")[1]
 
 
 def _edit(hub: Client, name: str, change: Callable[[Json], None]) -> str:
@@ -183,10 +182,9 @@ def _edit(hub: Client, name: str, change: Callable[[Json], None]) -> str:
         held = hub.find(kind, short, group=KUEUE, namespace=namespace).raw
         spec = copy.deepcopy(held.get("spec") or {})
         change(spec)
-        metadata = {k: v for k, v in held["metadata"].items() if k in _KEPT}
-        document = {
-            "apiVersion": held["apiVersion"], "kind": kind, "metadata": metadata, "spec": spec
-        }  # fmt: skip
+        document = {**as_manifest(held), "kind": kind, "spec": spec}
+        if version := held["metadata"].get("resourceVersion"):
+            document["metadata"]["resourceVersion"] = version
         (applied,) = _apply(hub, document)
         if not applied.is_rejected:
             break

@@ -30,6 +30,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "drift": ("drift", "drift", "Objects that no longer are as the hub wants them."),
     "events": ("events", "events", "What happened lately, in the whole fleet or to one job."),
     "explain": ("explain", "explain", "Where a job is and why it waits or went there."),
+    "export": ("export", "export", "Manifests of what the hub holds, to apply or simulate."),
     "get": ("get", "get", "Objects of any kind, as a table or as they are."),
     "hand-over": ("hand_over", "hand_over", "Hand an object over, from kubectl to REST or back."),
     "hub-cluster": ("hub_cluster", "hub_cluster", "The bridge to the hub cluster: show, resume."),

@@ -9,8 +9,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from roadstead.cli.examples import examples
-from roadstead.cli.job_filters import NAMESPACE, matching
-from roadstead.cli.names import default_namespace
+from roadstead.cli.job_filters import ALL_NAMESPACES, NAMESPACE, matching, namespace_of
 from roadstead.cli.output import age, client, terminal
 from roadstead.cli.queues import COLUMNS as QUEUES
 from roadstead.cli.tables import Column, table
@@ -71,6 +70,7 @@ _JOBS: Final = [
 @examples("roadstead top", "roadstead top -n team-a --every 5", "roadstead top --once")
 @click.command("top")
 @NAMESPACE
+@ALL_NAMESPACES
 @click.option(
     "--every",
     type=click.FloatRange(0.5, 3600),
@@ -81,9 +81,11 @@ _JOBS: Final = [
 )
 @click.option("--once", is_flag=True, help="Print it once, as it is where no terminal is.")
 @click.pass_context
-def top(ctx: click.Context, namespace: str | None, every: float, once: bool) -> None:
+def top(
+    ctx: click.Context, namespace: str | None, all_namespaces: bool, every: float, once: bool
+) -> None:
     """Show clusters, queues, what runs and what waits, on one screen until Ctrl-C."""
-    space = namespace or default_namespace() or None
+    space = namespace_of(namespace, everywhere=all_namespaces)
     with client(ctx) as hub:
         if once or not sys.stdout.isatty():
             click.echo(page(hub, space, _MOST_JOBS))
@@ -97,7 +99,8 @@ def top(ctx: click.Context, namespace: str | None, every: float, once: bool) -> 
 def page(hub: Client, namespace: str | None, jobs_at_most: int, width: int | None = None) -> str:
     """The screen, as text: a line of counts and up to four tables.
 
-    Who sees some namespaces alone gets what is there, without clusters and counts of the whole fleet.
+    Who sees some namespaces alone gets what is there, without clusters and counts of the whole fleet. With
+    `namespace` jobs are those of it, and the counts say that they are of all.
     """
     overview, clusters = _of_fleet(hub.overview), _of_fleet(lambda: list(hub.clusters()))
     queues = list(hub.queues())
@@ -111,7 +114,8 @@ def page(hub: Client, namespace: str | None, jobs_at_most: int, width: int | Non
     )
     counts = "  ".join(f"{state} {n}" for state, n in sorted(jobs.items()) if n)
     queues.sort(key=lambda q: (-q.pending, -q.admitted, q.name))
-    head = f"{len(queues)} queues   {counts or 'no jobs'}"
+    of_all = " in all namespaces" if namespace and overview is not None else ""
+    head = f"{len(queues)} queues   {counts or 'no jobs'}{of_all}"
     if clusters is not None:
         head = f"{sum(each.ready for each in clusters)} of {len(clusters)} clusters ready   {head}"
     parts = [
@@ -119,11 +123,12 @@ def page(hub: Client, namespace: str | None, jobs_at_most: int, width: int | Non
         _part(clusters or [], _CLUSTERS, _MOST_CLUSTERS, width),
         _part(queues, [c for c in QUEUES if not c.wide], _MOST_QUEUES, width),
     ]
+    inside = f" in namespace {namespace}" if namespace else ""
     # Half of what is left is for each, and what one does not need is the other's.
     half = jobs_at_most // 2
     shown = min(len(running), max(half, jobs_at_most - len(waiting)))
-    parts.append(_part(running, _JOBS, shown, width, "Nothing runs."))
-    parts.append(_part(waiting, _JOBS, jobs_at_most - shown, width, "Nothing waits."))
+    parts.append(_part(running, _JOBS, shown, width, f"Nothing runs{inside}."))
+    parts.append(_part(waiting, _JOBS, jobs_at_most - shown, width, f"Nothing waits{inside}."))
     return "\n\n".join(each for each in parts if each)
 
 

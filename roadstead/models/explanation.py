@@ -68,6 +68,13 @@ class Forecast(Record):
     preempted: int = 0
 
 
+class AvoidedBecause(Record):
+    """Why a member is set aside for a job, in the words of the event that says so."""
+
+    reason: str
+    message: str
+
+
 class Explanation(Record):
     """Where a job is and why. docs/reference/rest.md says what `waiting` and `decision` hold."""
 
@@ -89,7 +96,7 @@ class Explanation(Record):
     admission: Json | None = None
     decision: Json | None = None
     set_aside: dict[str, dt.datetime | None] = record_field(default_factory=dict)
-    set_aside_because: dict[str, str] = record_field(default_factory=dict)
+    set_aside_because: dict[str, AvoidedBecause] = record_field(default_factory=dict)
     nomination: Json | None = None
     checks: tuple[CheckState, ...] = ()
     cluster_loss: LostCluster | None = None

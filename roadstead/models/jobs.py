@@ -51,6 +51,9 @@ class Job(Record):
     created_at: dt.datetime
     started_at: dt.datetime | None = None
     finished_at: dt.datetime | None = None
+    requests: dict[str, str] | None = (
+        None  # of all its pods; None just submitted, and of an older hub
+    )
     warnings: tuple[str, ...] = ()  # of a job just submitted
 
     @property

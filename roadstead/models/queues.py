@@ -17,6 +17,7 @@ class QuotaUse(Record):
     potential: str | None = None
     borrowing_limit: str | None = None
     lending_limit: str | None = None
+    subtree: str | None = None  # of a cohort: the sum of all below
 
 
 class LocalQueue(Record):

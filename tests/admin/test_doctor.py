@@ -13,6 +13,7 @@ from hub.services.context import identity
 from hub.services.works.restored import begin_recovery
 from hub.store import clusters, leases, schema, tokens, workloads
 from hub.store.engine import Database
+from hub.store.records.members import DownSince
 from hub.store.tables import metadata
 from hub.store.transaction import Transaction
 from shared.clock import SystemClock
@@ -84,7 +85,7 @@ async def test_a_store_that_is_well_has_no_finding(tmp_path: Path):
     ("ago", "says"),
     [
         ({"joined_at": dt.timedelta(days=9), "heartbeat_at": dt.timedelta(days=8)}, "fence it"),
-        ({"joined_at": dt.timedelta(days=9), "heartbeat_at": dt.timedelta(minutes=6)}, "silent"),
+        ({"joined_at": dt.timedelta(days=9), "heartbeat_at": dt.timedelta(seconds=50)}, "silent"),
         ({"created_at": dt.timedelta(days=8)}, "never joined"),
     ],
     ids=["stale", "silent", "never joined"],
@@ -95,6 +96,22 @@ async def test_members_that_are_not_heard_are_named(tmp_path: Path, ago: Any, sa
     assert level == "warn"
     assert "north" in message
     assert says in message
+
+
+async def test_a_member_whose_api_server_does_not_answer_is_named(tmp_path: Path):
+    """Its agent is heard, and can do nothing there."""
+
+    def falls(tx: Transaction) -> None:
+        since: DownSince = {
+            "reason": "no answer",
+            "since": tx.now.isoformat(),
+            "cause": "NoAnswer",
+        }
+        clusters.set_capacity(tx, "north", b"{}", since)
+
+    heard = declared("north", joined_at=dt.timedelta(days=9), heartbeat_at=dt.timedelta())
+    level, message = (await examined(tmp_path, heard, falls))["members"]
+    assert (level, "north is Unhealthy" in message) == ("warn", True)
 
 
 @pytest.mark.parametrize(("hours", "level"), [(1, "warn"), (3, "ok")])

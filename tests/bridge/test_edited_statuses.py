@@ -92,3 +92,19 @@ def test_what_has_left_an_entry_of_a_list_is_written_away():
     assert differs(wanted, live, whole=True)
     assert not differs(wanted, {"placementStatuses": [entry], "other": 1}, whole=True)
     assert not differs(wanted, live)
+
+
+async def test_what_the_hub_no_longer_says_leaves_the_status(tmp_path: Path) -> None:
+    """A rollback that has ended is not shown on the hub cluster any more."""
+    async with crossing(tmp_path, KINDS) as (turns, it, _):
+        made = await placed(turns, it, "Rolled")
+        pin = {"resourceSnapshotIndex": "1", "newestResourceSnapshotIndex": "2"}
+        uid = made["metadata"]["uid"]
+        await it.hub.hub.write(objects.set_statuses, {uid: says("Back") | {"rollback": pin}})
+        turns.crossing._look_at(uid)
+        await until(lambda: shows(turns, it, made, "Back"))
+        assert (await it.live(made))["status"]["rollback"] == pin
+        await turns.level(made)
+        await say(turns, it, made, "Forward")
+        await until(lambda: shows(turns, it, made, "Forward"))
+        assert "rollback" not in (await it.live(made))["status"]

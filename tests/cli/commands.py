@@ -49,10 +49,11 @@ class Reached:
         return spawn(*arguments, stdin=stdin, ROADSTEAD_DATA=str(self.folder), **environment)
 
 
-def run(*arguments: str, columns: int | None = None) -> Ran:
-    """Run the command in this process; `columns` is the width of a terminal."""
+def run(*arguments: str, columns: int | None = None, kept: tuple[str, ...] = ()) -> Ran:
+    """Run the command in this process; `columns` is the width of a terminal, `kept` variables that stay."""
     out, err = io.StringIO(), io.StringIO()
-    before = {name: os.environ.pop(name) for name in OURS if name in os.environ}
+    left_out = [name for name in OURS if name in os.environ and name not in kept]
+    before = {name: os.environ.pop(name) for name in left_out}
     if columns:
         os.environ["COLUMNS"] = str(columns)
     try:

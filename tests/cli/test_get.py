@@ -42,6 +42,30 @@ def test_all_of_a_kind_and_one(hub, made):
     assert hub.run("get", "configmaps", "-n", SPACE, "-o", "name").out == f"{SPACE}/c\n"
 
 
+def test_what_is_printed_as_yaml_can_be_applied_again(hub, made, tmp_path):
+    """One object, a list and an export: nothing in them is of the hub alone."""
+    for number, given in enumerate((
+        ("get", "cm", "c", "-n", SPACE, "-o", "yaml"), ("get", "cq", "-o", "yaml"),
+        ("get", "job", "j", "-n", SPACE, "-o", "yaml"), ("export",), ("export", "jobs", "-n", SPACE),
+    )):  # fmt: skip
+        printed = hub.run(*given)
+        assert printed.code == 0, printed.err
+        assert "uid:" not in printed.out
+        file = tmp_path / f"{number}.yaml"
+        file.write_text(printed.out)
+        done = hub.run("apply", "-f", str(file))
+        assert done.code == 0, (given, done.err)
+
+
+def test_a_live_fleet_can_be_simulated(hub, made, tmp_path):
+    """What `export` prints is what `simulate` reads."""
+    file = tmp_path / "fleet.yaml"
+    file.write_text(hub.run("export").out + hub.run("export", "jobs", "-n", SPACE).out)
+    played = hub.run("simulate", "cycle", str(file), "--now", "2026-03-01T12:00:00Z", "-o", "json")
+    assert played.code == 0, played.err
+    assert json.loads(played.out)["queues"]
+
+
 def test_jobs_are_a_kind_too(hub, made):
     """`get job` shows them as `jobs ls` does, with their manifests by name."""
     assert "CLUSTER" in hub.run("get", "jobs").lines[0]

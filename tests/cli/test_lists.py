@@ -126,7 +126,7 @@ def test_one_thing_as_json(hub, page):
 def test_wide_adds_columns_and_cuts_nothing(hub):
     """-o wide shows what else there is, whole, even where the terminal is narrow."""
     done = hub.run("jobs", "ls", "-o", "wide", columns=80)
-    assert {"UID", "EPOCH", "STARTED", "FINISHED"} <= set(done.lines[0].split())
+    assert {"UID", "EPOCH", "STARTED", "FINISHED", "REQUESTS"} <= set(done.lines[0].split())
     assert "…" not in done.out
 
 

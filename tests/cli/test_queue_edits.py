@@ -71,6 +71,23 @@ def test_a_queue_is_stopped_and_goes_on(hub, queue):
     assert _spec(hub) == {**before, "stopPolicy": "None"}
 
 
+def test_edits_are_in_the_audit_with_both_values(hub, queue):
+    """`stop` and `resume` by their verbs, `set` with each value before and after."""
+    hub.run("queues", "stop", queue)
+    hub.run("queues", "resume", queue)
+    done = hub.run("queues", "set", queue, "--nominal", "f1/cpu=8", "--cohort", "audited")
+    assert done.code == 0, done.err
+    with hub.client() as client:
+        told = [each for each in client.audit() if each.name == queue]
+    said = {(each.verb, each.outcome) for each in told}
+    assert said >= {
+        ("stop", "None -> Hold"),
+        ("resume", "Hold -> None"),
+        ("set", "f1/cpu nominalQuota 4 -> 8"),
+        ("set", "cohortName none -> audited"),
+    }
+
+
 def test_amounts_are_set_by_flavor_and_resource(hub, queue):
     """The flavor where several have the resource; a resource may have a slash itself."""
     done = hub.run("queues", "set", queue, "--nominal", "f1/cpu=8", "--nominal", "memory=2Gi",
@@ -129,8 +146,8 @@ def test_somebody_elses_change_is_not_undone():
         {"index": 0, "result": "rejected", "code": "Conflict", "detail": "another version"}])  # fmt: skip
     well = items({"index": 0, "result": "configured", "kind": "ClusterQueue", "name": "q"})
     with answering(Answer(held), conflict, Answer(newer), well) as script:
-        done = run("--server", script.address, "queues", "stop", "q")
-    assert (done.code, done.out) == (0, "ClusterQueue q is stopped\n"), done.err
+        done = run("--server", script.address, "queues", "set", "q", "--cohort", "y")
+    assert (done.code, done.out) == (0, "ClusterQueue q is set\n"), done.err
     first, second = (json.loads(body) for body in script.bodies if body)
     assert first["metadata"] == {"name": "q", "resourceVersion": "1"}
-    assert (second["metadata"]["resourceVersion"], second["spec"]) == ("2", {"stopPolicy": "Hold"})
+    assert (second["metadata"]["resourceVersion"], second["spec"]) == ("2", {"cohortName": "y"})

@@ -38,8 +38,10 @@ SHOWN: list[tuple[str, list[Answer], str]] = [
         "jobs ls -o wide",
         [items(filled(Job, createdAt=LATER, finishedAt=None))],
         """\
-NAMESPACE  NAME  QUEUE  OWNER  STATE  REASON  CLUSTER  AGE  UID  EPOCH  STARTED                   FINISHED
-namespace  name  queue  owner  state  reason  cluster  0s   uid  11     2020-01-14T00:00:00.000Z  -
+NAMESPACE  NAME  QUEUE  OWNER  STATE  REASON  CLUSTER  AGE  UID  EPOCH  STARTED                   \
+FINISHED  REQUESTS
+namespace  name  queue  owner  state  reason  cluster  0s   uid  11     2020-01-14T00:00:00.000Z  \
+-         of-requests k-requests
 """,
     ),
     (

@@ -29,7 +29,8 @@ namespace/name
             message
   queue     queue  (ClusterQueue clusterQueue)
   cluster   cluster  (epoch 11)
-  pods      1 active, 2 ready, 3 succeeded, 4 failed; 24 to complete
+  pods      1 active, 2 ready, 3 succeeded, 4 failed; 25 to complete
+  asks for  of-requests k-requests
   created   2020-01-13T00:00:00.000Z  by owner
   started   2020-01-14T00:00:00.000Z
   finished  2020-01-15T00:00:00.000Z
@@ -37,7 +38,7 @@ namespace/name
   cluster was last heard 2020-01-04T00:00:00.000Z (policy)
     - choices
   epoch 2 was left behind in cluster, which is to withdraw it; ran beside a later one; 4 pods when last seen
-  evicted   k-evictions 35
+  evicted   k-evictions 36
   events
     2020-01-03T00:00:00.000Z  reason: message
 Logs: roadstead logs namespace/name
@@ -67,7 +68,8 @@ namespace/name
   state     Pending  reason
   queue     queue
   cluster   -
-  pods      none yet; 24 to complete
+  pods      none yet; 25 to complete
+  asks for  of-requests k-requests
   created   2020-01-13T00:00:00.000Z  by owner
   started   2020-01-14T00:00:00.000Z
   finished  2020-01-15T00:00:00.000Z
@@ -75,8 +77,8 @@ namespace/name
   cluster was last heard 2020-01-04T00:00:00.000Z (policy)
     - choices
   epoch 2 was left behind in cluster, which is to withdraw it; ran beside a later one; 4 pods when last seen
-  evicted   k-evictions 35
-  not before 2020-02-02T00:00:00.000Z
+  evicted   k-evictions 36
+  not before 2020-02-03T00:00:00.000Z
 Why? roadstead explain namespace/name
 """,
     ),

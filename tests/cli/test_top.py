@@ -101,3 +101,30 @@ def test_who_sees_some_namespaces_gets_what_is_there():
     assert done.lines[0] == "12 queues   running 1  waiting 3"
     assert "CLUSTER " not in done.out
     assert "team-a/runs" in done.out
+
+
+def test_a_namespace_that_is_set_is_named_and_left_by_all_namespaces(monkeypatch):
+    """What is empty is empty in that namespace; counts are of all; -A looks everywhere."""
+    monkeypatch.setenv("ROADSTEAD_NAMESPACE", "quiet")
+
+    def asked(path: str) -> Answer:
+        return items() if "namespace=quiet" in path else answers(path)
+
+    with answering(asked=asked) as script:
+        done = run("--server", script.address, "top", kept=("ROADSTEAD_NAMESPACE",))
+        everywhere = run("--server", script.address, "top", "-A", kept=("ROADSTEAD_NAMESPACE",))
+    assert "Pending 3  Running 1 in all namespaces" in done.out
+    assert "Nothing runs in namespace quiet.\n\nNothing waits in namespace quiet." in done.out
+    assert "team-a/runs" in everywhere.out
+
+
+def test_an_empty_list_of_a_namespace_that_is_set_names_it(monkeypatch):
+    """`jobs ls` and `get` say in which namespace nothing is, and what lists the others."""
+    monkeypatch.setenv("ROADSTEAD_NAMESPACE", "quiet")
+    said = "That is in namespace quiet, which is set; -A lists all namespaces."
+    with answering(asked=lambda _path: items()) as script:
+        for line in ("jobs ls", "jobs ls --state running", "get jobs"):
+            done = run("--server", script.address, *line.split(), kept=("ROADSTEAD_NAMESPACE",))
+            assert (done.code, said in done.err) == (0, True), line
+        done = run("--server", script.address, "jobs", "ls", "-A", kept=("ROADSTEAD_NAMESPACE",))
+        assert said not in done.err

@@ -193,8 +193,8 @@ async def test_a_queue_is_stopped_and_goes_on(tmp_path, address, kind):
         assert await offers(http, address) == ["stop"]
         assert (await hub.api.post(f"{stopped.request.url.path[:-5]}/resume")).status_code == 200
         assert [outcome for _, outcome in await audit_of(hub, "stop")] == [
-            "HoldAndDrain (web)",
-            "Hold (web)",
+            "Hold -> HoldAndDrain (web)",
+            "None -> Hold (web)",
         ]
         assert len(await audit_of(hub, "resume")) == 1
 

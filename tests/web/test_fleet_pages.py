@@ -86,6 +86,15 @@ async def test_a_cluster_has_a_page_that_says_what_it_lacks(tmp_path):
         assert "/actions/clusters/m1" in found.values("data-acts")
 
 
+async def test_of_objects_on_a_member_that_is_not_heard_nothing_is_claimed(tmp_path):
+    """Where no agent says how objects are, the page says why it is not known."""
+    async with served_page(tmp_path) as hub, hub.signed_in() as http:
+        await hub.api.post("/v1/clusters", json={"name": "m1"})
+        found = await page(http, "/clusters/m1")
+        assert "Not known: no agent has joined it yet." in found.words
+        assert "as the hub wants it" not in found.words
+
+
 @pytest.mark.parametrize(
     "path",
     ["/queues/none", "/queues/team-a/none", "/clusters/none", "/nowhere", "/queues/a/b/c",

@@ -73,3 +73,13 @@ async def test_the_stream_follows_the_view(tmp_path):
     async with served_page(tmp_path) as hub:
         page = await hub.see("/?q=a%26b&page=3&state=running")
         assert page.values("data-stream") == ["/live?state=running&q=a%26b&page=3"]
+
+
+async def test_counts_of_the_fleet_are_not_shown_over_a_part_of_it(tmp_path):
+    """Narrowed to one owner, a group of states has no number: what is counted is the whole fleet."""
+    async with served_page(tmp_path) as hub:
+        await hub.submit("one", "two")
+        assert "2 Waiting" in (await hub.see()).words
+        narrowed = (await hub.see("/?owner=nobody-here")).words
+        assert "2 Waiting" not in narrowed
+        assert "Waiting" in narrowed

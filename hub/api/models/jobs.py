@@ -3,6 +3,7 @@
 from typing import Any, Literal
 
 from hub.api.models.base import (
+    Amounts,
     Body,
     Instant,
     Kubernetes,
@@ -38,6 +39,8 @@ class JobSummary(Model):
     started_at: Instant | None
     """Start of the run it is in, or has ended with."""
     finished_at: Instant | None
+    requests: Amounts | None
+    """What all its pods ask for together; null in answers to a submission."""
 
 
 class JobList(ListPage):

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from hub.domain.admission import without_pods
 from hub.domain.admission.flavors import FlavorCatalog, distinct, mismatch_of
+from hub.domain.admission.shortages import no_preemption_while_borrowing, shortage
 from hub.domain.fleet.free_capacity import PODS, NodeAsk
 from hub.domain.plan import SEVERITY, Assignment, PodSetAssignment, Reason, Shortage
 from hub.domain.quota.declared import ClusterQueue, Flavor, FlavorResource, ResourceGroup
@@ -311,7 +312,7 @@ class _Searching:
         self, name: str, amounts: Mapping[str, int]
     ) -> tuple[Outlook, dict[str, Outlook], _Miss | None]:
         """The worst outlook over a flavor's resources, each of them, and what is short."""
-        worst = _BEST
+        worst, node = _BEST, self._request.node
         outlooks: dict[str, Outlook] = {}
         shortages: list[Shortage] = []
         exceeds = False
@@ -323,15 +324,17 @@ class _Searching:
             if prefers(worst, outlook, self._request.policy.preference):
                 worst = outlook
             if outlook.mode is not Mode.FIT:
-                short = shortage(self._request.tree, self._request.node, of, asked)
+                short = shortage(self._request.tree, node, of, asked)
                 exceeds |= asked > short.limit
                 shortages.append(short)
         if not shortages:
             return worst, outlooks, None
         reason = Reason.EXCEEDS_MAX_QUOTA if exceeds else Reason.WAITING_FOR_QUOTA
         words = "more than the queue can ever have" if exceeds else "insufficient unused quota"
-        said = "; ".join(str(s) for s in shortages)
-        return worst, outlooks, _Miss(reason, f"{words}: {said}", tuple(shortages))
+        said = [str(s) for s in shortages]
+        if worst.mode is Mode.NO_FIT and not exceeds:
+            said += no_preemption_while_borrowing(self._request.policy, shortages, node)
+        return worst, outlooks, _Miss(reason, f"{words}: {'; '.join(said)}", tuple(shortages))
 
     def _outlook(self, of: FlavorResource, asked: int) -> Outlook:
         request = self._request
@@ -362,13 +365,6 @@ class _Searching:
             labels=tuple(sorted({k: v for f in flavors for k, v in f.labels}.items())),
             tolerations=tuple(t for f in flavors for t in f.tolerations),
         )
-
-
-def shortage(tree: QuotaTree, node: Node, of: FlavorResource, asked: int) -> Shortage:
-    """What a queue lacks of `asked`, in numbers of the tree as it is; of a cohort its root counts."""
-    limit = node.potential.get(of, 0)
-    gone = max(tree.used_of(node, of), limit - tree.available(node, of))
-    return Shortage(of, asked, gone, limit, node.root().name if node.parent else "")
 
 
 def prefers(one: Outlook, other: Outlook, preference: str) -> bool:

@@ -27,7 +27,7 @@ from hub.domain.placement.scoring.pace import NO_STARTS, Starts
 from hub.domain.placement.scoring.preferences import Ranking
 from hub.domain.placement.scoring.ties import Tied
 from hub.domain.plan import Miss, Reason, Rejection, Score, Verdict
-from hub.domain.workloads.demand import Constraints, Demand
+from hub.domain.workloads.demand import REFUSED, Constraints, Demand
 from hub.domain.workloads.placement_policy import Preferred
 
 # Others that a decision lists: a placement's status shows many, a queue's own in a small fleet all;
@@ -246,17 +246,27 @@ class ClusterSearch:
         if not self._clusters:
             message = "the fleet has no cluster"
         elif not sieved.passed:
-            few = "; ".join(f"{v.cluster}: {v.rejection.message}" for v in sieved.rejected[:3])
-            message = f"none of {len(self._clusters)} clusters may take it: {few}"
+            few = near_misses.decisive(asked, sieved.rejected, self._clusters)
+            message = (
+                f"none of {len(self._clusters)} clusters may take it: {near_misses.told(few)}"
+            )
         else:
             allowed_clusters = {n: self._clusters[n] for n in sieved.passed}
             reason = Reason.NO_CLUSTER_FITS
             lacking = near_misses.lacking_everywhere(
                 asked, allowed_clusters, all_members=not sieved.rejected
             )
+            first = ""
+            shut = near_misses.large_enough(asked, sieved.rejected, self._clusters)
+            if lacking and shut:
+                lacking = f"{near_misses.told(shut)}; of the others {lacking}"
+                if all(v.rejection.reason == REFUSED for v in shut):
+                    # The job's own reason has the member's words.
+                    reason = Reason.NO_CLUSTER_MATCHES
+            else:
+                first = self._unreported(demand, sieved)
             near = "" if nearest is None else f"{'' if lacking else 'nearest miss: '}{nearest}"
-            parts = (self._unreported(demand, sieved), lacking, near)
-            message = "; ".join(filter(None, parts)) or "no cluster has the room"
+            message = "; ".join(filter(None, (first, lacking, near))) or "no cluster has the room"
         return NoChoice(reason, message, told, nearest, sieved.again_at)
 
     def _unreported(self, demand: Demand, sieved: Sieved) -> str:

@@ -173,6 +173,34 @@ def lacking_everywhere(
     return ""
 
 
+def large_enough(
+    asked: Sequence[Asked], rejected: Sequence[Verdict], clusters: Mapping[str, Cluster]
+) -> list[Verdict]:
+    """Of clusters that a rule rejects, those of which an empty node would hold one pod of each pod set."""
+
+    def would_hold(name: str) -> bool:
+        one = {name: clusters[name]}
+        return all(
+            not need.missing and _place_for(pod_set, ask, one) is not None
+            for pod_set, ask, need in asked
+        )
+
+    return [verdict for verdict in rejected if would_hold(verdict.cluster)]
+
+
+def decisive(
+    asked: Sequence[Asked], rejected: Sequence[Verdict], clusters: Mapping[str, Cluster]
+) -> list[Verdict]:
+    """The same verdicts, first of clusters whose nodes are large enough: there the rule decides."""
+    large = {verdict.cluster for verdict in large_enough(asked, rejected, clusters)}
+    return sorted(rejected, key=lambda verdict: verdict.cluster not in large)
+
+
+def told(verdicts: Sequence[Verdict], most: int = 3) -> str:
+    """The first of them in one sentence."""
+    return "; ".join(f"{v.cluster}: {v.rejection.message}" for v in verdicts[:most])
+
+
 def _place_for(
     pod_set: PodSet, ask: NodeAsk, clusters: Mapping[str, Cluster]
 ) -> tuple[str, Pool | GrowingPool] | None:

@@ -89,6 +89,10 @@ class Entries:
                 break
         return _First(wanted, min(held, limit))
 
+    def last(self) -> Entry:
+        """The last; there is one."""
+        return self._blocks[-1][-1]
+
     def rank(self, entry: Entry) -> int:
         """How many come before `entry`."""
         number = bisect.bisect_left(self._blocks, entry, key=_last)

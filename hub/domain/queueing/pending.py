@@ -33,13 +33,16 @@ class Told(NamedTuple):
 class WaitingLane:
     """Equal workloads in order. `parked`: why a cycle need not look at them; None while it should."""
 
-    __slots__ = ("_entries", "demand", "home", "parked", "refusal", "told", "untold")
+    __slots__ = ("_entries", "demand", "home", "parked", "refusal", "refused", "told", "untold")
 
     def __init__(self, demand: Demand, home: "_QueueLanes") -> None:
         self.demand = demand
         self.home = home  # its queue's; `Waiting` parks, and counts there
         self.parked: Refusal | None = None
         self.refusal: Refusal | None = None  # the last one, kept when woken
+        self.refused: tuple[dt.datetime, int] | None = (
+            None  # when last, and a number for the room then
+        )
         self.told: Told | None = None
         self.untold: dict[str, Entry] = {}  # by uid: who does not say `told`, since the start
         self._entries = Entries()
@@ -73,6 +76,10 @@ class WaitingLane:
     def first(self, limit: int) -> Sequence[Entry]:
         """The first `limit` workloads."""
         return self._entries.first(limit)
+
+    def last(self) -> Entry:
+        """The last workload; there is one."""
+        return self._entries.last()
 
     def rank(self, entry: Entry) -> int:
         """How many of the lane come before `entry`."""
@@ -204,21 +211,30 @@ class Waiting:
         return 0 if line is None else line.active + line.parked
 
     def position(self, uid: str) -> tuple[int, int] | None:
-        """Place in the own queue and among everything that waits, both from 1; None if it does not."""
+        """Place in the own queue and among everything that waits, both from 1; None if it does not.
+
+        Nobody passes those before it in its own queue. So of other queues all count that come, by priority
+        and time, before it or before any of those.
+        """
         found = self._where.get(uid)
         if found is None:
             return None
         lane, entry = found
         lanes = self.lanes(lane.demand.queue)
         rank = 0.0 if self.rank_of is None else self.rank_of(lane.demand, entry)
-        own = 0
+        own, last = (
+            0,
+            (-lane.demand.priority, entry),
+        )  # of those up to itself who goes last elsewhere
         for each in lanes:
             theirs = rank if self.rank_of is None else self._rank(each)
             if theirs == rank:
-                own += _before(each, lane, entry)
+                own += _before(each, lane.demand.priority, entry)
             elif theirs < rank:
                 own += len(each)
-        overall = sum(_before(each, lane, entry) for each in self.every_lane())
+                last = max(last, (-each.demand.priority, each.last()))
+        others = (each for each in self.every_lane() if each.home is not lane.home)
+        overall = own + sum(_before(each, -last[0], last[1]) for each in others)
         return own + 1, overall + 1
 
     def movable(self, queue: ClusterQueue, limit: int, *, parked: bool = False) -> list[Lane]:
@@ -329,8 +345,8 @@ def _may_fit(demand: Demand, best_node: Mapping[str, int], left: Mapping[str, in
     return all(amount <= left.get(resource, 0) for resource, amount in total.items())
 
 
-def _before(lane: WaitingLane, own: WaitingLane, entry: Entry) -> int:
-    """How many workloads of `lane` come before an entry of lane `own`."""
-    if lane.demand.priority != own.demand.priority:
-        return len(lane) if lane.demand.priority > own.demand.priority else 0
+def _before(lane: WaitingLane, priority: int, entry: Entry) -> int:
+    """How many workloads of `lane` come before an entry of that priority."""
+    if lane.demand.priority != priority:
+        return len(lane) if lane.demand.priority > priority else 0
     return lane.rank(entry)

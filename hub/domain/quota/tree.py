@@ -207,10 +207,14 @@ class QuotaTree:
 
     def available(self, node: Node, of: FlavorResource) -> int:
         """What a queue may still take now; negative only for a cohort that is over its quota."""
+        free = self.left(node, of)
+        return max(0, free) if node.is_queue else free
+
+    def left(self, node: Node, of: FlavorResource) -> int:
+        """The same, where a queue may be over too: below 0 so much must go before it may take anything."""
         column = self._quotas[node.tree].get(of) or self._quota(node, of)
         used = self.used[node.tree].get(of) or self._charged(node, of)
-        free = available(column, used, node.places)
-        return max(0, free) if node.is_queue else free
+        return available(column, used, node.places)
 
     def local_available(self, node: Node, of: FlavorResource) -> int:
         """Of what the node never lends, what is unused."""

@@ -1,4 +1,6 @@
-"""Sets a member aside for one job whose namespace it refuses: longer each time. Pure.
+"""Sets a member aside for one job that it refuses for now: longer each time. Pure.
+
+Its namespace is not accepted, or the job's name is taken there: another may mend that at any moment.
 
 A member that reports its namespace as accepted and refuses each Job (its agent and its admission policy
 disagree, say) would cost an epoch each half a minute. Beside `{member: until}` the job's `set_aside` has the
@@ -30,13 +32,18 @@ def standing(present: Mapping[str, str] | None, now: dt.datetime) -> dict[str, s
     }
 
 
-def refused(present: Mapping[str, str] | None, member: str, now: dt.datetime) -> dict[str, str]:
-    """Set a member aside that refuses the namespace: 30 s at first, twice as long each time, at most 10 min.
+def refused(
+    present: Mapping[str, str] | None,
+    member: str,
+    now: dt.datetime,
+    longest: dt.timedelta = LONGEST,
+) -> dict[str, str]:
+    """Set a member aside that refuses the job: 30 s at first, twice as long each time, at most `longest`.
 
     It is 30 s again ten minutes after the member was last set aside, and when it reports another state.
     """
     before = _last_span(present or {}, member, now)
-    span = FIRST if before is None else min(LONGEST, 2 * before)
+    span = FIRST if before is None else min(longest, 2 * before)
     times = {member: (now + span).isoformat(), f"{member}{_REFUSED}": now.isoformat()}
     return {**standing(present, now), **times}
 

@@ -1,6 +1,7 @@
 """How rows look to people and scripts: plain JSON, one function per noun. Pure."""
 
 import datetime as dt
+from collections import Counter
 
 from hub.domain.access import UNKNOWN
 from hub.domain.instants import stamp
@@ -8,13 +9,14 @@ from hub.store.records.history import StoredEvent
 from hub.store.records.lists import JobOnPage, ListedJob
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import BareProgress, Workload, WorkloadProgress
+from shared import quantity
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
 
-def job(row: Workload | ListedJob) -> Json:
-    """A job as lists show it: the fields that scripts rely on."""
+def job(row: Workload | ListedJob, pod_sets: object = None) -> Json:
+    """A job as lists show it: the fields that scripts rely on. `pod_sets`: as `shapes` keeps them."""
     return {
         "uid": row.uid,
         "kind": row.kind,
@@ -29,6 +31,21 @@ def job(row: Workload | ListedJob) -> Json:
         "createdAt": stamp(row.created_at),
         "startedAt": stamp(began_at(row)),
         "finishedAt": stamp(ended_at(row)),
+        "requests": None if pod_sets is None else requests_of(pod_sets),
+    }
+
+
+def requests_of(pod_sets: object) -> dict[str, str]:
+    """What all pods of it ask for together, as canonical texts; {} where nobody can read that."""
+    total: Counter[str] = Counter()
+    try:
+        for pod_set in pod_sets or ():  # type: ignore[attr-defined]  # what was stored
+            for resource, amount in pod_set["requests"].items():
+                total[resource] += int(amount) * int(pod_set["count"])
+    except (TypeError, KeyError, ValueError, AttributeError):
+        return {}
+    return {
+        name: quantity.canonical(name, amount) for name, amount in sorted(total.items()) if amount
     }
 
 
@@ -61,7 +78,7 @@ def state(row: Workload | WorkloadProgress | BareProgress) -> Json:
 def whole_job(row: Workload, manifest: object, pod_sets: object) -> Json:
     """Everything about one job."""
     return {
-        **job(row),
+        **job(row, pod_sets or ()),
         "message": row.message,
         "origin": row.origin,
         "generation": row.generation,

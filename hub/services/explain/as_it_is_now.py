@@ -9,7 +9,7 @@ is looked at in the event loop alone, which changes it.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from hub.domain.admission.flavor_assigner import shortage
+from hub.domain.admission.shortages import shortage
 from hub.domain.plan import Reason, Refusal
 from hub.domain.preemption.search import Contest
 from hub.domain.queueing.pending import Waiting, WaitingLane

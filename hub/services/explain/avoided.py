@@ -70,6 +70,6 @@ def remedies(told: Json, found: Sequence[Json]) -> list[Json]:
     text = (
         f"its name is taken in {where}: delete the Job {name} there, or submit this one under another "
         f"name. Then roadstead jobs hold {name} and roadstead jobs release {name} try at once; "
-        "until then it is tried again, and refused again, every few minutes"
+        "until then it is tried again after 30 s, then ever more seldom, at last every 5 minutes"
     )
     return [{"kind": "Rule", "message": text}, *left]

@@ -107,7 +107,8 @@ async def _explained(hub: Hub, uid: str, index: ScheduleIndex | None) -> Json:
 
 
 def runtimes_of(tx: Transaction, case: Case) -> Runtimes:
-    """When holders end and how long others will run, as they say or as they are limited to.
+    """When holders end and how long others will run, as they say or as they are limited to: by
+    max-exec-time-seconds over all their runs, by activeDeadlineSeconds from the start of one.
 
     One that has run for longer than it said ends when its limit ends it, if it has one.
     """
@@ -118,13 +119,14 @@ def runtimes_of(tx: Transaction, case: Case) -> Runtimes:
         said = seconds_of(each.expected) if each.expected else None
         limit = None if each.max_runtime_s is None else max(0, each.max_runtime_s - each.ran_s)
         if each.placed_at is None:
-            least = min((s for s in (said, limit) if s is not None), default=None)
+            least = min((s for s in (said, limit, each.deadline_s) if s is not None), default=None)
             if least is not None:
                 lasting[each.uid] = least * _SECOND
             continue
         placed, started = to_micros(each.placed_at), to_micros(each.started_at or each.placed_at)
         possible = [] if said is None else [started + said * _SECOND]
         possible += [] if limit is None else [placed + limit * _SECOND]
+        possible += [] if each.deadline_s is None else [started + each.deadline_s * _SECOND]
         coming = [at for at in possible if at > now]
         if coming:
             ends[each.uid] = min(coming)

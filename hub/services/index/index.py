@@ -36,6 +36,7 @@ from hub.services.index.pool_keys import PoolKeys
 from hub.services.index.reader import Affected, Known, News
 from hub.services.index.reservations import Reservations
 from hub.services.index.waiting.pending_rows import PendingRows
+from hub.services.index.waiting.stale_figures import StaleFigures, room_of
 from hub.store.records.workloads import ReasonToWait
 from hub.store.schedule import SchedulingRow
 from shared.resources import PodSet
@@ -75,6 +76,7 @@ class ScheduleIndex:
         self.claims = Claims(self._charges)
         self.pending = PendingRows(self.routes, self.waiting, line, self.claims, self._backing_off)
         self.held_back, self.pending_reasons = self.pending.held_back, self.pending.reasons
+        self._figures = StaleFigures()
         self.reservations = Reservations(self.routes, self.members, line.place, self.seen_keys)
         self.wishes = Wishes(self.routes, self._charges)
         self._pods_awaited = False  # somebody waits for all pods of all admitted to be ready
@@ -274,6 +276,7 @@ class ScheduleIndex:
         nominations = self.claims.standing(now)
         if len(nominations) < kept:
             self.waiting.wake_all_for_room()
+        self._figures.wake(self.waiting, self.ledger.tree, self.members.room, now)
         queues = self._movable(limit, nominations)
         if not queues:
             return None
@@ -345,7 +348,9 @@ class ScheduleIndex:
     def settle(self, plan: Plan, now: dt.datetime) -> dict[str, Refusal]:
         """Park what a plan refused, and queue what rows should say; refusals to be stored anew, by key."""
         stored = {}
+        room = room_of(self.members.room) if plan.refusals else 0
         for lane in self.waiting.park(plan.refusals):
+            self._figures.note(lane, room, now)
             self._pods_awaited |= lane.parked is not None and (
                 lane.parked.reason is Reason.WAITING_FOR_PODS_READY
             )

@@ -17,11 +17,10 @@ from hub.domain.workloads.states import State
 from hub.services.members.faults import said_last
 from hub.services.members.observe import judge_again
 from hub.services.members.verdicts.plain_text import plain
-from hub.services.works.avoiding import SET_ASIDE, set_aside
 from hub.services.works.evict import evict
 from hub.store import clusters, on_members, workloads
 from hub.store.records.members import DownSince
-from hub.store.records.workloads import WorkloadChange, WorkloadColumns
+from hub.store.records.workloads import WorkloadChange
 from hub.store.transaction import Transaction
 
 UNHEALTHY_MEMBER: Final = "MemberClusterUnhealthy"
@@ -116,13 +115,12 @@ def _ask_back(tx: Transaction, down: Mapping[str, DownSince], most: int | None) 
     """Withdraw only jobs that were never seen there, at most `most`; returns their number."""
     if most == 0:
         return 0
-    alike: dict[str, dict[str, WorkloadColumns]] = {}
+    alike: dict[str, list[str]] = {}
     found = on_members.offered_unseen(tx, down, most)
-    for row in found:
-        aside = set_aside(row.set_aside, row.cluster, tx.now, SET_ASIDE)
-        alike.setdefault(row.cluster, {})[row.uid] = {"set_aside": aside}
-    for name, rows in alike.items():
-        evict(tx, rows, UNHEALTHY, _words(name, down), also=rows)
+    for row in found:  # the member is not set aside: nothing goes there while its server is down
+        alike.setdefault(row.cluster, []).append(row.uid)
+    for name, uids in alike.items():
+        evict(tx, uids, UNHEALTHY, _words(name, down))
     return len(found)
 
 

@@ -291,6 +291,8 @@ def _unwanted(entry: Observed, work: StandingWork, cluster: str, now: dt.datetim
     if entry.reason in {NOT_ACCEPTED, CREATE_FORBIDDEN}:
         # The agent reports consent and rights within seconds: from then on a filter keeps the job away.
         avoided = refusals.refused(work.set_aside(), cluster, now)
+    elif entry.reason == NAME_CONFLICT:
+        avoided = refusals.refused(work.set_aside(), cluster, now, longest=SET_ASIDE)
     else:
         avoided = set_aside(work.set_aside(), cluster, now, SET_ASIDE)
     if entry.reason == REFUSED:

@@ -256,9 +256,16 @@ def _strangers(
         elif workload.cluster != report.cluster and not _is_of_before(newest[uid], report):
             text = "it is not placed on this cluster"
             refused.append(Refused(uid=uid, code=NOT_YOURS, detail=text))
-    foreign = [each.uid for each in refused if each.code == NOT_YOURS]
+    # One that is nowhere by now was this cluster's: its agent has not heard yet.
+    foreign = [
+        known[each.uid] for each in refused if each.code == NOT_YOURS and known[each.uid].cluster
+    ]
     if foreign:
-        text = f"its agent spoke of {len(foreign)} jobs of other clusters: {foreign[0]} is one"
+        one = foreign[0]
+        text = (
+            f"its agent spoke of {len(foreign)} jobs of other clusters: "
+            f"{one.namespace}/{one.name} is one, which is on {one.cluster}"
+        )
         note_fault(tx, report.cluster, NOT_YOURS, text)
     return refused
 

@@ -18,7 +18,7 @@ from hub.services.jobs.accept import missing_classes, occupied, say_missing_clas
 from hub.services.jobs.bare import kind_of
 from hub.services.jobs.priorities import Priorities
 from hub.services.jobs.revise import revise_job
-from hub.services.objects import effects, evictions, override_targets
+from hub.services.objects import effects, evictions, override_targets, queue_edits
 from hub.services.objects.hand_over import is_handed_over, refuse_meanwhile
 from hub.services.questions import jobs
 from hub.services.queues import cohort_rules, unqueued
@@ -31,7 +31,7 @@ from hub.store import audit, objects, placements, workloads
 from hub.store.records.objects import ObjectColumns, StoredObject
 from hub.store.transaction import Transaction
 from shared import labels
-from shared.documents import Json
+from shared.documents import Json, JsonView
 from shared.errors import Rejected
 from shared.kinds import unheeded
 from shared.kinds.placement_v1 import GROUP as PLACEMENT, PLACEMENT_KINDS
@@ -104,20 +104,34 @@ def apply_documents(
 def apply_for(
     tx: Transaction, documents: Sequence[Draft | Rejected], intake: Intake, principal: str
 ) -> list[Applied]:
-    """`apply_documents` for a person: what changed is written down under their name."""
+    """`apply_documents` for a person: what changed is written down under their name.
+
+    Of a queue each value before and after, as `stop`, `resume` and `set`.
+    """
+    before = _queues_before(tx, documents)
     applied = apply_documents(tx, documents, intake)
     for each in applied:
         if each.result in {CREATED, CONFIGURED} and each.draft is not None:
             parsed = each.draft.parsed
             place = "/".join(part for part in (parsed.namespace, each.draft.name) if part)
-            audit.add(
-                tx,
-                principal,
-                "apply",
-                f"{parsed.kind} {place} {each.uid}",
-                each.result,
-            )
+            told: Sequence[tuple[str, str]] = ()
+            if each.uid in before and (row := objects.get(tx, each.uid)) is not None:
+                told = queue_edits.edits(before[each.uid], row.spec or {})
+            for verb, outcome in told or [("apply", each.result)]:
+                audit.add(tx, principal, verb, f"{parsed.kind} {place} {each.uid}", outcome)
     return applied
+
+
+def _queues_before(tx: Transaction, documents: Sequence[Draft | Rejected]) -> dict[str, JsonView]:
+    """By uid the specifications of the queues among them that are there already."""
+    found: dict[str, JsonView] = {}
+    for each in documents:
+        if isinstance(each, Draft) and each.parsed.kind in queue_edits.AUDITED:
+            parsed = each.parsed
+            row = objects.find(tx, parsed.group, parsed.kind, parsed.namespace, each.name)
+            if row is not None:
+                found[row.uid] = row.spec or {}
+    return found
 
 
 def _submit(

@@ -9,6 +9,7 @@ from typing import Final, Literal
 from hub.domain.quota.declared import DRAIN
 from hub.services.context.settings import Settings
 from hub.services.objects.apply import CONFIGURED, REJECTED, apply_documents
+from hub.services.objects.queue_edits import stopping
 from hub.services.questions import queues
 from hub.services.questions.pages.previews import find_queue, stop_policy_of
 from hub.services.queues import terminating
@@ -49,7 +50,7 @@ def set_stop_policy(
         raise Rejected(RejectCode.FORBIDDEN, said)
     if terminating.is_terminating(row):
         _drain(tx, row, policy, principal)
-    elif stop_policy_of(row) != policy:
+    elif (before := stop_policy_of(row)) != policy:
         by = row.annotations.get(labels.SUBMITTED_BY, "")
         given = draft(_with_policy(row, policy), tx.now, submitted_by=by)
         applied = apply_documents(tx, [given], settings.intake)[0]
@@ -57,8 +58,8 @@ def set_stop_policy(
             raise applied.error
         if applied.result == CONFIGURED:
             place = f"{namespace}/{name}" if namespace else name
-            verb = "resume" if policy == ON else "stop"
-            audit.add(tx, principal, verb, f"{row.kind} {place} {row.uid}", policy)
+            verb, words = stopping(before, policy)
+            audit.add(tx, principal, verb, f"{row.kind} {place} {row.uid}", words)
     if namespace:
         return queues.get_local_queue(tx, namespace, name)
     return queues.get_cluster_queue(tx, name)
@@ -71,9 +72,10 @@ def _drain(tx: Transaction, row: StoredObject, policy: StopPolicy, principal: st
             f"ClusterQueue {row.name} is being deleted and admits nothing: it can only be drained"
         )
         raise Rejected(RejectCode.BEING_DELETED, said)
-    if stop_policy_of(row) != policy:
+    if (before := stop_policy_of(row)) != policy:
         terminating.drain(tx, row)
-        audit.add(tx, principal, "stop", f"{row.kind} {row.name} {row.uid}", policy)
+        verb, words = stopping(before, policy)
+        audit.add(tx, principal, verb, f"{row.kind} {row.name} {row.uid}", words)
 
 
 def _with_policy(row: StoredObject, policy: StopPolicy) -> Parsed:

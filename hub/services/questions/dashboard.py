@@ -64,8 +64,12 @@ class Asked:
     @property
     def is_narrowed(self) -> bool:
         """Whether anything is left out."""
-        names = (self.text, self.owner, self.namespace, self.queue, self.cluster)
-        return bool(self.group or any(names))
+        return bool(self.group or self.is_of_part)
+
+    @property
+    def is_of_part(self) -> bool:
+        """Whether jobs are left out whatever their state."""
+        return any((self.text, self.owner, self.namespace, self.queue, self.cluster))
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,8 +53,9 @@ def list_jobs(
     else:
         uids, last = _matching(tx, filters, matches, after, limit, most_scanned)
         rows = jobs.listed(tx, uids)
+    shapes = manifests.get_shapes(tx, {row.shape for row in rows})
     return {
-        "items": [rendering.job(row) for row in rows],
+        "items": [rendering.job(row, shapes.get(row.shape)) for row in rows],
         "continue": "" if last is None else _token(pager, last),
     }
 

@@ -25,6 +25,7 @@ class ListedJob(NamedTuple):
     owner: str
     ran_from: dt.datetime | None
     ran_until: dt.datetime | None
+    shape: str = ""  # of what it asks for
 
 
 class JobOnPage(NamedTuple):
@@ -46,4 +47,5 @@ class JobOnPage(NamedTuple):
     owner: str = ""
     ran_from: dt.datetime | None = None
     ran_until: dt.datetime | None = None
+    shape: str = ""  # of what it asks for
     scores: Json | None = None  # of the decision

@@ -140,6 +140,18 @@ def _lacks_right(namespaces: list[str]) -> Lack:
     )
 
 
+def unheard_of(shown: Json) -> str:
+    """Why nobody can say by now how objects there are; "" where its agent says it."""
+    if shown["state"] == "Unhealthy":
+        return text(shown["message"]) or "its API server serves its agent nothing"
+    reasons = {
+        "Suspect": "its agent has been silent",
+        "Declared": "no agent has joined it yet",
+        "Fenced": "it is written off",
+    }
+    return reasons.get(shown["state"], "")
+
+
 def rooms_of(shown: Json) -> tuple[RoomBar, ...]:
     """Its resources, those that people ask about most first."""
     rows: Json = shown["resources"]

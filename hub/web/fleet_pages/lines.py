@@ -1,11 +1,12 @@
 """What pages of queues and of clusters share: jobs in a table, events, amounts as bars."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from hub.domain.access import UNKNOWN
+from hub.services.context.rendering import requests_of
 from hub.services.questions.pages.places import PlaceInLine
 from hub.store.records.history import StoredEvent
 from hub.store.records.lists import JobOnPage
@@ -49,6 +50,7 @@ class HoldingJob:
     cluster: NamedPage
     queue: NamedPage
     since: Instant | None
+    asks: str  # of all its pods
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +81,10 @@ def waiting_job(each: PlaceInLine, now: dt.datetime) -> WaitingJob:
     )
 
 
-def holding_job(row: JobOnPage, now: dt.datetime, *, sees_clusters: bool) -> HoldingJob:
-    """One row of who is in."""
+def holding_job(
+    row: JobOnPage, now: dt.datetime, pod_sets: object, *, sees_clusters: bool
+) -> HoldingJob:
+    """One row of who is in. `pod_sets`: as they are stored."""
     cluster = path_of("clusters", row.cluster) if row.cluster and sees_clusters else ""
     return HoldingJob(
         id=text(row.uid),
@@ -94,7 +98,13 @@ def holding_job(row: JobOnPage, now: dt.datetime, *, sees_clusters: bool) -> Hol
             text(row.queue), path_of("queues", row.namespace, row.queue) if row.queue else ""
         ),
         since=instant(row.started_at or row.created_at, now),
+        asks=asked(requests_of(pod_sets or ())),
     )
+
+
+def asked(requests: Mapping[str, str]) -> str:
+    """What a job asks for, in one line."""
+    return ", ".join(f"{text(amount)} {text(name)}" for name, amount in requests.items())
 
 
 def owner_link(owner: str) -> NamedPage:

@@ -115,7 +115,9 @@ class QueueView:
 
         def holding() -> Json:
             rows = [
-                lines.holding_job(row, now, sees_clusters=self.sees_clusters)
+                lines.holding_job(
+                    row, now, record.shapes.get(row.shape), sees_clusters=self.sees_clusters
+                )
                 for row in record.holding
             ]
             total = max(len(rows), shown["reserving"])
@@ -157,13 +159,16 @@ class ClusterView:
         shown, now = record.shown, record.at
 
         def holding() -> Json:
-            rows = [lines.holding_job(row, now, sees_clusters=True) for row in record.holding]
+            rows = [
+                lines.holding_job(row, now, record.shapes.get(row.shape), sees_clusters=True)
+                for row in record.holding
+            ]
             total = max(len(rows), shown["jobs"])
             return {"rows": rows, "more": total - len(rows), "total": total, "on": "cluster"}
 
         def drift() -> Json:
             found = [line for work in record.drifts for line in drift_lines(work, now)]
-            return {"drift": found}
+            return {"drift": found, "unheard": cluster_view.unheard_of(shown)}
 
         parts, cost = render_parts(
             "fleet",

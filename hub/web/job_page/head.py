@@ -7,6 +7,7 @@ from typing import Final
 
 from hub.domain.workloads.course import Course, Phase
 from hub.domain.workloads.states import State
+from hub.web.fleet_pages.lines import asked
 from hub.web.words import Instant, count, instant, path_of, text, tone
 from shared.documents import Json
 
@@ -127,6 +128,8 @@ def _facts(shown: Json, told: Json, course: Course, now: dt.datetime) -> Iterato
     named = f" ({shown['priorityClass']})" if shown["priorityClass"] else ""
     yield HeadFact("Priority", text(f"{shown['priority']}{named}"))
     yield HeadFact("Pods", text(_pods(shown)))
+    if asks := asked(shown["requests"] or {}):
+        yield HeadFact("Asks for", asks)
     yield HeadFact("Created", "", at=instant(shown["createdAt"], now))
     if course.last.phase not in _IDLE and shown["startedAt"]:
         yield HeadFact("Started", "", at=instant(shown["startedAt"], now))

@@ -218,10 +218,20 @@ def test_places_where_history_counts() -> None:
     found = waiting(a=(SMALL, 1), b=(BIG, 9), c=(URGENT, 5))
     assert [found.position(uid) for uid in "cab"] == [(1, 1), (2, 2), (3, 3)]
     found.rank_of = lambda demand, entry: ranks[demand.key]
-    assert [found.position(uid) for uid in "bca"] == [(1, 3), (2, 1), (3, 2)]
+    assert [found.position(uid) for uid in "bca"] == [(1, 1), (2, 2), (3, 3)]
     head = found.head("q")
     assert head is not None
     assert head.demand is BIG
+
+
+def test_nobody_is_further_ahead_overall_than_in_its_own_queue() -> None:
+    """Of other queues those count that come before it, or before one that comes before it in its queue."""
+    other = a_demand(queue="r", priority=3)
+    found = waiting(early=(SMALL, 1), other=(other, 2), late=(URGENT, 3))
+    ranks = {SMALL.key: 1.0, URGENT.key: 2.0, other.key: 0.0}
+    assert [found.position(uid) for uid in ("late", "other", "early")] == [(1, 1), (1, 2), (2, 3)]
+    found.rank_of = lambda demand, entry: ranks[demand.key]
+    assert [found.position(uid) for uid in ("early", "late")] == [(1, 2), (2, 3)]
 
 
 def test_who_does_not_wait_has_no_place() -> None:

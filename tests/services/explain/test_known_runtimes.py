@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from hub.domain.instants import to_micros
+from hub.domain.instants import stamp, to_micros
 from hub.services.context.settings import Settings
+from hub.services.explain import study
 from hub.services.explain.case import Case, case_of
 from hub.services.explain.study import runtimes_of
 from tests.services.build import in_cohort, start
@@ -109,3 +110,30 @@ async def test_a_job_that_was_placed_and_has_not_begun_ends_as_if_it_began_then(
         await hub.change(holder, placed_at=placed, started_at=None)
         ends = (await hub.hub.read(runtimes_of, case(hub, waits))).ends
         assert ends[holder] == to_micros(placed) + 600 * 1_000_000
+
+
+async def test_a_deadline_is_a_known_end(tmp_path: Path) -> None:
+    """activeDeadlineSeconds, which `roadstead run --time` sets, counts from the start of the run."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="16"))
+        await hub.apply(*in_cohort("a", "4", cohort=""))
+        holder, waits = [_with_deadline(name, 120) for name in ("holder", "waits")]
+        (holds,) = await hub.apply(holder)
+        await hub.settle()
+        await start(hub, holds)
+        hub.clock.advance(1)
+        (uid,) = await hub.apply(waits)
+        await hub.settle()
+        begun = hub.clock.now()
+        await hub.change(holds, placed_at=begun, started_at=begun + dt.timedelta(seconds=5))
+        known = await hub.hub.read(runtimes_of, case(hub, uid))
+        assert known.ends == {holds: to_micros(begun) + 125_000_000}
+        assert known.lasting == {uid: 120_000_000}
+        told = await study.explain(hub.hub, uid, lambda: hub.scheduler.index)
+        assert told["forecast"]["at"] == stamp(begun + dt.timedelta(seconds=125))
+
+
+def _with_deadline(name: str, seconds: int) -> dict[str, Any]:
+    job = a_job(name, queue="a", requests={"cpu": "4"})
+    job["spec"]["activeDeadlineSeconds"] = seconds
+    return job

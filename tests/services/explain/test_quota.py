@@ -142,3 +142,70 @@ async def test_of_jobs_that_may_not_be_seen_no_uid_is_told(tmp_path: Path) -> No
             told = await study.explain(seen, behind, lambda: hub.scheduler.index)
             assert told["waiting"]["head"] == first
             assert ("team-a/head" in told["message"]) is bool(first)
+
+
+async def test_what_is_used_beyond_the_quota_counts_as_missing(tmp_path: Path) -> None:
+    """Of a cohort whose quota was lowered below its use: figures and remedy name the same amount."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="64"))
+        await hub.apply(*in_cohort("a", "10"), *in_cohort("b", "4"))
+        await submit(hub, "a", "12", "one")
+        await hub.settle()
+        (waits,) = await submit(hub, "a", "3", "two")
+        await hub.apply(*in_cohort("a", "6"))
+        await hub.settle()
+        told = await hub.explain(waits)
+        assert "3 asked, 12 of 10 used in cohort all, 5 more needed" in told["message"]
+        whole = await study.explain(hub.hub, waits, lambda: hub.scheduler.index)
+        (quota,) = [r for r in whole["remedies"] if r["kind"] == "Quota"]
+        assert quota["amounts"] == [{"flavor": "any", "resource": "cpu", "amount": "5"}]
+
+
+async def test_a_borrowing_limit_that_stops_a_queue_is_named(tmp_path: Path) -> None:
+    """The cohort has more; what the queue may have of it is used up."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="64"))
+        await hub.apply(*in_cohort("a", "4", borrow="2"), *in_cohort("b", "20"))
+        await submit(hub, "a", "6", "one")
+        await hub.settle()
+        (waits,) = await submit(hub, "a", "1", "two")
+        await hub.settle()
+        said = (await hub.explain(waits))["message"]
+        assert (
+            "6 of 6 used, which is nominalQuota and borrowingLimit together, 1 more needed" in said
+        )
+
+
+async def test_a_request_above_nominal_says_that_it_preempts_nobody(tmp_path: Path) -> None:
+    """borrowWithinCohort Never: who asks for more than nominalQuota has to wait for others to end."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="64"))
+        await hub.apply(*in_cohort("a", "4", preemption=RECLAIM), *in_cohort("b", "4"))
+        await submit(hub, "b", "6", "one")
+        await hub.settle()
+        (waits,) = await submit(hub, "a", "6", "two")
+        await hub.settle()
+        said = (await hub.explain(waits))["message"]
+        assert said.endswith(
+            "4 more needed; more cpu than nominalQuota is asked, and with "
+            "borrowWithinCohort.policy: Never such a request preempts nobody"
+        )
+
+
+async def test_rows_of_one_queue_have_the_figures_of_now(tmp_path: Path) -> None:
+    """Classes refused one after the other, then a lower quota and another job: the lists say one number."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="64"))
+        await hub.apply(*in_cohort("a", "14", cohort=""))
+        await submit(hub, "a", "10", "one")
+        await hub.settle()
+        (first,) = await submit(hub, "a", "6", "two")
+        await hub.settle()
+        await submit(hub, "a", "2", "three")
+        await hub.settle()
+        (second,) = await submit(hub, "a", "5", "four")
+        await hub.settle()
+        hub.clock.advance(11)
+        await hub.settle()
+        said = [(await hub.job(uid)).message for uid in (first, second)]
+        assert ["12 of 14 used" in each for each in said] == [True, True]

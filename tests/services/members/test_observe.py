@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from hub.services.explain import avoided
 from hub.services.works.withdraw import withdraw_jobs
 from tests.services.members.hubs import ran, running_hub, seen
 
@@ -99,7 +100,7 @@ async def test_a_name_conflict_sends_the_job_elsewhere_only_when_confirmed(tmp_p
         await agent.sync(seen(uid, "Gone"))
         job = await hub.job(uid)
         assert (job.state, job.reason, job.cluster) == ("Pending", "NameConflict", "")
-        assert list(job.set_aside) == ["north"]
+        assert avoided.until(job).keys() == {"north"}
         assert await hub.work(uid) is None
 
 

@@ -312,7 +312,7 @@ def test_the_last_attempt_allowed_fails_for_good():
 @pytest.mark.parametrize(
     ("reason", "to", "aside"),
     [
-        ("NameConflict", WithdrawTo.PENDING, IN_FIVE_MINUTES),
+        ("NameConflict", WithdrawTo.PENDING, IN_HALF_A_MINUTE),
         ("KindNotServed", WithdrawTo.PENDING, IN_FIVE_MINUTES),
         ("NotAccepted", WithdrawTo.PENDING, IN_HALF_A_MINUTE),
         ("RefusedByMember", WithdrawTo.PENDING, "9999-01-01T00:00:00+00:00"),
@@ -321,7 +321,7 @@ def test_the_last_attempt_allowed_fails_for_good():
 )
 def test_what_a_member_can_not_take_is_taken_back(reason, to, aside):
     """In the member's words; elsewhere, save where no other would take it; others avoided stay so."""
-    since = {"north/refused": NOW.isoformat()} if reason == "NotAccepted" else {}
+    since = {"north/refused": NOW.isoformat()} if aside == IN_HALF_A_MINUTE else {}
     refused = seen("u", "Failed", reason=reason, message="no")
     assert verdict(refused, standing(State.OFFERED)) == Judgement(
         transition=Transition.WITHDRAW,

@@ -7,7 +7,8 @@ import pytest
 from hub.services.explain import study
 from hub.services.jobs import hold
 from hub.services.members.judge import judge
-from hub.store import works
+from hub.store import clusters, works
+from hub.store.transaction import Transaction
 from shared.wire.agent_v1 import Observed
 from tests.services.hubs import Running, a_job, a_pool, running
 
@@ -112,3 +113,36 @@ async def test_a_name_that_is_taken_everywhere_is_said_with_the_way_out(tmp_path
         kinds = [each["kind"] for each in told["remedies"]]
         assert "SetAside" not in kinds
         assert "delete the Job team-a/one there" in told["remedies"][0]["message"]
+
+
+async def test_where_only_a_member_that_refuses_it_is_large_enough_that_is_the_reason(
+    tmp_path: Path,
+) -> None:
+    """Others are too small; the job still says which member refused it, and by which rule."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("north", a_pool(cpu="4", memory="8Gi"))
+        await hub.cluster("small", a_pool(cpu="1", memory="8Gi"))
+        (uid,) = await hub.apply(a_job("one", requests={"cpu": "2"}))
+        await hub.settle()
+        await refuse(hub, uid)
+        await hub.settle()
+        job = await hub.job(uid)
+        assert (job.reason, job.message) == ("RefusedByMember", f"north: {WORDS}")
+        told = await hub.explain(uid)
+        assert (told["reason"], told["message"]) == (job.reason, job.message)
+
+
+async def test_the_headline_names_the_member_whose_rule_decides(tmp_path: Path) -> None:
+    """Of four members that may not take it, the one whose nodes would hold it comes first."""
+    async with running(tmp_path) as hub:
+        for name in ("a", "b", "c", "z"):
+            await hub.cluster(name, a_pool(cpu="8" if name == "z" else "1", memory="8Gi"))
+            await hub.hub.write(cordon, name)
+        (uid,) = await hub.apply(a_job("one", requests={"cpu": "4"}))
+        await hub.settle()
+        assert "none of 4 clusters may take it: z: " in (await hub.job(uid)).message
+
+
+def cordon(tx: Transaction, name: str) -> None:
+    """Cordon a member."""
+    clusters.change(tx, name, cordoned=True)

@@ -14,7 +14,7 @@ from hub.services.context.settings import Settings
 from hub.services.questions import clusters, jobs, queues, visibility
 from hub.services.questions.pages import previews
 from hub.services.questions.visibility import LineView, Place
-from hub.store import events, of_cluster, workloads
+from hub.store import events, manifests, of_cluster, workloads
 from hub.store.records.history import StoredEvent
 from hub.store.records.lists import JobOnPage
 from hub.store.records.workloads import Workload
@@ -53,11 +53,12 @@ class QueueRecord:
     hidden: int
     holding: Sequence[JobOnPage]
     told: Sequence[StoredEvent]
+    shapes: Json  # what those that hold ask for, by its hash
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterRecord:
-    """A member as REST has it, with what is there."""
+    """A member as REST has it, with what is there. `shapes`: what its jobs ask for, by its hash."""
 
     at: dt.datetime
     shown: Json
@@ -65,6 +66,7 @@ class ClusterRecord:
     works: Sequence[CountedWorks]
     drifts: Sequence[DriftedWork]
     told: Sequence[StoredEvent]
+    shapes: Json
 
 
 def read_queue(tx: Transaction, namespace: str, name: str, line: LineView) -> QueueRecord:
@@ -86,8 +88,9 @@ def read_queue(tx: Transaction, namespace: str, name: str, line: LineView) -> Qu
         cohorts=cohorts,
         waiting=seen,
         hidden=len(there) - len(seen),
-        holding=previews.admitted(tx, namespace, name, MOST_JOBS),
+        holding=(holding := previews.admitted(tx, namespace, name, MOST_JOBS)),
         told=_events(tx, row.uid),
+        shapes=manifests.get_shapes(tx, {each.shape for each in holding}),
     )
 
 
@@ -111,10 +114,11 @@ def read_cluster(tx: Transaction, name: str, settings: Settings) -> ClusterRecor
     return ClusterRecord(
         at=tx.now,
         shown=shown,
-        holding=previews.on_cluster(tx, name, MOST_JOBS),
+        holding=(holding := previews.on_cluster(tx, name, MOST_JOBS)),
         works=of_cluster.count_works(tx, name),
         drifts=of_cluster.drifted(tx, name, MOST_DRIFTS),
         told=_events(tx, clusters.find_cluster(tx, name).object),
+        shapes=manifests.get_shapes(tx, {each.shape for each in holding}),
     )
 
 
