@@ -259,7 +259,7 @@ class ClusterSearch:
             first = ""
             shut = near_misses.large_enough(asked, sieved.rejected, self._clusters)
             if lacking and shut:
-                lacking = f"{near_misses.told(shut)}; of the others {lacking}"
+                lacking = f"{near_misses.told(shut)}; {lacking}"
                 if all(v.rejection.reason == REFUSED for v in shut):
                     # The job's own reason has the member's words.
                     reason = Reason.NO_CLUSTER_MATCHES
