@@ -145,7 +145,7 @@ def _hold_object(work: Work, live: Object, seen: Seen, moment: Moment) -> Decisi
         return Decision("Applied")
     held = troubled(seen, moment)
     if held is not None and (stale or held.phase == "Failed" or work.force is False):
-        return held  # also of drift that the API server lets nobody put back
+        return held  # also for drift that no write puts back
     if not stale and moment.now < seen.not_before:
         return Decision("Applied", wake_at=seen.not_before)
     return Decision("Waiting" if stale else "Applied", "Apply", force=True)
