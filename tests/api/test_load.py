@@ -30,9 +30,9 @@ def a_map(name, **more):
     [
         (b"[" + b"1," * 1_000_000 + b"{}]", JSON, "TooManyValues"),
         (b"[" + b"{}," * 20_000 + b"{}]", JSON, "TooManyDocuments"),
-        (b'[{"a":"' + b"x" * (1 << 20) + b'"}]', JSON, "BodyTooLarge"),
+        (b'[{"a":"' + b"x" * (3 << 20) + b'"}]', JSON, "BodyTooLarge"),
         (b"{}\n" * 20_001, NDJSON, "TooManyDocuments"),
-        (b"- 1\n" * 100_001, YAML, "TooManyValues"),
+        (b"- 1\n" * 300_001, YAML, "TooManyValues"),
         (b"---\na: 1\n" * 20_001, YAML, "TooManyDocuments"),
     ],
 )
@@ -56,7 +56,7 @@ async def test_one_document_is_bounded(tmp_path, path, body, content_type):
 
 async def test_the_bounds_are_settings(tmp_path):
     """An administrator may allow less."""
-    limits = Settings(api=Api(bulk_documents=2, document_values=30))
+    limits = Settings(api=Api(bulk_documents=2, document_values=30, bulk_document_values=30))
     async with served(tmp_path, limits) as hub:
         maps = [a_map(f"m{i}") for i in range(3)]
         assert (await hub.admin.post("/v1/apply", json=maps)).json()["code"] == "TooManyDocuments"

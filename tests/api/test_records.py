@@ -34,6 +34,7 @@ ADDRESS = Address("http://hub", "")
 # What this story does not come by, and where it is looked at instead.
 ELSEWHERE = {
     "ProviderOfHub",  # where a provider is set: tests/sign_in
+    *("AvoidedBecause", "QuotaUse.subtree"),  # tests/cli/test_record_types.py
     *("Change", "WorkloadState"),  # streams: tests/cli/test_client_streams.py
     *(
         "DiffedResource",
