@@ -260,8 +260,12 @@ class Applier:
                     *_address(live), entries, field_manager=labels.FIELD_MANAGER
                 )
             manifest = self._manifest(work, live, leave)
+            if not permission.force:
+                manifest = drift.worded_as(manifest, live)
             force = permission.force if work.force is None else work.force
-            applied = await self._write_over(manifest, live if ours else None, force=force)
+            overwrites = force and (work.restore or work.when_to_apply == "Always")
+            putting_back = live if ours and overwrites else None
+            applied = await self._write_over(manifest, putting_back, force=force)
         except errors.Conflict as conflict:
             return Outcome(trouble=conflicting(conflict, ours=ours))
         except errors.NotFound as missing:
@@ -273,13 +277,16 @@ class Applier:
         return Outcome(live=applied)
 
     async def _write_over(self, manifest: Object, ours: Object | None, *, force: bool) -> Object:
-        """Apply; over our own also where entries of others make it invalid. Raises KubeError."""
+        """Apply; over our own object (None: not ours) also if entries of others make it invalid.
+
+        Raises KubeError.
+        """
         try:
             return await self._client.apply(
                 manifest, field_manager=labels.FIELD_MANAGER, force=force
             )
         except errors.Invalid as refusal:
-            if ours is None or not force or not causes_of(refusal):
+            if ours is None or not causes_of(refusal):
                 raise
             if not await PutBack(self._client, manifest, ours).write():
                 raise
@@ -362,9 +369,7 @@ def _preconditions(work: Work, live: Object, hub_id: str) -> Object:
     """What of an object must still hold when an apply arrives."""
     metadata = live["metadata"]
     held = {"uid": metadata["uid"]}
-    ours = owner_of(live, hub_id) == work.uid
-    as_seen = work.when_to_apply == "IfNotDrifted" if ours else work.when_to_take_over != "Always"
-    if as_seen:
+    if work.when_to_apply == "IfNotDrifted" and owner_of(live, hub_id) == work.uid:
         held["resourceVersion"] = metadata["resourceVersion"]
     return held
 

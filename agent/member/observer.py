@@ -80,7 +80,12 @@ class Observer:
             self._client, "v1", "Node", transform=node_view, on_event=self._node
         )
         self._all_pods: Informer[PodView] = Informer(
-            self._client, "v1", "Pod", transform=self._pod_view, on_event=self._pod
+            self._client,
+            "v1",
+            "Pod",
+            transform=self._pod_view,
+            on_event=self._pod,
+            every_state=True,
         )
         for run in (self._nodes.run(), self._all_pods.run(), self._discover()):
             self._helpers.append(asyncio.create_task(run))

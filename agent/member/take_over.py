@@ -53,8 +53,7 @@ class TakeOver:
         refusal = await self._refusal(work, live)
         if refusal:
             return Permission(Outcome(trouble=Trouble("NameConflict", refusal)))
-        # `cpu: 2` conflicts with "2" though nothing differs by value: forced, over this version alone.
-        return Permission(Outcome(live=live), force=True)
+        return Permission(Outcome(live=live), force=work.when_to_take_over == "Always")
 
     async def refuse_update(self, work: Work, live: Object | None) -> Trouble | None:
         """Refuse a write to a cluster-scoped object that was taken over and accepts this hub no longer.

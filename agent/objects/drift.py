@@ -33,6 +33,7 @@ _OWN_ANNOTATIONS = frozenset(
 # What may have a key `env` that is no list of environment variables.
 _NO_ENVIRONMENT = frozenset({"labels", "annotations", "matchLabels", "nodeSelector", "data"})
 _NOT_COMPARED = frozenset({"apiVersion", "kind", "status"})
+_AMOUNTS = frozenset({"requests", "limits", "hard", "overhead", "capacity", "sizeLimit"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,30 @@ def comparable(manifest: Object) -> Object:
     metadata = manifest.get("metadata") or {}
     wanted["metadata"] = {k: metadata[k] for k in ("labels", "annotations") if metadata.get(k)}
     return encoded(manifest, wanted)
+
+
+def worded_as(wanted: Any, live: Any, *, amounts: bool = False) -> Any:
+    """The manifest, with amounts as the live object writes them: `cpu: 2` as "2", 1000m as "1".
+
+    An unforced apply of another text for the same amount is a conflict with whoever wrote it. `amounts`: the
+    values are amounts, as those of maps that Kubernetes has for them (`_AMOUNTS`).
+    """
+    if isinstance(wanted, dict) and isinstance(live, dict):
+        return {
+            name: worded_as(value, live[name], amounts=amounts or name in _AMOUNTS)
+            if name in live
+            else value
+            for name, value in wanted.items()
+        }
+    if isinstance(wanted, list) and isinstance(live, list):
+        keys = keys_of(wanted)
+        held = [_find(live, each, keys) if keys else ABSENT for each in wanted]
+        return [
+            each if there is ABSENT else worded_as(each, there)
+            for each, there in zip(wanted, held, strict=True)
+        ]
+    alike = amounts and _scalar(wanted) and _scalar(live) and quantity.equal(wanted, live)
+    return live if alike else wanted
 
 
 def ignored(path: Path, pointers: Sequence[str]) -> bool:

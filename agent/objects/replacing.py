@@ -30,11 +30,12 @@ def laid_over(manifest: Object, live: Object, manager: str) -> Json:
     owned = managed_fields.owned_by(live, manager) or {}
     made: Json = orjson.loads(orjson.dumps(live))
     for name, value in manifest.items():
-        if name not in _KEPT:
+        if name not in _KEPT and value is not None:
             below = managed_fields.child(owned, name) or {}
             made[name] = _over(value, made.get(name, ABSENT), below)
     for part in ("labels", "annotations"):
-        wanted = manifest["metadata"].get(part) or {}
+        given = manifest["metadata"].get(part) or {}
+        wanted = {name: value for name, value in given.items() if value is not None}
         if wanted:
             made["metadata"][part] = {**(made["metadata"].get(part) or {}), **wanted}
     return made
@@ -96,9 +97,9 @@ def suspects(field: str, made: Json, manifest: Object) -> Iterator[Path]:
     another map.
     """
     path = _path_of(field, made)
-    foreign = _first_foreign(path, made, manifest)
-    if foreign is not None:
-        yield foreign
+    foreign = list(_foreign_above(path, made, manifest))
+    if foreign:
+        yield from foreign
         return
     yield from _equal_items(path, made, manifest)
     yield from _foreign_in(path, made, manifest)
@@ -117,12 +118,17 @@ def _path_of(field: str, made: Json) -> Path:
     return path
 
 
-def _first_foreign(path: Path, made: Json, manifest: Object) -> Path | None:
-    """Where a path leaves what the manifest sets."""
-    for length in range(1, len(path) + 1):
-        if _in_manifest(path[:length], made, manifest) is ABSENT:
-            return path[:length]
-    return None
+def _foreign_above(path: Path, made: Json, manifest: Object) -> Iterator[Path]:
+    """Entries of others that a path goes through, the smallest first.
+
+    Never a whole part of the object (`data`), nor a list of which only an item is named: others are in it.
+    """
+    for length in range(len(path), 1, -1):
+        place = path[:length]
+        if _in_manifest(place, made, manifest) is not ABSENT:
+            return
+        if place == path or not isinstance(at(made, place), list):
+            yield place
 
 
 def _in_manifest(path: Path, made: Json, manifest: Object) -> Any:
@@ -164,13 +170,18 @@ def _equal_items(path: Path, made: Json, manifest: Object) -> Iterator[Path]:
 
 
 def _foreign_in(path: Path, made: Json, manifest: Object) -> Iterator[Path]:
-    """Foreign entries of a map: first maps and lists, as the members of a union mostly are."""
+    """Foreign entries of a map: first maps, as the members of a union mostly are, and lists last."""
     above = at(made, path)
     if not path or not isinstance(above, dict):
         return
     places = [(*path, name) for name in above]
     foreign = [each for each in places if _in_manifest(each, made, manifest) is ABSENT]
-    yield from sorted(foreign, key=lambda each: not isinstance(at(made, each), dict | list))
+
+    def order(place: Path) -> int:
+        value = at(made, place)
+        return 0 if isinstance(value, dict) else 2 if isinstance(value, list) else 1
+
+    yield from sorted(foreign, key=order)
 
 
 def _same_key(path: Path, made: Json, manifest: Object) -> Iterator[Path]:

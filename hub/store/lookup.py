@@ -16,7 +16,9 @@ from hub.store.driver import Row
 from shared.documents import Json
 
 Among = Callable[..., ColumnElement[bool]]  # of one column of text, or of two
-Convert = Callable[[Any], Any]
+Value = Any  # of a column, or of a bound parameter
+Query = Select[Any]
+Convert = Callable[[Value], Value]
 
 
 class Lookup:
@@ -25,12 +27,12 @@ class Lookup:
     With `among(first, second)` the keys are pairs. Further bound parameters are named when it is run.
     """
 
-    def __init__(self, statement: Callable[[Among], Select[Any]]) -> None:
+    def __init__(self, statement: Callable[[Among], Query]) -> None:
         self._statement = statement
         self._compiled: dict[str, _Compiled] = {}
 
     def rows(
-        self, conn: Connection, keys: Iterable[str] | Iterable[tuple[str, str]], **bound: Any
+        self, conn: Connection, keys: Iterable[str] | Iterable[tuple[str, str]], **bound: Value
     ) -> list[Row]:
         """The rows found, in no order, as tuples of the columns' Python values."""
         wanted = keys if isinstance(keys, Collection) else list(keys)
@@ -45,22 +47,22 @@ class Lookup:
 class Prepared:
     """`statement`, whose bound parameters without a value are named when it is run."""
 
-    def __init__(self, statement: Select[Any]) -> None:
+    def __init__(self, statement: Query) -> None:
         self._statement = statement
         self._compiled: WeakKeyDictionary[Dialect, _Statement] = WeakKeyDictionary()
 
-    def rows(self, conn: Connection, **bound: Any) -> list[Row]:
+    def rows(self, conn: Connection, **bound: Value) -> list[Row]:
         """The rows found, in the order of the query, as tuples of the columns' Python values."""
         found = self._compiled.get(conn.dialect)
         if found is None:  # of one engine: its keys are in what converts
             found = self._compiled[conn.dialect] = _Statement(self._statement, conn.dialect)
         return found.rows(conn, bound)
 
-    def scalars(self, conn: Connection, **bound: Any) -> list[Any]:
+    def scalars(self, conn: Connection, **bound: Value) -> list[Value]:
         """The first column of each row."""
         return [row[0] for row in self.rows(conn, **bound)]
 
-    def scalar(self, conn: Connection, **bound: Any) -> Any:
+    def scalar(self, conn: Connection, **bound: Value) -> Value:
         """The first column of the first row; None without a row."""
         return next(iter(self.scalars(conn, **bound)), None)
 
@@ -68,7 +70,7 @@ class Prepared:
 class _Statement:
     """What a dialect makes of a prepared query."""
 
-    def __init__(self, query: Select[Any], dialect: Dialect) -> None:
+    def __init__(self, query: Query, dialect: Dialect) -> None:
         compiled = query.compile(dialect=dialect)
         later = {name: None for name, each in compiled.binds.items() if each.required}
         spread = compiled.construct_expanded_state(later)  # lists that are constants, as of states
@@ -88,7 +90,7 @@ class _Statement:
             (place, convert) for place, convert in enumerate(found) if convert is not None
         ]
 
-    def _bound(self, name: str, value: Any) -> Any:
+    def _bound(self, name: str, value: Value) -> Value:
         convert = self._binds.get(name)
         return value if convert is None else convert(value)
 
@@ -103,7 +105,7 @@ class _Statement:
 class _Compiled:
     """What a dialect makes of a lookup."""
 
-    def __init__(self, statement: Callable[[Among], Select[Any]], dialect: Dialect) -> None:
+    def __init__(self, statement: Callable[[Among], Query], dialect: Dialect) -> None:
         self._dialect = dialect.name
         self._pairs = False
         query = statement(self._among)
@@ -124,7 +126,7 @@ class _Compiled:
         spell = spelled.among_pairs if self._pairs else spelled.among
         return spell(self._dialect, *columns)
 
-    def rows(self, conn: Connection, keys: Any, bound: Json) -> list[Row]:
+    def rows(self, conn: Connection, keys: Value, bound: Json) -> list[Row]:
         packed = spelled.pair_list(keys) if self._pairs else spelled.key_list(self._dialect, keys)
         given = {**self._constants, **bound, spelled.KEYS: packed}
         found = driver.ask(conn, self._sql, tuple(given[name] for name in self._names))

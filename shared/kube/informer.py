@@ -66,8 +66,13 @@ class Informer(Generic[T]):
         clock: Clock | None = None,
         slim: Callable[[Object], Object] | None = None,
         on_served: Callable[[], None] | None = None,
+        every_state: bool = False,
     ) -> None:
-        """`on_served`: told when a kind comes that was not served, or one goes that was."""
+        """`on_served`: told when a kind comes that was not served, or one goes that was.
+
+        `every_state`: also states that a later one in the same burst replaces, as of pods, whose exit
+        codes are gone once they are being deleted or have started again.
+        """
         self.api_version = api_version
         self.kind = kind
         self.cache: dict[Key, T] = {}
@@ -87,6 +92,7 @@ class Informer(Generic[T]):
         self._forbidden_s = forbidden_s  # None: as after any other failure
         self._slim = slim
         self._on_served = on_served
+        self._every_state = every_state
         self._clock = clock or SystemClock()
         self._marks: dict[Key, tuple[str, str]] = {}  # uid, resourceVersion of what is cached
         self._heard = False
@@ -170,7 +176,7 @@ class Informer(Generic[T]):
         opened_at = self._clock.monotonic()
         async for batch in stream:
             self._heard = True
-            for event in newest(batch):
+            for event in batch if self._every_state else newest(batch):
                 self._take(event)
         if self._clock.monotonic() - opened_at < _BRIEF_S:
             raise errors.Unavailable(0, "Ended", "the watch ended as soon as it was open")

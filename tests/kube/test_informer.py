@@ -178,6 +178,19 @@ async def test_a_kind_that_is_not_served_is_an_empty_cache_until_it_is(following
     assert one.informer.served is True
 
 
+@pytest.mark.parametrize(("every", "least"), [(True, 6), (False, 2)])
+async def test_every_state_of_a_burst_is_told_where_that_is_asked_for(following, every, least):
+    """Pods: an exit code is in a state that the next one replaces. Else the last of each burst is enough."""
+    following.stub.put("a", "0")
+    one = following(every_state=every)
+    await one.level()
+    for value in range(1, 6):
+        following.stub.put("a", str(value))
+    await one.level()
+    assert len(one.told) >= least
+    assert (len(one.told) == 6) or not every
+
+
 async def test_a_kind_that_comes_by_the_informers_own_retry_is_told(following):
     """Whoever looks at the list of kinds after that retry finds nothing new in it."""
     following.stub.served = False

@@ -247,24 +247,17 @@ class ClusterSearch:
             message = "the fleet has no cluster"
         elif not sieved.passed:
             few = near_misses.decisive(asked, sieved.rejected, self._clusters)
-            message = (
-                f"none of {len(self._clusters)} clusters may take it: {near_misses.told(few)}"
-            )
+            told_of = near_misses.told(few)
+            message = f"none of {len(self._clusters)} clusters may take it: {told_of}"
         else:
             allowed_clusters = {n: self._clusters[n] for n in sieved.passed}
             reason = Reason.NO_CLUSTER_FITS
-            lacking = near_misses.lacking_everywhere(
-                asked, allowed_clusters, all_members=not sieved.rejected
-            )
-            first = ""
+            whole = not sieved.rejected
+            lacking = near_misses.lacking_everywhere(asked, allowed_clusters, all_members=whole)
             shut = near_misses.large_enough(asked, sieved.rejected, self._clusters)
-            if lacking and shut:
-                lacking = f"{near_misses.told(shut)}; {lacking}"
-                if all(v.rejection.reason == REFUSED for v in shut):
-                    # The job's own reason has the member's words.
-                    reason = Reason.NO_CLUSTER_MATCHES
-            else:
-                first = self._unreported(demand, sieved)
+            if lacking and shut and all(v.rejection.reason == REFUSED for v in shut):
+                reason = Reason.NO_CLUSTER_MATCHES  # the job's own reason has the member's words
+            first = near_misses.told(shut) if lacking else self._unreported(demand, sieved)
             near = "" if nearest is None else f"{'' if lacking else 'nearest miss: '}{nearest}"
             message = "; ".join(filter(None, (first, lacking, near))) or "no cluster has the room"
         return NoChoice(reason, message, told, nearest, sieved.again_at)

@@ -39,9 +39,8 @@ from shared.consent import CREATE_FORBIDDEN, NOT_ACCEPTED
 from shared.wire.agent_v1 import JobStatus, Observed
 
 # The member can not take this Job, or its own rules forbid it; another may.
-_ELSEWHERE: Final = frozenset(
-    {NAME_CONFLICT, "KindNotServed", REFUSED, NOT_ACCEPTED, CREATE_FORBIDDEN}
-)
+_CLOSED: Final = frozenset({NOT_ACCEPTED, CREATE_FORBIDDEN})  # reported in seconds, then filtered
+_ELSEWHERE: Final = _CLOSED | {NAME_CONFLICT, "KindNotServed", REFUSED}
 # The member's API server refused the manifest itself; no other would take it.
 _HOPELESS: Final = frozenset({"Invalid"})
 # Steps of an agent's work that are no reason to show anybody.
@@ -288,8 +287,7 @@ def _first(work: StandingWork, cluster: str) -> str:
 def _unwanted(entry: Observed, work: StandingWork, cluster: str, now: dt.datetime) -> Judgement:
     """A Job that its member can not take: take it back first, so that it can not be created there later."""
     hopeless = entry.reason in _HOPELESS
-    if entry.reason in {NOT_ACCEPTED, CREATE_FORBIDDEN}:
-        # The agent reports consent and rights within seconds: from then on a filter keeps the job away.
+    if entry.reason in _CLOSED:
         avoided = refusals.refused(work.set_aside(), cluster, now)
     elif entry.reason == NAME_CONFLICT:
         avoided = refusals.refused(work.set_aside(), cluster, now, longest=SET_ASIDE)

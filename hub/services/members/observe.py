@@ -257,15 +257,11 @@ def _strangers(
             text = "it is not placed on this cluster"
             refused.append(Refused(uid=uid, code=NOT_YOURS, detail=text))
     # One that is nowhere by now was this cluster's: its agent has not heard yet.
-    foreign = [
-        known[each.uid] for each in refused if each.code == NOT_YOURS and known[each.uid].cluster
-    ]
-    if foreign:
-        one = foreign[0]
-        text = (
-            f"its agent spoke of {len(foreign)} jobs of other clusters: "
-            f"{one.namespace}/{one.name} is one, which is on {one.cluster}"
-        )
+    theirs = [known[each.uid] for each in refused if each.code == NOT_YOURS]
+    if foreign := [job for job in theirs if job.cluster]:
+        name = f"{foreign[0].namespace}/{foreign[0].name}"
+        text = f"its agent spoke of {len(foreign)} jobs of other clusters: "
+        text += f"{name} is one, which is on {foreign[0].cluster}"
         note_fault(tx, report.cluster, NOT_YOURS, text)
     return refused
 

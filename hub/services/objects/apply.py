@@ -18,10 +18,10 @@ from hub.services.jobs.accept import missing_classes, occupied, say_missing_clas
 from hub.services.jobs.bare import kind_of
 from hub.services.jobs.priorities import Priorities
 from hub.services.jobs.revise import revise_job
-from hub.services.objects import effects, evictions, override_targets, queue_edits
+from hub.services.objects import effects, evictions, override_targets
 from hub.services.objects.hand_over import is_handed_over, refuse_meanwhile
 from hub.services.questions import jobs
-from hub.services.queues import cohort_rules, unqueued
+from hub.services.queues import cohort_rules, queue_edits, unqueued
 from hub.services.queues.defaults import ensure_namespaces, row_of
 from hub.services.queues.refresh import concerns_queues, refresh_queues
 from hub.services.reading.draft import Draft

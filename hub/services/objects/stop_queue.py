@@ -9,10 +9,10 @@ from typing import Final, Literal
 from hub.domain.quota.declared import DRAIN
 from hub.services.context.settings import Settings
 from hub.services.objects.apply import CONFIGURED, REJECTED, apply_documents
-from hub.services.objects.queue_edits import stopping
 from hub.services.questions import queues
 from hub.services.questions.pages.previews import find_queue, stop_policy_of
 from hub.services.queues import terminating
+from hub.services.queues.queue_edits import stopping
 from hub.services.reading.draft import draft
 from hub.store import audit
 from hub.store.records.objects import StoredObject

@@ -84,6 +84,19 @@ def a_pod(**container):
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
 
 
+def test_amounts_are_worded_as_the_live_object_has_them():
+    """Of requests, limits and quotas alone: text, labels and list items of a manifest stay as they are."""
+    wanted = {"resources": {"limits": {"cpu": 2}}, "data": {"a": "1000m"}, "from": [{}]}
+    live = {
+        "resources": {"limits": {"cpu": "2"}},
+        "data": {"a": "1"},
+        "from": [{"ip": "10.0.0.0"}],
+    }
+    assert drift.worded_as(wanted, live) == {**wanted, "resources": {"limits": {"cpu": "2"}}}
+    other = {"resources": {"limits": {"cpu": "3"}}}
+    assert drift.worded_as(wanted, other) == wanted
+
+
 def test_a_null_leaves_the_field_to_the_server():
     """What the server then fills in is no difference, alone or in an item of a list."""
     manifest = a_config_map(colour=None)

@@ -70,12 +70,15 @@ IN_THE_WAY = {
 @pytest.mark.parametrize(
     ("manifest", "there", "field", "path"), IN_THE_WAY.values(), ids=IN_THE_WAY.keys()
 )
-def test_the_first_suspect_is_what_is_in_the_way(manifest, there, field, path):
+def test_what_is_in_the_way_is_suspected_before_what_is_not(manifest, there, field, path):
     """Without it nothing of the manifest is missing."""
     made = replacing.laid_over(manifest, there, OURS)
-    first = next(replacing.suspects(field, made, manifest))
-    assert "/".join(first) == path
-    left = replacing.without(made, first)
+    found = [*replacing.suspects(field, made, manifest)]
+    (place,) = [each for each in found if "/".join(each) == path]
+    assert all(
+        each[: len(place)] == place for each in found[: found.index(place)]
+    )  # smaller parts
+    left = replacing.without(made, place)
     assert all(same_part(manifest["spec"], left["spec"]))
 
 
@@ -87,6 +90,28 @@ def same_part(wanted, held):
             yield from same_part(value, held[name])
         else:
             yield held[name] == value
+
+
+def test_a_map_with_entries_of_others_stays():
+    """Of `data` only the key that the server names goes, and no null of the manifest takes the map away."""
+    manifest = {**a_service(), "binaryData": {"x": "eA=="}, "data": None}
+    there = live({**a_service(), "data": {"theirs": "precious", "x": "clash"}})
+    made = replacing.laid_over(manifest, there, OURS)
+    assert made["data"] == {"theirs": "precious", "x": "clash"}
+    del manifest["data"]
+    for field in ("data[x]", "binaryData[x]"):
+        assert [*replacing.suspects(field, made, manifest)] == [("data", "x")]
+
+
+def test_of_a_list_of_others_only_the_named_item_goes():
+    """A container beside ours that the server refuses: neither the list nor what is in it before that."""
+    there = live(a_pod())
+    there["spec"]["initContainers"] = [{"name": "good"}, {"name": "bad", "image": ""}]
+    made = replacing.laid_over(a_pod(), there, OURS)
+    assert [*replacing.suspects("spec.initContainers[1].image", made, a_pod())] == [
+        ("spec", "initContainers", "1", "image"),
+        ("spec", "initContainers", "1"),
+    ]
 
 
 def test_nothing_of_the_manifest_is_a_suspect():

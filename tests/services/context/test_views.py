@@ -46,7 +46,8 @@ def test_a_job_and_its_state_have_their_own_texts():
         "epoch": 3,
     }
     times = {"createdAt": "2026-03-01T12:00:00Z", "startedAt": None, "finishedAt": None}
-    assert rendering.job(whole()) == listed | times | {"owner": "unknown"}
+    unread = {"owner": "unknown", "requests": None}
+    assert rendering.job(whole()) == listed | times | unread
     assert rendering.state(whole()) == listed | {"clusterQueue": "cq"}
     told = rendering.whole_job(whole(), {"m": 1}, [{"p": 1}])
     texts = {

@@ -374,7 +374,9 @@ async def test_jobs_of_others_are_told_with_their_number_and_one_of_them(tmp_pat
             {"uid": "x", "code": "Unknown", "detail": "the hub does not know this uid"},
         ]
         (event,) = await db.read(events.list_events)
-        assert event.message == "its agent spoke of 2 jobs of other clusters: a is one"
+        assert event.message == (
+            "its agent spoke of 2 jobs of other clusters: team-a/a is one, which is on c1"
+        )
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])

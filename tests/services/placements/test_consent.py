@@ -389,6 +389,9 @@ async def test_a_run_is_not_worked_out_while_a_report_is_due(tmp_path: Path) -> 
             "Unknown",
             "UpdateRunNotInitializedYet",
         )
+        hub.clock.advance(consents.REPORTS_WITHIN.total_seconds() + 1)
+        await fleet.turn()
+        assert not fleet.held("m2")  # an agent that is paused is waited for until it is Suspect
         await report(fleet, YES, "m1")
         await runs.roll(fleet)
         assert await runs.colors(fleet) == "bbbb"

@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from hub.domain.placement.pick import Decisions
+from hub.domain.placement.plugins.consent import AWAITING_REPORT
 from hub.domain.rollout.run_state import ClusterSight, RunStep, resumed
 from hub.domain.rollout.staged import next_step
 from hub.domain.rollout.stages import StagesUnfit, in_stages
@@ -241,8 +243,10 @@ def _work_out(
         raise _NotYet(f"there is no {kind} {name}: it is worked out once there is")
     if not outcome.selection.objects and not fleet.leftovers:
         raise _NotYet("the placement selects no object yet")
-    if outcome.decisions.awaited:  # or its stage would be skipped, and the others come first
-        names = ", ".join(outcome.decisions.awaited[:_MOST_NAMED])
+    if unheard := _unheard(
+        outcome.decisions
+    ):  # their stage would be skipped, and others come first
+        names = ", ".join(unheard[:_MOST_NAMED])
         raise _NotYet(f"the agents of {names} have yet to report whether they accept this hub")
     if not outcome.decisions.fulfilled:
         raise _NotYet(f"not all clusters are found: {outcome.decisions.message}")
@@ -257,6 +261,16 @@ def _work_out(
         "stagedUpdateStrategySnapshot": dict(spec_of(strategy)),
     }
     writer.begin(run.name, stages, clusters, sorted(fleet.leftovers))
+
+
+def _unheard(decided: Decisions) -> list[str]:
+    """Clusters that would be picked if their agents had reported consent.
+
+    However long that takes: an agent that stays silent makes its cluster Suspect, which is not picked.
+    """
+    if decided.wanted is not None and decided.fulfilled:
+        return []
+    return [d.cluster for d in decided.decisions if not d.selected and d.cause == AWAITING_REPORT]
 
 
 def _version(tx: Transaction, outcome: ReconcileOutcome, asked: str) -> int:
