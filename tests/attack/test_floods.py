@@ -152,6 +152,13 @@ async def test_watchers_that_never_read(hub, record_property):
     print(f"{count} watchers, p99 {pulse.p99_s * 1000:.0f} ms")
 
 
+def aliases():
+    """A document of 300 bytes that would be of nine billion values."""
+    lines = [b"a: &a [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [b"%c: &%c [%s]" % (n, n, b", ".join([b"*%c" % (n - 1)] * 10)) for n in b"bcdefghij"]
+    return b"\n".join(lines) + b"\n"
+
+
 def oversized():
     """Bodies that would cost much: large, deep, packed, wide, of many aliases."""
     plain = ("Content-Type: application/json",)
@@ -166,7 +173,7 @@ def oversized():
         "deep": (400, plain, b"[" * 10_000 + b"]" * 10_000),
         "packed": (415, (*plain, "Content-Encoding: gzip"), packed),
         "wide": (413, plain, b"[" + b"{}," * 300_000 + b"{}]"),
-        "aliases": (400, ("Content-Type: application/yaml",), b"a: &a [x]\nb: [*a, *a]\n"),
+        "aliases": (400, ("Content-Type: application/yaml",), aliases()),
     }
 
 

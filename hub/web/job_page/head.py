@@ -128,7 +128,7 @@ def _facts(shown: Json, told: Json, course: Course, now: dt.datetime) -> Iterato
     named = f" ({shown['priorityClass']})" if shown["priorityClass"] else ""
     yield HeadFact("Priority", text(f"{shown['priority']}{named}"))
     yield HeadFact("Pods", text(_pods(shown)))
-    if asks := asked(shown["requests"] or {}):
+    if asks := asked(shown.get("requests") or {}):
         yield HeadFact("Asks for", asks)
     yield HeadFact("Created", "", at=instant(shown["createdAt"], now))
     if course.last.phase not in _IDLE and shown["startedAt"]:
