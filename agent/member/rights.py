@@ -92,12 +92,14 @@ class Rights:
         self._news()
 
     async def _ask_about_named(self) -> None:
-        """Ask about the first `MOST_FORBIDDEN` names; a refused create tells of those beyond."""
+        """Ask about all names, in order, or until as many lack the right as are reported."""
         answered: set[str] = set()
         while True:
             named = self._named()
-            left = [each for each in sorted(named or ())[:MOST_FORBIDDEN] if each not in answered]
+            left = sorted(set(named or ()) - answered)
             for namespace in left:
+                if len(self._lacking) >= MOST_FORBIDDEN:
+                    return
                 allowed = await self._may_create(namespace)
                 if allowed is None:
                     continue

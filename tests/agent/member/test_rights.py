@@ -158,6 +158,15 @@ async def test_a_hub_that_has_named_no_namespace_yet_is_waited_for():
     assert server.asked == [""]
 
 
+async def test_no_more_reviews_are_asked_for_than_tell_something():
+    """Once as many namespaces lack the right as are reported, the rest is left to refused creates."""
+    names = [f"n-{number:03}" for number in range(MOST_FORBIDDEN + 9)]
+    rights, server = begun(False, *[False] * MOST_FORBIDDEN, named=names)
+    await asks(rights, lambda: rights.told() is not None)
+    assert rights.told() == names[:MOST_FORBIDDEN]
+    assert server.asked[: MOST_FORBIDDEN + 1] == ["", *names[:MOST_FORBIDDEN]]
+
+
 async def test_a_refusal_before_it_is_known_is_kept():
     """The create of a Job was refused while the agent was still asking."""
     rights, _ = await refused(False, True)
