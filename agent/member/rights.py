@@ -4,8 +4,8 @@
 first from the others by a field, so nothing is concluded from the message. What is missing is reported with
 the capacity: the hub gives such a member no Jobs of that namespace, and its other work goes on.
 
-An agent that starts does not know yet, and says so: the hub keeps what it has stored. RBAC is additive, so
-a right in all namespaces answers for each. Without it, each namespace is asked about that the hub has named.
+An agent that starts does not know its rights yet and reports None: the hub keeps what it has stored. RBAC is
+additive: one review of all namespaces answers for each, if it allows. Else one follows for each named one.
 """
 
 from collections.abc import Callable
@@ -59,7 +59,7 @@ class Rights:
                     self._changed(namespace, allowed=True)
 
     def told(self) -> list[str] | None:
-        """What is reported: at most `MOST_FORBIDDEN` namespaces; None: not known yet."""
+        """At most `MOST_FORBIDDEN` namespaces, as the agent reports them; None: not known yet."""
         return sorted(self._lacking)[:MOST_FORBIDDEN] if self._is_known else None
 
     def refusal(self, work: Work) -> Trouble | None:

@@ -108,7 +108,7 @@ async def test_a_session_that_began_at_another_hub_goes_on_here(tmp_path: Path):
 
 
 async def test_a_right_that_comes_back_is_followed_whoever_is_told(tmp_path: Path):
-    """A hub compares with the store, not with what it was told itself: another one heard of the loss."""
+    """A hub compares with the store and not with its own memory: another hub heard of the loss."""
     async with running_hub(tmp_path) as ours, running_hub(tmp_path) as theirs:
         agent = await ours.join("north")
         uid = await ours.placed("north")
