@@ -73,6 +73,10 @@ class NamespaceWatch:
         self.revision += 1
         self._news()
 
+    def named(self) -> list[str] | None:
+        """The namespaces that the hub asks about; None: it has named none yet."""
+        return self._named.names if self._named.revision else None
+
     def place(self, work: Work) -> None:
         """Take in a work of a Namespace: what the hub places is its namespace of this name."""
         self._placed[work.uid] = work.name

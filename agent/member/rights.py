@@ -1,8 +1,11 @@
-"""May the agent's account create Jobs in a namespace? Asked of the member after a refusal, then until it may.
+"""May the agent's account create Jobs in a namespace? Asked at the start, after a refusal, then until it may.
 
 403 to a create has several causes: RBAC, quota, a webhook, a policy. A SelfSubjectAccessReview tells the
 first from the others by a field, so nothing is concluded from the message. What is missing is reported with
 the capacity: the hub gives such a member no Jobs of that namespace, and its other work goes on.
+
+An agent that starts does not know its rights yet and reports None: the hub keeps what it has stored. RBAC is
+additive: one review of all namespaces answers for each, if it allows. Else one follows for each named one.
 """
 
 from collections.abc import Callable
@@ -22,21 +25,32 @@ from shared.wire.agent_v1 import MOST_FORBIDDEN, Work
 log = structlog.get_logger(__name__)
 
 ASK_AGAIN_S: Final = 10.0
+_NAMED_S: Final = 1.0  # between two looks whether the hub has named namespaces: no request
+_EVERYWHERE: Final = ""  # as the namespace of a review
 _ASKED_S: Final = 5.0  # for the answer
 
 
 class Rights:
     """Namespaces in which the agent's account may not create Jobs. `news` is told when they change."""
 
-    def __init__(self, client: KubeClient, clock: Clock, news: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        client: KubeClient,
+        clock: Clock,
+        news: Callable[[], None],
+        named: Callable[[], list[str] | None],
+    ) -> None:
         self._client = client
         self._clock = clock
         self._news = news
+        self._named = named  # what the hub asks about; None: it has named none yet
         self._lacking: set[str] = set()
+        self._is_known = False
         self.revision = 0
 
     async def run(self) -> None:
-        """Ask about what is missing until cancelled."""
+        """Find out what is missing, then ask about that until cancelled."""
+        await self._find_out()
         while True:
             await self._clock.sleep(ASK_AGAIN_S)
             for namespace in sorted(self._lacking):
@@ -44,9 +58,9 @@ class Rights:
                     self._lacking.discard(namespace)
                     self._changed(namespace, allowed=True)
 
-    def told(self) -> list[str]:
-        """What is reported: at most `MOST_FORBIDDEN` namespaces."""
-        return sorted(self._lacking)[:MOST_FORBIDDEN]
+    def told(self) -> list[str] | None:
+        """At most `MOST_FORBIDDEN` namespaces, as the agent reports them; None: not known yet."""
+        return sorted(self._lacking)[:MOST_FORBIDDEN] if self._is_known else None
 
     def refusal(self, work: Work) -> Trouble | None:
         """Refuse a create that the member would refuse; None: it may be tried."""
@@ -66,6 +80,36 @@ class Rights:
             self._lacking.add(work.namespace)
             self._changed(work.namespace, allowed=False)
         return replace(outcome, trouble=self.refusal(work))
+
+    async def _find_out(self) -> None:
+        """Ask until all is answered; a create that is refused meanwhile counts as it does later."""
+        while (everywhere := await self._may_create(_EVERYWHERE)) is None:
+            await self._clock.sleep(ASK_AGAIN_S)
+        if not everywhere:
+            await self._ask_about_named()
+        self._is_known = True
+        self.revision += 1
+        self._news()
+
+    async def _ask_about_named(self) -> None:
+        """Ask about all names, in order, or until as many lack the right as are reported."""
+        answered: set[str] = set()
+        while True:
+            named = self._named()
+            left = sorted(set(named or ()) - answered)
+            for namespace in left:
+                if len(self._lacking) >= MOST_FORBIDDEN:
+                    return
+                allowed = await self._may_create(namespace)
+                if allowed is None:
+                    continue
+                answered.add(namespace)
+                if not allowed and namespace not in self._lacking:
+                    self._lacking.add(namespace)
+                    self._changed(namespace, allowed=False)
+            if named is not None and answered.issuperset(left):
+                return
+            await self._clock.sleep(_NAMED_S if named is None else ASK_AGAIN_S)
 
     async def _may_create(self, namespace: str) -> bool | None:
         """What the member says; None: it does not say."""

@@ -84,7 +84,8 @@ class Reconciler:
         self._timers = Timers(clock, self.mark)
         self._steps: asyncio.Queue[tuple[TrackedWork, Decision]] = asyncio.Queue()
         self.marks = Marks()
-        self.rights, carried = Rights(client, clock, news), (clock, meters, self.marks, policy)
+        self.rights = Rights(client, clock, news, self.watch.named)
+        carried = clock, meters, self.marks, policy
         self.carrier = Steps(self._applier, lease, *carried, self.watch, self.rights)
         self._removals = FinalizerRemoval(clock, self._release)
         self.jobs_read = JobsRead(client, hub_id, lease, self.observed.entries, clock, news)

@@ -4,8 +4,8 @@ Such a member is set aside for a job longer each time (`hub.domain.workloads.ref
 before says nothing of the new state.
 """
 
-from collections.abc import Collection
-from typing import Final
+from collections.abc import Collection, Mapping
+from typing import Any, Final
 
 import orjson
 
@@ -16,33 +16,33 @@ from hub.store import clusters, on_members, tallies, workloads
 from hub.store.records.members import DownSince
 from hub.store.transaction import Transaction
 from shared.consent import CREATE_FORBIDDEN
-from shared.wire.agent_v1 import Capacity
 
 MOST_WAITING: Final = 20_000  # beyond, each waits until its set-aside is over: ten minutes at most
 CREATE_ALLOWED: Final = "CreateAllowed"
+_RIGHTS: Final = "jobs_forbidden_in"  # of agent_v1.Capacity
 _NAMED: Final = 10  # namespaces in an event
 
 
-def is_news(told: Capacity | None, forbidden: list[str] | None) -> bool:
-    """May a report tell other states of namespaces or rights? `forbidden`: as stored; None: not known."""
-    if told is None:
-        return False
-    return told.consent is not None or told.jobs_forbidden_in != forbidden
+def store_capacity(tx: Transaction, cluster: str, capacity: bytes, down: DownSince | None) -> None:
+    """Store what a member has, and follow other states of namespaces or rights than those of its row.
 
-
-def store_capacity(
-    tx: Transaction, cluster: str, capacity: bytes, down: DownSince | None, *, tells_consent: bool
-) -> None:
-    """Store what a member has. `tells_consent`: perhaps it reports other states of namespaces or rights."""
-    if tells_consent:
-        _follow(tx, cluster, capacity)
+    `capacity`: agent_v1.Capacity as JSON. Rights that it does not know yet stay as they are stored.
+    """
+    row = clusters.get_capacities(tx, [cluster]).get(cluster)
+    stored = None if row is None else orjson.loads(row[0])
+    told = orjson.loads(capacity)
+    if stored is not None and told.get(_RIGHTS) is None and stored.get(_RIGHTS) is not None:
+        told[_RIGHTS] = stored[_RIGHTS]
+        capacity = orjson.dumps(told)
+    _follow(tx, cluster, stored, told)
     clusters.set_capacity(tx, cluster, capacity, down)
 
 
-def _follow(tx: Transaction, name: str, capacity: bytes) -> None:
-    stored = clusters.get_capacities(tx, [name]).get(name)
-    before = None if stored is None else _read(stored[0])
-    after = _read(capacity)
+def _follow(
+    tx: Transaction, name: str, stored: Mapping[str, Any] | None, told: Mapping[str, Any]
+) -> None:
+    before = None if stored is None else _read(stored)
+    after = _read(told)
     had = frozenset() if before is None else before.jobs_forbidden_in
     _say(tx, name, after.jobs_forbidden_in - had, had - after.jobs_forbidden_in)
     if before is not None:
@@ -66,8 +66,10 @@ def _say(tx: Transaction, name: str, forbidden: Collection[str], allowed: Collec
 
 
 def _forget(tx: Transaction, cluster: str, changed: frozenset[str]) -> None:
+    if not changed:
+        return
     waiting = [n for name, _, n in tallies.in_state(tx, State.PENDING) if name in changed]
-    if not changed or sum(waiting) > MOST_WAITING:
+    if sum(waiting) > MOST_WAITING:
         return
     kept = {
         uid: refusals.forget(told, cluster)
@@ -78,8 +80,6 @@ def _forget(tx: Transaction, cluster: str, changed: frozenset[str]) -> None:
     )
 
 
-def _read(capacity: bytes) -> Cluster:
+def _read(told: Mapping[str, Any]) -> Cluster:
     """Read consent and rights of a report, and nothing else of it."""
-    told = orjson.loads(capacity)
-    about = {key: told.get(key) for key in ("consent", "jobs_forbidden_in")}
-    return with_report(Cluster(""), about)
+    return with_report(Cluster(""), {key: told.get(key) for key in ("consent", _RIGHTS)})

@@ -65,7 +65,6 @@ class ObservedReport:
     may_order: bool = True  # what is not desired and of this incarnation is removed
     session: str = ""  # that said it; "": the hub itself, judging anew what was said before
     seq: int = 0  # its request
-    tells_consent: bool = False  # the capacity has new states of namespaces, or other rights there
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +127,7 @@ def take_reports(
         taken.append(_take(tx, report, writes))
         if report.capacity is not None:
             down = down_view(report.api_server, tx.now)
-            consents = report.tells_consent
-            store_capacity(tx, report.cluster, report.capacity, down, tells_consent=consents)
+            store_capacity(tx, report.cluster, report.capacity, down)
     works.observe(tx, writes.observed)
     if writes.moves or writes.observed:
         failpoint("H15" if Transition.REQUEUE in writes.moves else "H11")

@@ -126,7 +126,6 @@ class Session:
     retired: list[str] = field(default_factory=list)
     observed: ObservedDigest = field(default_factory=ObservedDigest)
     queue_managers: frozenset[str] | None = None  # None: not read yet
-    jobs_forbidden_in: list[str] | None = None  # as stored; None: not known yet
     protocol: int = OLDEST  # of its newest request
     told: ForAll | None = None  # in the newest reply
     tokens: float = BURST

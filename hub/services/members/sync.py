@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection
 import orjson
 import structlog
 
-from hub.services.consent import refusals
 from hub.services.context import awaited, timeline
 from hub.services.context.timeline import StoreTimeline
 from hub.services.members import desired as desired_sets, forgotten, sessions
@@ -234,13 +233,10 @@ class AgentSync:
             return ReportOutcome()
         down = None if told is None else told.api_server
         by = session.id, request.seq
-        tells = refusals.is_news(told, session.jobs_forbidden_in)
         report = ObservedReport(
-            cluster, said.entries, capacity, down, self.incarnation, self._may_order(), *by, tells
+            cluster, said.entries, capacity, down, self.incarnation, self._may_order(), *by
         )
         taken = await self._db.write_shared(take_reports, report)
-        if told is not None:
-            session.jobs_forbidden_in = told.jobs_forbidden_in
         if said.entries:
             failpoint("H16" if any(each.phase == "Gone" for each in said.entries) else "H12")
         return taken

@@ -74,9 +74,10 @@ def _check_growing(growing: GrowingPool) -> str | None:
 
 def _check_rights(capacity: Capacity) -> str | None:
     """Namespaces in which the agent may not create Jobs are names, and few."""
-    if len(capacity.jobs_forbidden_in) > MOST_FORBIDDEN:
+    forbidden = capacity.jobs_forbidden_in or ()
+    if len(forbidden) > MOST_FORBIDDEN:
         return f"more than {MOST_FORBIDDEN} namespaces without a right"
-    odd = next((each for each in capacity.jobs_forbidden_in if not names.is_dns_label(each)), None)
+    odd = next((each for each in forbidden if not names.is_dns_label(each)), None)
     return None if odd is None else f"{shown(odd)} is no namespace"
 
 

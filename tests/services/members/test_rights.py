@@ -11,13 +11,13 @@ from tests.services.hubs import a_job, a_pool, running
 from tests.services.members.hubs import Running, running_hub, seen
 
 pytestmark = pytest.mark.anyio
+CAPACITY: dict[str, Any] = {"pools_revision": 0, "pools": [], "bound": []}
 ROOM: dict[str, Any] = {"cpu": "16", "memory": "64Gi"}
 
 
 def a_report(*forbidden: str) -> dict[str, Any]:
     """A request with a capacity that names the namespaces in which the agent may not create Jobs."""
-    told = {"pools_revision": 0, "pools": [], "bound": [], "jobs_forbidden_in": list(forbidden)}
-    return {"capacity": told}
+    return {"capacity": {**CAPACITY, "jobs_forbidden_in": list(forbidden)}}
 
 
 async def said_of(hub: Running, name: str) -> list[tuple[str, str]]:
@@ -61,6 +61,22 @@ async def test_the_right_that_comes_back_ends_the_set_aside(tmp_path: Path) -> N
             ("CreateAllowed", "its agent's account may create Jobs again in: team-a"),
             ("CreateForbidden", "its agent's account may not create Jobs (403) in: team-a"),
         ]
+
+
+async def test_an_agent_that_does_not_know_yet_changes_nothing(tmp_path: Path) -> None:
+    """One that restarts has asked nothing: all stays as stored, and no event says otherwise."""
+    async with running_hub(tmp_path) as hub:
+        north = await hub.join("north")
+        uid = await hub.placed("north")
+        await north.sync(**a_report("team-a"))
+        await north.sync(seen(uid, "Failed", reason="CreateForbidden", message="no"))
+        await north.sync(seen(uid, "Gone", unstarted=True))
+        north.restart("session-2")
+        await north.sync(capacity=CAPACITY)
+        shown = await hub.hub.read(get_cluster, "north", hub.hub.settings)
+        assert shown["jobsForbiddenIn"] == ["team-a"]
+        assert "north" in ((await hub.job(uid)).set_aside or {})
+        assert [reason for reason, _ in await said_of(hub, "north")] == ["CreateForbidden"]
 
 
 async def test_a_report_of_what_is_no_namespace_is_refused(tmp_path: Path) -> None:

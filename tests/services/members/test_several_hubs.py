@@ -107,6 +107,22 @@ async def test_a_session_that_began_at_another_hub_goes_on_here(tmp_path: Path):
             await agent.sync()
 
 
+async def test_a_right_that_comes_back_is_followed_whoever_is_told(tmp_path: Path):
+    """A hub compares with the store and not with its own memory: another hub heard of the loss."""
+    async with running_hub(tmp_path) as ours, running_hub(tmp_path) as theirs:
+        agent = await ours.join("north")
+        uid = await ours.placed("north")
+        for hub, forbidden in ((ours, []), (theirs, ["team-a"])):
+            agent.running = hub
+            await agent.sync(capacity={**CAPACITY, "jobs_forbidden_in": forbidden})
+        await agent.sync(seen(uid, "Failed", reason="CreateForbidden", message="no"))
+        await agent.sync(seen(uid, "Gone", unstarted=True))
+        assert (await theirs.job(uid)).set_aside
+        agent.running = ours
+        await agent.sync(capacity={**CAPACITY, "jobs_forbidden_in": []})
+        assert (await theirs.job(uid)).set_aside == {}
+
+
 async def test_a_request_that_came_twice_to_two_hubs_counts_once(tmp_path: Path):
     """What an older one says is refused in the transaction that would store it."""
     async with running_hub(tmp_path) as ours, running_hub(tmp_path) as theirs:
