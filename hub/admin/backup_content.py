@@ -34,9 +34,7 @@ def refuse_strange(file: Path, conn: Connection) -> None:
 
     Raises UnusableDatabase.
     """
-    for table, column, what, number in readable.unreadable(conn):
-        values = "1 value" if number == 1 else f"{number} values"
-        fault = f"{values} of {table}.{column} can not be read as {what}"
+    if fault := next(readable.unreadable(conn), None):
         raise UnusableDatabase(f"{file}: {fault}: {_REMEDY}")
     found = conn.execute(_UNKNOWN_STATES, {"known": _STATES}).all()
     if found:

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from hub.admin import migrate, opening
 from hub.services.context import timeline
 from hub.services.members import forgotten
-from hub.store import clusters, copying, leases, room, survey, tokens
+from hub.store import clusters, copying, leases, readable, room, survey, tokens
 from hub.store.backends.backend import Backend
 from hub.store.errors import StoreError
 from hub.store.records.members import Member
@@ -58,6 +58,8 @@ def examine(url: str) -> StoreHealth:
             schema = _schema(migrate.look(backend, conn))
             if schema.level == "fail":
                 return StoreHealth((schema,))
+            if file and (faults := list(readable.unreadable(conn))):
+                return StoreHealth((schema, Finding("values", "fail", "; ".join(faults))))
             tx = Transaction(conn, backend.now(conn))
             found = [schema, *_of_server(backend, conn), *_of_store(tx), *_of_members(tx)]
             tables = tuple(survey.tables(conn))

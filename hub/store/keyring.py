@@ -120,6 +120,11 @@ class Keyring:
         return bytes(kept[_ID]) == self._writes
 
 
+def is_sealed(kept: bytes) -> bool:
+    """Whether it is encrypted, under whatever key."""
+    return kept.startswith(_MARK)
+
+
 def _key(text: str, number: int) -> bytes:
     try:
         key = base64.b64decode(text.replace("-", "+").replace("_", "/"), validate=True)

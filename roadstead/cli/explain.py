@@ -76,7 +76,7 @@ def as_text(told: Explanation) -> str:
     ]
     lines += _position(told)
     lines += _waiting(told.waiting or {})
-    lines += _queue(told.quota)
+    lines += _queue(told)
     lines += _preemption(told.preemption or {})
     lines += _otherwise(told)
     lines += _checks(told.checks)
@@ -138,10 +138,18 @@ def _whose(quota: Json) -> str:
     return f" in cohort {quota['cohort']}" if quota.get("cohort") else ""
 
 
-def _queue(quotas: Sequence[Json]) -> list[str]:
-    """What its queue itself has, where anything of it is used or may be borrowed."""
-    told = [q for q in quotas if q["used"] != "0" or q["potential"] != q["nominal"]]
-    return ["", "Its queue's own quota", *indented(told, _QUOTAS)] if told else []
+def _queue(told: Explanation) -> list[str]:
+    """What its queue itself has: what the job lacks, what is used, and what may be borrowed."""
+    lacking = (told.waiting or {}).get("quota") or []
+    short = {(each["flavor"], each["resource"]) for each in lacking}
+    rows = [
+        q
+        for q in told.quota
+        if (q["flavor"], q["resource"]) in short
+        or q["used"] != "0"
+        or q["potential"] != q["nominal"]
+    ]
+    return ["", "Its queue's own quota", *indented(rows, _QUOTAS)] if rows else []
 
 
 def _preemption(outlook: Json) -> list[str]:

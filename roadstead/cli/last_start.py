@@ -6,7 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from roadstead.cli.members import Member, as_documents, members_of
+from roadstead.cli.members import (
+    MOST_MEMBERS,
+    Member,
+    as_documents,
+    default_members,
+    members_of,
+)
 
 FILE = "fleet.json"
 
@@ -18,7 +24,7 @@ class LastStart:
     host: str = ""
     ports: Mapping[str, int] = field(default_factory=dict)
     names: tuple[str, ...] = ()
-    members: tuple[Member, ...] = ()  # () also where an earlier release wrote names alone
+    members: tuple[Member, ...] = ()  # () also where only names are known
 
 
 def read(folder: Path) -> LastStart:
@@ -28,10 +34,22 @@ def read(folder: Path) -> LastStart:
         ports = {name: int(port) for name, port in found["ports"].items()}
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return LastStart()
-    listed = found.get("members") or ()
+    listed = found.get("members") or []
+    if not isinstance(listed, list):
+        return LastStart()
     names = tuple(_name_of(each) for each in listed)
     described = members_of(listed) if all(isinstance(each, dict) for each in listed) else ()
-    return LastStart(str(found.get("host") or ""), ports, names, described)
+    return LastStart(
+        str(found.get("host") or ""), ports, names, described or _of_the_default(names)
+    )
+
+
+def _of_the_default(names: tuple[str, ...]) -> tuple[Member, ...]:
+    """Those that `--members N` makes, where the names are theirs: an earlier release kept no more."""
+    if not 1 <= len(names) <= MOST_MEMBERS:
+        return ()
+    members = default_members(len(names))
+    return members if names == tuple(each.name for each in members) else ()
 
 
 def write(folder: Path, host: str, ports: Mapping[str, int], members: Sequence[Member]) -> None:

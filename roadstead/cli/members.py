@@ -18,6 +18,7 @@ _MEMBER_KEYS = {"name", "labels", "taints", "queueManager", "pools"}
 _TAINT_KEYS = {"key", "value", "effect"}
 _NODE_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _MOST_NODES = 10_000
+MOST_MEMBERS = 1000
 T = TypeVar("T")
 Json = dict[str, Any]
 _POOL_KEYS = {"name", "count", "maxNodes", "addSeconds", "labels", "taints", "allocatable"}
@@ -127,8 +128,8 @@ def growing_pools(member: Member) -> list[Json]:
 
 def default_members(count: int) -> tuple[Member, ...]:
     """`count` members; the first three are a CPU, a memory and a GPU cluster."""
-    if not 1 <= count <= 1000:
-        raise click.UsageError("--members: from 1 to 1000.")
+    if not 1 <= count <= MOST_MEMBERS:
+        raise click.UsageError(f"--members: from 1 to {MOST_MEMBERS}.")
     found = []
     for i in range(count):
         kind, labels, pools = _TEMPLATES[i % len(_TEMPLATES)]

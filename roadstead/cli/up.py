@@ -81,8 +81,8 @@ def up(
         described = read_members(members)
     elif last.names and not last.members:
         raise click.UsageError(
-            f"{folder} was last used by an earlier release, with the members {', '.join(last.names)}: "
-            "describe them once more with --members."
+            f"{folder} was last used with the members {', '.join(last.names)}, and {last_start.FILE} in it "
+            "does not say what they are: describe them with --members FILE."
         )
     else:
         described = last.members or read_members(_DEFAULT_MEMBERS)

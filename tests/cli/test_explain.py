@@ -80,6 +80,18 @@ def test_the_figures_of_its_queue_are_a_table():
     assert lines[at + 2].split() == ["gold", "cpu", "4", "6", "2", "0"]
 
 
+def test_the_quota_that_it_lacks_is_in_the_table():
+    """Also where nothing of it is used: five are asked for, and the queue has four."""
+    unused = {"used": "0", "borrowed": "0", "nominal": "4", "available": "4", "potential": "4"}
+    gpu, cpu = ({**QUOTA, **unused, "resource": name} for name in ("nvidia.com/gpu", "cpu"))
+    short = {"flavor": "gold", "resource": "nvidia.com/gpu", "asked": "5", "used": "0"}
+    waiting = {"quota": [{**short, "limit": "4", "missing": "1"}]}
+    lines = explained(quota=[cpu, gpu], waiting=waiting)
+    at = lines.index("Its queue's own quota")
+    assert lines[at + 2].split() == ["gold", "nvidia.com/gpu", "4", "0", "0", "4"]
+    assert lines[at + 3] == ""
+
+
 def test_candidates_are_named_and_the_spared_counted():
     """Who could be preempted for it, how many more, and which rule spares the rest."""
     lines = explained()

@@ -1,5 +1,6 @@
 """Members of a local fleet: numbers, files with every documented field, and files with mistakes."""
 
+import json
 from typing import Any
 
 import click
@@ -7,7 +8,8 @@ import pytest
 import yaml
 
 from roadstead.cli import last_start
-from roadstead.cli.members import read_members
+from roadstead.cli.members import default_members, read_members
+from tests.cli.commands import run
 
 POOL = {
     "name": "a100",
@@ -77,6 +79,11 @@ def test_the_last_start_is_read_back(tmp_path):
         ("[]", ()),
         ('{"ports": {"hub": 9}, "members": ["a", "b"]}', ("a", "b")),  # of an earlier release
         ('{"ports": {"hub": 9}, "members": [{"name": "a", "pools": 3}]}', ("a",)),
+        ('{"ports": {"hub": 9}, "members": ["cpu-1", "gpu-1"]}', ("cpu-1", "gpu-1")),
+        ('{"ports": {"hub": 9}, "members": 5}', ()),
+        ('{"ports": {"hub": 9}, "members": true}', ()),
+        ('{"ports": {"hub": 9}, "members": "abc"}', ()),
+        ('{"ports": {"hub": 9}, "members": {"a": 1}}', ()),
     ],
 )
 def test_a_start_whose_members_are_not_told_has_none(tmp_path, text, names):
@@ -84,6 +91,26 @@ def test_a_start_whose_members_are_not_told_has_none(tmp_path, text, names):
     (tmp_path / last_start.FILE).write_text(text)
     last = last_start.read(tmp_path)
     assert (last.names, last.members) == (names, ())
+
+
+@pytest.mark.parametrize("count", [1, 3, 7])
+def test_names_that_members_are_given_by_number_are_enough(tmp_path, count):
+    """An earlier release kept names alone: those that `--members N` gives are made as it makes them."""
+    members = default_members(count)
+    kept = {"ports": {"hub": 9}, "members": [each.name for each in members]}
+    (tmp_path / last_start.FILE).write_text(json.dumps(kept))
+    assert last_start.read(tmp_path).members == members
+
+
+def test_up_asks_for_members_of_which_it_knows_the_names_alone(tmp_path):
+    """By name, with the option that describes them: which release wrote the file is not known."""
+    kept = {"ports": {"hub": 9}, "members": [{"name": "a", "pools": 3}]}
+    (tmp_path / last_start.FILE).write_text(json.dumps(kept))
+    done = run("up", "--data", str(tmp_path))
+    assert done.code == 2
+    assert "with the members a, and fleet.json in it does not say what they are" in done.err
+    assert "--members FILE" in done.err
+    assert "release" not in done.err
 
 
 def test_a_name_is_enough(tmp_path):

@@ -1,6 +1,6 @@
 """Seals by which the hub processes of one store authenticate each other's requests and answers.
 
-Both sides derive one key from the key that signs pages, which never leaves the store. A seal covers one body,
+Both sides derive one key from the key that seals pages, which never leaves the store. A seal covers one body,
 one instant and the process that is to receive it: another process refuses it, and so does the same one a
 second time. Each line of the answer is sealed for that request, in order.
 """

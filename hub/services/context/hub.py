@@ -47,7 +47,7 @@ class Hub:
         self.db = db
         self.clock = clock
         self.settings = settings or Settings()
-        self.page_key = page_key  # signs continue tokens
+        self.page_key = page_key  # seals continue tokens
         self.timeline: StoreTimeline | None = (
             None  # None: nobody asked whether the store went back
         )

@@ -16,7 +16,7 @@ _ADMIN = "admin"
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """`incarnation` changes only when a store is restored from a backup; `page_key` signs pages."""
+    """`incarnation` changes only when a store is restored from a backup; `page_key` seals pages."""
 
     hub_id: str
     incarnation: str
@@ -45,7 +45,7 @@ def hub_id_of(tx: Transaction) -> str:
 
 
 def mark_key(tx: Transaction) -> bytes:
-    """What marks of hidden values are keyed with; made from the key that signs pages."""
+    """What marks of hidden values are keyed with; made from the key that seals pages."""
     key = base64.b64decode(str(settings.get(tx, "page_key") or ""))
     return hashlib.blake2b(b"marks of hidden values", key=key, digest_size=32).digest()
 

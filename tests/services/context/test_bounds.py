@@ -1,7 +1,9 @@
 """What runs out or is counted in the hub's own context: tokens of pages, incarnations, runs, rules."""
 
+import base64
 import dataclasses
 import datetime as dt
+import hmac
 from typing import Any
 
 import pytest
@@ -46,6 +48,38 @@ def test_a_token_of_another_list_is_refused(other):
     with pytest.raises(Rejected) as refused:
         dataclasses.replace(PAGER, **other).position(PAGER.token([1]))
     assert refused.value.code == "BadContinue"
+
+
+def test_a_token_tells_nothing_of_its_position():
+    """The row at which a page ends may be one that the caller may not see."""
+    token = PAGER.token(["2026-03-01T12:00:00+00:00", "uid-of-another"])
+    whole = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+    assert not any(word in whole for word in (b"uid-of", b"2026", b"ana"))
+
+
+def signed_as_before(key: bytes = b"key") -> str:
+    """A token as the release before made it: a signature, then its position in clear."""
+    body = b'[[1,"u"],4000000000,"ana","0"]'
+    return base64.urlsafe_b64encode(hmac.digest(key, body, "sha256")[:16] + body).decode()
+
+
+@pytest.mark.parametrize(
+    "token", [signed_as_before(), "AAAA", "x", "é", "A" * 15, "A" * 16, "A" * 64, "A" * 5000]
+)
+def test_a_token_that_is_not_sealed_here_is_refused(token):
+    """One of an earlier release, one cut short, one made up."""
+    with pytest.raises(Rejected) as refused:
+        PAGER.position(token)
+    assert refused.value.code == "BadContinue"
+
+
+def test_a_token_that_was_changed_is_refused():
+    """Wherever: no character of it may be another."""
+    token = PAGER.token([1, "u"])
+    for at in range(0, len(token) - 1, 7):
+        changed = token[:at] + ("A" if token[at] != "A" else "B") + token[at + 1 :]
+        with pytest.raises(Rejected):
+            PAGER.position(changed)
 
 
 def test_an_incarnation_is_later_than_all_it_knows_of():
