@@ -212,6 +212,7 @@ async def member(real_control_plane: Plane, tmp_path: Path) -> AsyncIterator[Mem
             yield one
         finally:
             await one.stop()
+            await waiting.span(0.5, why="TLS connections close after their client")
 
 
 @pytest.mark.parametrize("kind", KINDS)
