@@ -126,8 +126,9 @@ def take_reports(
             continue
         taken.append(_take(tx, report, writes))
         if report.capacity is not None:
-            down = down_view(report.api_server, tx.now)
-            store_capacity(tx, report.cluster, report.capacity, down)
+            store_capacity(
+                tx, report.cluster, report.capacity, down_view(report.api_server, tx.now)
+            )
     works.observe(tx, writes.observed)
     if writes.moves or writes.observed:
         failpoint("H15" if Transition.REQUEUE in writes.moves else "H11")
