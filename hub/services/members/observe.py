@@ -96,9 +96,8 @@ class _Writes:
     moves: dict[Transition, list[WorkloadMove]] = field(default_factory=dict)
     actions: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     said: list[_Said] = field(default_factory=list)  # of drift and of double runs
-    beside: list[str] = field(
-        default_factory=list
-    )  # jobs of which another epoch runs, or no longer does
+    # Jobs of which another epoch runs, or no longer does.
+    beside: list[str] = field(default_factory=list)
 
 
 def take_reports(
@@ -126,9 +125,8 @@ def take_reports(
             continue
         taken.append(_take(tx, report, writes))
         if report.capacity is not None:
-            store_capacity(
-                tx, report.cluster, report.capacity, down_view(report.api_server, tx.now)
-            )
+            down = down_view(report.api_server, tx.now)
+            store_capacity(tx, report.cluster, report.capacity, down)
     works.observe(tx, writes.observed)
     if writes.moves or writes.observed:
         failpoint("H15" if Transition.REQUEUE in writes.moves else "H11")
