@@ -96,9 +96,8 @@ class _Writes:
     moves: dict[Transition, list[WorkloadMove]] = field(default_factory=dict)
     actions: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     said: list[_Said] = field(default_factory=list)  # of drift and of double runs
-    beside: list[str] = field(
-        default_factory=list
-    )  # jobs of which another epoch runs, or no longer does
+    # Jobs of which another epoch runs, or no longer does.
+    beside: list[str] = field(default_factory=list)
 
 
 def take_reports(
