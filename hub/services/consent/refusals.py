@@ -4,8 +4,8 @@ Such a member is set aside for a job longer each time (`hub.domain.workloads.ref
 before says nothing of the new state.
 """
 
-from collections.abc import Collection, Mapping
-from typing import Any, Final
+from collections.abc import Collection
+from typing import Final
 
 import orjson
 
@@ -16,6 +16,7 @@ from hub.store import clusters, on_members, tallies, workloads
 from hub.store.records.members import DownSince
 from hub.store.transaction import Transaction
 from shared.consent import CREATE_FORBIDDEN
+from shared.documents import JsonView
 
 MOST_WAITING: Final = 20_000  # beyond, each waits until its set-aside is over: ten minutes at most
 CREATE_ALLOWED: Final = "CreateAllowed"
@@ -38,9 +39,7 @@ def store_capacity(tx: Transaction, cluster: str, capacity: bytes, down: DownSin
     clusters.set_capacity(tx, cluster, capacity, down)
 
 
-def _follow(
-    tx: Transaction, name: str, stored: Mapping[str, Any] | None, told: Mapping[str, Any]
-) -> None:
+def _follow(tx: Transaction, name: str, stored: JsonView | None, told: JsonView) -> None:
     before = None if stored is None else _read(stored)
     after = _read(told)
     had = frozenset() if before is None else before.jobs_forbidden_in
@@ -80,6 +79,6 @@ def _forget(tx: Transaction, cluster: str, changed: frozenset[str]) -> None:
     )
 
 
-def _read(told: Mapping[str, Any]) -> Cluster:
+def _read(told: JsonView) -> Cluster:
     """Read consent and rights of a report, and nothing else of it."""
     return with_report(Cluster(""), {key: told.get(key) for key in ("consent", _RIGHTS)})
