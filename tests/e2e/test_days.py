@@ -192,7 +192,7 @@ def test_a_scientists_afternoon(iris: Person, noor: Person) -> None:
     # In the evening: what came of today, and what is on now.
     done = iris.types("jobs ls --mine --since 1h --state succeeded -o name").split()
     assert done == ["physics/tidy", "physics/sweep", "physics/fit-8"]
-    iris.sees("top --once", "queues", "Nothing waits.")
+    iris.sees("top --once", "queues", "Nothing waits in namespace physics.")
 
 
 def test_a_batch_administrators_day(iris: Person, bea: Person, fleet: RunningFleet) -> None:
