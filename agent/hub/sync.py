@@ -357,6 +357,7 @@ class Exchange:
         if (
             not complete
             or not observer.capacity_known
+            or not self._reconciler.rights.is_settled
             or now - self._capacity_at < _CAPACITY_GAP_S
         ):
             return None, None
@@ -373,7 +374,8 @@ class Exchange:
         capacity.stopped_queues = observer.stopped_queues()
         capacity.api_server = self._health.told()
         capacity.creates = self._reconciler.carrier.creates.told()
-        capacity.jobs_forbidden_in = self._reconciler.rights.told()
+        rights = self._reconciler.rights
+        capacity.jobs_forbidden_in = rights.told() if rights.is_asked else rights.told() or []
         self._stored.fill(capacity, observer, self._reconciler.watch)
         return capacity, mark
 
@@ -383,6 +385,6 @@ class Exchange:
             await self._clock.sleep(_SHORTEST_GAP_S)
             if self._clock.monotonic() - self._capacity_at < _CAPACITY_GAP_S:
                 continue
-            known = self._reconciler.observer.capacity_known
+            known = self._reconciler.observer.capacity_known and self._reconciler.rights.is_settled
             if known and self._capacity_mark() != self._capacity_sent:
                 self._news.set()

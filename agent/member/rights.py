@@ -28,6 +28,7 @@ ASK_AGAIN_S: Final = 10.0
 _NAMED_S: Final = 1.0  # between two looks whether the hub has named namespaces: no request
 _EVERYWHERE: Final = ""  # as the namespace of a review
 _ASKED_S: Final = 5.0  # for the answer
+_FIRST_ANSWER_S: Final = 3.0  # after the start
 
 
 class Rights:
@@ -46,6 +47,7 @@ class Rights:
         self._named = named  # what the hub asks about; None: it has named none yet
         self._lacking: set[str] = set()
         self._is_known = False
+        self._since = clock.monotonic()
         self.revision = 0
 
     async def run(self) -> None:
@@ -57,6 +59,16 @@ class Rights:
                 if await self._may_create(namespace):
                     self._lacking.discard(namespace)
                     self._changed(namespace, allowed=True)
+
+    @property
+    def is_settled(self) -> bool:
+        """May the capacity go? Known, or the member has had its time to answer."""
+        return self._is_known or self._clock.monotonic() - self._since > _FIRST_ANSWER_S
+
+    @property
+    def is_asked(self) -> bool:
+        """Has the hub named namespaces? One of a release before names none, and knows no rights."""
+        return self._named() is not None
 
     def told(self) -> list[str] | None:
         """At most `MOST_FORBIDDEN` namespaces, as the agent reports them; None: not known yet."""

@@ -214,8 +214,9 @@ class Capacity(Message):
     api_server: ApiServerDown | None = None  # None: it answers, or the agent does not look
     consent: ConsentReport | None = None  # None: unchanged
     creates: CreateAnswers | None = None  # None: no overload in the last minute, or an older agent
-    # Namespaces in which its account may not create Jobs; None: not known yet, or an older agent.
-    jobs_forbidden_in: list[str] | None = None
+    # Namespaces in which its account may not create Jobs; None: not known yet. A hub of before knows no such
+    # field: it is left out where there is none.
+    jobs_forbidden_in: list[str] | None = []
 
 
 class Drift(Message):

@@ -32,7 +32,7 @@ def a_map(name, **more):
         (b"[" + b"{}," * 20_000 + b"{}]", JSON, "TooManyDocuments"),
         (b'[{"a":"' + b"x" * (3 << 20) + b'"}]', JSON, "BodyTooLarge"),
         (b"{}\n" * 20_001, NDJSON, "TooManyDocuments"),
-        (b"- 1\n" * 300_001, YAML, "TooManyValues"),
+        (b"-\n" * 300_001, YAML, "TooManyValues"),
         (b"---\na: 1\n" * 20_001, YAML, "TooManyDocuments"),
     ],
 )

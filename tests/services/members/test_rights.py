@@ -72,7 +72,7 @@ async def test_an_agent_that_does_not_know_yet_changes_nothing(tmp_path: Path) -
         await north.sync(seen(uid, "Failed", reason="CreateForbidden", message="no"))
         await north.sync(seen(uid, "Gone", unstarted=True))
         north.restart("session-2")
-        await north.sync(capacity=CAPACITY)
+        await north.sync(capacity={**CAPACITY, "jobs_forbidden_in": None})
         shown = await hub.hub.read(get_cluster, "north", hub.hub.settings)
         assert shown["jobsForbiddenIn"] == ["team-a"]
         assert "north" in ((await hub.job(uid)).set_aside or {})
