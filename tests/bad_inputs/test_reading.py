@@ -65,13 +65,13 @@ def test_an_unknown_field_comes_with_the_nearest_name():
 
 
 def test_an_alias_bomb_costs_nothing():
-    """What aliases stand for is counted before it is copied: within 50 ms and 5 MiB."""
+    """What aliases stand for is counted before it is copied: within 50 ms of CPU and 5 MiB."""
     (case,) = (c for c in CASES if c.number == 4)
     tracemalloc.start()
-    began = time.perf_counter()
+    began = time.thread_time()
     with pytest.raises(Rejected):
         submit(case)
-    took = time.perf_counter() - began
+    took = time.thread_time() - began
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert took < 0.05
