@@ -1,7 +1,7 @@
 """Puts an object of ours back where a forced apply is refused because of what others added to it.
 
 Never by deletion: a patch that carries uid and resourceVersion writes the manifest's values over exactly
-the version that was looked at, without those entries of others that make the API server refuse it. Dry
+the version that the agent read, without those entries of others that make the API server refuse it. Dry
 runs find these entries: all others stay.
 """
 
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import structlog
 
-from agent.objects import replacing
+from agent.objects import drift, replacing
 from agent.objects.facts import Object
 from shared import labels
 from shared.documents import Json
@@ -56,14 +56,14 @@ class PutBack:
             for path in replacing.suspects(field, made, self._manifest):
                 if self._left <= 0:
                     return None
-                smaller = replacing.without(made, path)
+                smaller = drift.without(made, [path])
                 after = await self._refusal(smaller)
                 if len(after) < len(causes):
                     return smaller, after, "/" + "/".join(path)
         return None
 
     async def _refusal(self, made: Json) -> Causes:
-        """What the server says is wrong with it; () where it would be taken."""
+        """The causes for which the server refuses it; () if it takes it."""
         self._left -= 1
         try:
             await self._patch(made, dry_run=True)

@@ -216,16 +216,25 @@ def keys_of(items: list[Any]) -> tuple[str, ...]:
     return ()
 
 
-def _find(live: list[Any], value: Any, keys: tuple[str, ...]) -> Any:
-    for candidate in live:
+def index_of(live: list[Any], value: Any, keys: Sequence[str]) -> int | None:
+    """The place of the live item with the same keys, or the same plain value.
+
+    A key that the value leaves out was filled in by the server (`protocol: TCP`).
+    """
+    for index, candidate in enumerate(live):
         if not isinstance(value, dict):
             if same(value, candidate):
-                return candidate
+                return index
         elif isinstance(candidate, dict) and all(
             key not in value or candidate.get(key) == value[key] for key in keys
         ):
-            return candidate
-    return ABSENT
+            return index
+    return None
+
+
+def _find(live: list[Any], value: Any, keys: Sequence[str]) -> Any:
+    found = index_of(live, value, keys)
+    return ABSENT if found is None else live[found]
 
 
 def same(wanted: Any, live: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import orjson
 
 from agent.objects import managed_fields
-from agent.objects.drift import ABSENT, Path, at, keys_of, same
+from agent.objects.drift import ABSENT, Path, at, index_of, keys_of, same
 from agent.objects.facts import Object
 from shared.documents import Json
 
@@ -62,25 +62,13 @@ def _list_over(wanted: list[Any], live: list[Any], owned: managed_fields.Tree) -
         return wanted
     merged = list(live)
     for index, value in enumerate(wanted):
-        found = _index_of(live, value, keys)
+        found = index_of(live, value, keys)
         below = managed_fields.item(owned, value, index) or {}
         if found is None:
             merged.append(value)
         else:
             merged[found] = _over(value, live[found], below)
     return merged
-
-
-def _index_of(items: Sequence[Any], value: Any, keys: Sequence[str]) -> int | None:
-    """The item with the same keys; those that a manifest leaves out were filled in by the server."""
-    if not isinstance(value, dict):
-        return None
-    for index, each in enumerate(items):
-        if isinstance(each, dict) and all(
-            key not in value or each.get(key) == value[key] for key in keys
-        ):
-            return index
-    return None
 
 
 def blamed(causes: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -194,17 +182,6 @@ def _same_key(path: Path, made: Json, manifest: Object) -> Iterator[Path]:
         has_it = name != path[-2] and isinstance(beside, dict) and path[-1] in beside
         if has_it and _in_manifest(place, made, manifest) is ABSENT:
             yield place
-
-
-def without(made: Json, path: Path) -> Json:
-    """A copy that lacks one entry."""
-    copy: Json = orjson.loads(orjson.dumps(made))
-    above = at(copy, path[:-1])
-    if isinstance(above, list):
-        del above[int(path[-1])]
-    else:
-        del above[path[-1]]
-    return copy
 
 
 def patch_to(made: Json, live: Object) -> Json:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent.objects import replacing
+from agent.objects import drift, replacing
 from agent.objects.drift import at
 
 OURS = "roadstead"
@@ -78,7 +78,7 @@ def test_what_is_in_the_way_is_suspected_before_what_is_not(manifest, there, fie
     assert all(
         each[: len(place)] == place for each in found[: found.index(place)]
     )  # smaller parts
-    left = replacing.without(made, place)
+    left = drift.without(made, [place])
     assert all(same_part(manifest["spec"], left["spec"]))
 
 
@@ -138,7 +138,7 @@ def test_the_patch_goes_over_one_version_of_one_object_alone():
     """It carries uid and resourceVersion, removes by null, and names nothing that is as it should be."""
     there = live(a_pod(**EXEC))
     manifest = a_pod(**EXEC)
-    made = replacing.without(replacing.laid_over(manifest, there, OURS), ("spec", "containers"))
+    made = drift.without(replacing.laid_over(manifest, there, OURS), [("spec", "containers")])
     assert replacing.patch_to(made, there) == {
         "metadata": {"uid": "u-1", "resourceVersion": "7"},
         "spec": {"containers": None},
