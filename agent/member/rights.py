@@ -1,8 +1,8 @@
 """May the agent's account create Jobs in a namespace? Asked at the start, after a refusal, then until it may.
 
 403 to a create has several causes: RBAC, quota, a webhook, a policy. A SelfSubjectAccessReview tells the
-first from the others by a field, so nothing is concluded from the message. What is missing is reported with
-the capacity: the hub gives such a member no Jobs of that namespace, and its other work goes on.
+first from the others by a field, so nothing is concluded from the message. The agent reports missing rights
+with the capacity: the hub gives such a member no Jobs of that namespace, and its other work goes on.
 
 An agent that starts does not know its rights yet and reports None: the hub keeps what it has stored. RBAC is
 additive: one review of all namespaces answers for each, if it allows. Else one follows for each named one.
@@ -32,7 +32,7 @@ _FIRST_ANSWER_S: Final = 3.0  # after the start
 
 
 class Rights:
-    """Namespaces in which the agent's account may not create Jobs. `news` is told when they change."""
+    """Namespaces in which the agent's account may not create Jobs. A change calls `news`."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Rights:
         return Trouble(CREATE_FORBIDDEN, text)
 
     async def judge(self, work: Work, outcome: Outcome) -> Outcome:
-        """How a create of this Job ended, with the missing right as its trouble where that is the cause."""
+        """Name the missing right as the trouble of a refused create, if that is the cause."""
         trouble = outcome.trouble
         if trouble is None or not outcome.forbidden or trouble.reason != "ApplyFailed":
             return outcome
@@ -124,7 +124,7 @@ class Rights:
             await self._clock.sleep(_NAMED_S if named is None else ASK_AGAIN_S)
 
     async def _may_create(self, namespace: str) -> bool | None:
-        """What the member says; None: it does not say."""
+        """Ask the member; None: it does not answer."""
         wanted = {"group": "batch", "resource": "jobs", "verb": "create", "namespace": namespace}
         review = {
             "apiVersion": "authorization.k8s.io/v1",

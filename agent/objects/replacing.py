@@ -1,4 +1,4 @@
-"""What to write where an API server refuses the forced apply of a manifest over our own object. Pure.
+"""Compose the write that replaces a forced apply which the API server refuses over our own object. Pure.
 
 An apply leaves what others added. With it the object may be invalid: a probe with two handlers, a volume
 with two sources, two ports of one name. So the manifest is laid over the live object, and of what others
